@@ -327,30 +327,27 @@ class _LabelParser:
     def parse(self) -> tuple[Requirement, ...]:
         requirements: list[Requirement] = []
         while self.words[-1] or requirements:
-            requirements.append(self._requirement())
+            absent = self.words[-1] == "!"
+            if absent:
+                self.words.pop()
+            key = self.words.pop()
+            if not _is_identifier(key):
+                raise self._error("a label key", key)
+            operator, values = "DoesNotExist" if absent else "Exists", tuple[str, ...]()
+            if self.words[-1] not in ("", ","):
+                word = self.words.pop()
+                if absent or word not in _OPERATORS:
+                    raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
+                operator = _OPERATORS[word]
+                values = self._values() if word in ("in", "notin") else (self._value(),)
+            problem = requirement_problem(key, operator, values)
+            if problem is not None:
+                raise InputError(f"label selector {shown(self.text)}: {problem[1]}")
+            requirements.append(Requirement(key, operator, values))
             if not self.words[-1]:
                 break
             self._expect(",")
         return tuple(requirements)
-
-    def _requirement(self) -> Requirement:
-        absent = self.words[-1] == "!"
-        if absent:
-            self.words.pop()
-        key = self.words.pop()
-        if not _is_identifier(key):
-            raise self._error("a label key", key)
-        operator, values = "DoesNotExist" if absent else "Exists", tuple[str, ...]()
-        if self.words[-1] not in ("", ","):
-            word = self.words.pop()
-            if absent or word not in _OPERATORS:
-                raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
-            operator = _OPERATORS[word]
-            values = self._values() if word in ("in", "notin") else (self._value(),)
-        problem = requirement_problem(key, operator, values)
-        if problem is not None:
-            raise InputError(f"label selector {shown(self.text)}: {problem[1]}")
-        return Requirement(key, operator, values)
 
     def _value(self) -> str:
         """Return the value after an operator such as =; an absent value is empty."""

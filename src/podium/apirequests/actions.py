@@ -33,22 +33,7 @@ from podium.apirequests.request import (
     run_conversation,
 )
 from podium.apirequests.status_reports import nominate, patch_status, report_at_once, report_unschedulable
-from podium.controllers.actions import (
-    Action,
-    Bind,
-    BindClaim,
-    CreateObject,
-    DeleteObject,
-    Evict,
-    Nominate,
-    PatchObject,
-    Record,
-    ReleaseClaim,
-    ReplaceStatus,
-    ReportStatus,
-    ReportUnschedulable,
-    ReserveClaim,
-)
+from podium.controllers import actions
 from podium.controllers.observations import Answered
 from podium.store.api_resources import BUILT_IN
 from podium.store.cleanup import DeleteStep, RewriteMetadata, Step, StepRunner
@@ -57,7 +42,7 @@ from podium.store.errors import StoreError
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 
 
-def bind_claim(action: BindClaim, now: int) -> Conversation:
+def bind_claim(action: actions.BindClaim, now: int) -> Conversation:
     """Set the claim in its volume, or the selected node in a claim whose volume is to be provisioned.
 
     Each is written only if it has not changed since it was read. The result is the claim, which does not change if its
@@ -77,7 +62,7 @@ def bind_claim(action: BindClaim, now: int) -> Conversation:
     return raw
 
 
-def _reserve_volume(action: BindClaim) -> Generator[Request, Response, None]:
+def _reserve_volume(action: actions.BindClaim) -> Generator[Request, Response, None]:
     """Reserve a volume for the claim."""
     raw = (yield Request(verb="get", kind=_VOLUME, key=action.volume)).object or {}
     reference = raw.get("spec", {}).get("claimRef") or {}
@@ -112,7 +97,7 @@ _KIND = "ResourceClaim"
 _Reading = Generator[Request, Response, Raw]
 
 
-def reserve_claim(action: ReserveClaim, now: int) -> Conversation:
+def reserve_claim(action: actions.ReserveClaim, now: int) -> Conversation:
     """Reserve the claim for the pod, with devices if it gets any (bindClaim); return the claim after that."""
     raw = yield from _claim_to_reserve(action)
     claim = read(raw, ResourceClaim)
@@ -133,7 +118,7 @@ def reserve_claim(action: ReserveClaim, now: int) -> Conversation:
     return written
 
 
-def release_claim(action: ReleaseClaim, now: int) -> Conversation:
+def release_claim(action: actions.ReleaseClaim, now: int) -> Conversation:
     """Remove the pod from the claim's reservations and, if requested, the allocation of a claim without other users.
 
     A claim that was generated for the pod's extended resources is deleted. Nothing happens if there is no such claim
@@ -167,7 +152,7 @@ def release_claim(action: ReleaseClaim, now: int) -> Conversation:
     return None
 
 
-def _reserve(raw: Raw, action: ReserveClaim, now: int) -> _Reading:
+def _reserve(raw: Raw, action: actions.ReserveClaim, now: int) -> _Reading:
     metadata = raw["metadata"]
     finalizers = metadata.get("finalizers", [])
     if action.allocation is not None and DELETE_PROTECTION not in finalizers:
@@ -182,7 +167,7 @@ def _reserve(raw: Raw, action: ReserveClaim, now: int) -> _Reading:
     return (yield from _put({**raw, "status": status}, "status"))
 
 
-def _claim_to_reserve(action: ReserveClaim) -> _Reading:
+def _claim_to_reserve(action: actions.ReserveClaim) -> _Reading:
     """Return the claim to reserve; one for extended resources is created unless an earlier attempt created it."""
     if action.made is None:
         response = yield Request(verb="get", kind=_KIND, key=action.claim)
@@ -219,23 +204,23 @@ def _put(raw: Raw, subresource: str = "") -> _Reading:
     return response.object or {}
 
 
-def _request_of(action: Action) -> Request | None:
+def _request_of(action: actions.Action) -> Request | None:
     """Return the request of an action that takes one; None for the others."""
     match action:
-        case Bind(pod=pod, uid=uid, node_name=node_name):
+        case actions.Bind(pod=pod, uid=uid, node_name=node_name):
             binding = Binding(node_name=node_name, uid=uid)
             return Request(verb="create", kind="Pod", key=pod, subresource="binding", body=binding)
-        case Evict():
+        case actions.Evict():
             return _eviction(action, action.component, action.wishes)
-        case CreateObject(raw=raw):
+        case actions.CreateObject(raw=raw):
             return Request(verb="create", kind=_kind_of(raw), body=raw)
-        case ReplaceStatus(raw=raw):
+        case actions.ReplaceStatus(raw=raw):
             key = key_of(raw["metadata"])
             return Request(verb="update", kind=_kind_of(raw), key=key, subresource="status", body=raw)
-        case PatchObject(kind=kind, key=key, patch=patch, subresource=subresource):
+        case actions.PatchObject(kind=kind, key=key, patch=patch, subresource=subresource):
             body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": action.uid}}
             return Request(verb="patch", kind=kind, key=key, subresource=subresource, body=body)
-        case DeleteObject(kind=kind, key=key):
+        case actions.DeleteObject(kind=kind, key=key):
             propagation = "" if kind == Pod.__name__ else action.propagation
             body = delete_options_body(action.uid, action.grace_seconds, propagation)
             return Request(verb="delete", kind=kind, key=key, body=body)
@@ -243,35 +228,35 @@ def _request_of(action: Action) -> Request | None:
 
 
 # Requests whose answer is the written object; others answer with a Status or the deleted object.
-_WRITES = frozenset((CreateObject, PatchObject, ReplaceStatus, ReportStatus))
-_CONVERSATIONS: Mapping[type[Action], Callable[[Any, int], Conversation]] = {
-    BindClaim: bind_claim,
-    Nominate: lambda action, now: nominate(action.pod, action.uid, action.node_name, now),
-    ReleaseClaim: release_claim,
-    ReportStatus: lambda action, now: patch_status(
+_WRITES = frozenset((actions.CreateObject, actions.PatchObject, actions.ReplaceStatus, actions.ReportStatus))
+_CONVERSATIONS: Mapping[type[actions.Action], Callable[[Any, int], Conversation]] = {
+    actions.BindClaim: bind_claim,
+    actions.Nominate: lambda action, now: nominate(action.pod, action.uid, action.node_name, now),
+    actions.ReleaseClaim: release_claim,
+    actions.ReportStatus: lambda action, now: patch_status(
         action.kind, action.key, action.uid, action.fields, action.conditions, now
     ),
-    ReportUnschedulable: report_unschedulable,
-    ReserveClaim: reserve_claim,
+    actions.ReportUnschedulable: report_unschedulable,
+    actions.ReserveClaim: reserve_claim,
 }
 
 
-def is_repeatable(action: Action) -> bool:
+def is_repeatable(action: actions.Action) -> bool:
     """Return whether an action may be repeated without reading the object: it reads itself, or is idempotent."""
-    return isinstance(action, PatchObject) or type(action) in _CONVERSATIONS
+    return isinstance(action, actions.PatchObject) or type(action) in _CONVERSATIONS
 
 
-def conversation_of(action: Action, component: str, now: int, *, is_podium_server: bool = True) -> Conversation:
+def conversation_of(action: actions.Action, component: str, now: int, *, is_podium_server: bool = True) -> Conversation:
     """Return the conversation of an action. `component` is the reporting component of an Event.
 
     If the API server does not know Podium's extensions (`is_podium_server`), evictions do themselves what it would do.
     """
     type_ = type(action)
-    if isinstance(action, Evict) and not is_podium_server:
+    if isinstance(action, actions.Evict) and not is_podium_server:
         return (yield from evict_at_foreign_server(action, now))
     if type_ in _CONVERSATIONS:
         return (yield from _CONVERSATIONS[type_](action, now))
-    if isinstance(action, Record):
+    if isinstance(action, actions.Record):
         yield Request(verb="create", kind="Event", body=event_body(action, component, now))
         return None
     request = _request_of(action)
@@ -281,11 +266,11 @@ def conversation_of(action: Action, component: str, now: int, *, is_podium_serve
     return response.object if type_ in _WRITES else None
 
 
-def carry_out(ask: Answer, action: Action, now: int, component: str = "") -> Answered:
+def carry_out(ask: Answer, action: actions.Action, now: int, component: str = "") -> Answered:
     """Carry out an action through `ask`, which answers immediately; return the result."""
     type_ = type(action)
     try:
-        if isinstance(action, ReportStatus):
+        if isinstance(action, actions.ReportStatus):
             response = report_at_once(action, ask, now)
         elif (request := _request_of(action)) is not None:
             response = ask(request, now)
@@ -311,7 +296,7 @@ _TRIES = 5
 _UNKNOWN = frozenset((502, 504))
 
 
-def evict_at_foreign_server(action: Evict, now: int) -> Conversation:
+def evict_at_foreign_server(action: actions.Evict, now: int) -> Conversation:
     """Record the eviction hints on the pod's node, and evict the pod. 409 if a different pod has that name now."""
     plain = _eviction(action)
     if not action.wishes:
@@ -398,7 +383,9 @@ def _limits() -> Generator[Request, Response, AvoidLists]:
     return AvoidLists()
 
 
-def _eviction(action: Evict, component: str = "", wishes: Wishes | None = None, *, is_dry_run: bool = False) -> Request:
+def _eviction(
+    action: actions.Evict, component: str = "", wishes: Wishes | None = None, *, is_dry_run: bool = False
+) -> Request:
     """Return the eviction request; only Podium's server reads the component and the hints."""
     body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds), component, wishes)
     # The dry run is a request parameter, not part of the body, so that admission webhooks for evictions see it, too.

@@ -25,17 +25,7 @@ from podium.client.session import NoAnswerError, body_of, usual_proxy
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Bind
 from podium.controllers.observations import Problem
-from podium.framework.extenders import (
-    ExtenderError,
-    Extenders,
-    ExtenderSettings,
-    ExtenderTLSConfig,
-    FilterAnswer,
-    VictimIds,
-    Victims,
-    is_interested,
-    timeout_ns,
-)
+from podium.framework import extenders
 from podium.store.stored import Stored
 
 Value = TypeVar("Value")
@@ -47,7 +37,7 @@ Find = Callable[[str, str], Stored | None]
 _CONNECTIONS = 32
 
 
-class UnansweredError(ExtenderError):
+class UnansweredError(extenders.ExtenderError):
     """An error for a missing answer. ``was_sent``: the extender may have received and processed the request."""
 
     def __init__(self, message: str, *, was_sent: bool) -> None:
@@ -62,7 +52,7 @@ class HTTPExtender:
     calls it on another thread than the event loop's; ``find`` and ``loop`` must be set before.
     """
 
-    def __init__(self, settings: ExtenderSettings, source: str, now: Callable[[], int]) -> None:
+    def __init__(self, settings: extenders.ExtenderSettings, source: str, now: Callable[[], int]) -> None:
         """Prepare the calls. Raises InputError for an unusable URL or certificate."""
         self.settings = settings
         try:
@@ -80,7 +70,7 @@ class HTTPExtender:
         self.find: Find = lambda kind, key: None
         self.loop: asyncio.AbstractEventLoop | None = None
         self._prefix = settings.url_prefix.rstrip("/")
-        self._timeout_s = timeout_ns(settings) / 1e9
+        self._timeout_s = extenders.timeout_ns(settings) / 1e9
         self._proxy = usual_proxy(url)
         access = _access(settings, self.name, source)
         self._server_name = access.server_name
@@ -105,9 +95,9 @@ class HTTPExtender:
     # Calls of a scheduler
 
     def is_interested(self, pod: PodRecord) -> bool:
-        return is_interested(self.settings, pod.spec)
+        return extenders.is_interested(self.settings, pod.spec)
 
-    def filter(self, pod: PodRecord, names: Sequence[str]) -> FilterAnswer:
+    def filter(self, pod: PodRecord, names: Sequence[str]) -> extenders.FilterAnswer:
         takes_names = self.settings.node_cache_capable
         args = self._about_nodes(pod, names)
         return self._ask(self.settings.filter_verb, args, lambda answer: read_filter(answer, takes_names=takes_names))
@@ -115,7 +105,7 @@ class HTTPExtender:
     def prioritize(self, pod: PodRecord, names: Sequence[str]) -> Mapping[str, int]:
         return self._ask(self.settings.prioritize_verb, self._about_nodes(pod, names), read_priorities)
 
-    def preempt(self, pod: PodRecord, victims: Mapping[str, Victims]) -> Mapping[str, VictimIds]:
+    def preempt(self, pod: PodRecord, victims: Mapping[str, extenders.Victims]) -> Mapping[str, extenders.VictimIds]:
         takes_names = self.settings.node_cache_capable
         about = {
             name: {
@@ -141,7 +131,7 @@ class HTTPExtender:
     def _object(self, kind: str, key: str) -> Raw:
         found = self.find(kind, key)
         if found is None:
-            raise ExtenderError(f"extender {self.name} cannot be asked: {kind} {key} is gone")
+            raise extenders.ExtenderError(f"extender {self.name} cannot be asked: {kind} {key} is gone")
         return found.raw
 
     def _ask(self, verb: str, args: Mapping[str, Any], read: Callable[[object], Value]) -> Value:
@@ -151,14 +141,14 @@ class HTTPExtender:
         try:
             return asked.result()
         except CancelledError:
-            raise ExtenderError(f"extender {self.name} is not asked any more: the scheduler ends") from None
+            raise extenders.ExtenderError(f"extender {self.name} is not asked any more: the scheduler ends") from None
 
     # Bindings, on the event loop
 
     def binds(self, action: Bind) -> bool:
         found = self.find("Pod", action.pod)
         pod = None if found is None else found.object
-        return isinstance(pod, Pod) and is_interested(self.settings, pod.spec)
+        return isinstance(pod, Pod) and extenders.is_interested(self.settings, pod.spec)
 
     async def bind(self, action: Bind, most_s: float) -> Problem | None:
         namespace, _, name = action.pod.rpartition("/")
@@ -167,7 +157,7 @@ class HTTPExtender:
             await self._call(self.settings.bind_verb, args, read_binding, most_s)
         except UnansweredError as error:
             return Problem(0, "", str(error)) if error.was_sent else Problem(503, "ServiceUnavailable", str(error))
-        except ExtenderError as error:
+        except extenders.ExtenderError as error:
             return Problem(500, "ExtenderError", str(error))
         return None
 
@@ -191,13 +181,13 @@ class HTTPExtender:
         except (aiohttp.ClientError, OSError, NoAnswerError) as error:
             raise UnansweredError(self._failed(verb, str(error) or type(error).__name__), was_sent=True) from None
         if code != 200:
-            raise ExtenderError(self._failed(verb, f"code {code}"))
+            raise extenders.ExtenderError(self._failed(verb, f"code {code}"))
         try:
             return read(msgspec.json.decode(answer))
-        except ExtenderError as error:
-            raise ExtenderError(self._failed(verb, str(error))) from None
+        except extenders.ExtenderError as error:
+            raise extenders.ExtenderError(self._failed(verb, str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise ExtenderError(self._failed(verb, "what came is no JSON")) from None
+            raise extenders.ExtenderError(self._failed(verb, "what came is no JSON")) from None
 
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
         if self._http is None:
@@ -225,7 +215,7 @@ class HTTPExtender:
 class HTTPExtenders:
     """All extenders of a configuration."""
 
-    def __init__(self, settings: Sequence[ExtenderSettings], source: str, now: Callable[[], int]) -> None:
+    def __init__(self, settings: Sequence[extenders.ExtenderSettings], source: str, now: Callable[[], int]) -> None:
         """Prepare the extenders. Raises InputError for an unusable configuration."""
         self._extenders = [HTTPExtender(extender, source, now) for extender in settings]
 
@@ -245,9 +235,9 @@ class HTTPExtenders:
             await extender.close()
 
     @property
-    def asked(self) -> Extenders:
+    def asked(self) -> extenders.Extenders:
         """The extenders as schedulers ask them."""
-        return Extenders(self._extenders)
+        return extenders.Extenders(self._extenders)
 
     @property
     def binder(self) -> HTTPExtender | None:
@@ -260,7 +250,7 @@ _MOST_INTEGER = 1 << 63
 _TYPES: Mapping[type, str] = {dict: "object", list: "list", str: "string"}
 
 
-def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
+def read_filter(answer: object, *, takes_names: bool) -> extenders.FilterAnswer:
     """Return an ExtenderFilterResult. Raises ExtenderError for the extender's own error, and for a malformed result."""
     fields = _fields(answer, "its answer")
     _raise_reported(fields)
@@ -273,7 +263,9 @@ def read_filter(answer: object, *, takes_names: bool) -> FilterAnswer:
             metadata = _fields(_fields(node, "a Node").get("metadata"), "metadata")
             left.append(_of(str, metadata.get("name"), "metadata.name"))
     failed, unresolvable = fields.get("failednodes"), fields.get("failedandunresolvablenodes")
-    return FilterAnswer(left, _texts(failed, "FailedNodes"), _texts(unresolvable, "FailedAndUnresolvableNodes"))
+    return extenders.FilterAnswer(
+        left, _texts(failed, "FailedNodes"), _texts(unresolvable, "FailedAndUnresolvableNodes")
+    )
 
 
 def read_priorities(answer: object) -> dict[str, int]:
@@ -286,7 +278,7 @@ def read_priorities(answer: object) -> dict[str, int]:
     return scores
 
 
-def read_victims(answer: object) -> dict[str, VictimIds]:
+def read_victims(answer: object) -> dict[str, extenders.VictimIds]:
     """Return the victims of an ExtenderPreemptionResult."""
     nodes = _of(dict, _fields(answer, "its answer").get("nodenametometavictims"), "NodeNameToMetaVictims")
     found = {}
@@ -294,7 +286,7 @@ def read_victims(answer: object) -> dict[str, VictimIds]:
         fields = _fields(victims, "MetaVictims")
         pods = _of(list, fields.get("pods"), "Pods")
         uids = tuple(_of(str, _fields(pod, "a MetaPod").get("uid"), "UID") for pod in pods)
-        found[name] = VictimIds(uids, _integer(fields.get("numpdbviolations"), "NumPDBViolations"))
+        found[name] = extenders.VictimIds(uids, _integer(fields.get("numpdbviolations"), "NumPDBViolations"))
     return found
 
 
@@ -306,7 +298,7 @@ def read_binding(answer: object) -> None:
 def _raise_reported(fields: Fields) -> None:
     problem = _of(str, fields.get("error"), "Error")
     if problem:
-        raise ExtenderError(problem)
+        raise extenders.ExtenderError(problem)
 
 
 def _fields(value: object, what: str) -> Fields:
@@ -319,7 +311,7 @@ def _of(type_: type[Value], value: object, what: str) -> Value:
     if value is None:
         return type_()
     if not isinstance(value, type_):
-        raise ExtenderError(f"{what} is no {_TYPES[type_]}")
+        raise extenders.ExtenderError(f"{what} is no {_TYPES[type_]}")
     return value
 
 
@@ -331,13 +323,13 @@ def _integer(value: object, what: str) -> int:
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool) or not -_MOST_INTEGER <= value < _MOST_INTEGER:
-        raise ExtenderError(f"{what} is no integer of 64 bits")
+        raise extenders.ExtenderError(f"{what} is no integer of 64 bits")
     return value
 
 
-def _access(settings: ExtenderSettings, name: str, source: str) -> ClusterAccess:
+def _access(settings: extenders.ExtenderSettings, name: str, source: str) -> ClusterAccess:
     """Return the connection's security; HTTPS without a CA in the configuration is not verified."""
-    tls = settings.tls_config or ExtenderTLSConfig()
+    tls = settings.tls_config or extenders.ExtenderTLSConfig()
     data = {
         field: decoded_base64(getattr(tls, field), source=source, path=f".extenders.tlsConfig.{name}")
         for field, name in (("ca_data", "caData"), ("cert_data", "certData"), ("key_data", "keyData"))

@@ -121,7 +121,15 @@ class LeaderElection:
         elif verb == "get":
             self._read(None if error is not None else response.object, now)
         else:
-            self._written(response.object or {}, record, sent_ns, now)
+            # The lease is held since the request was sent.
+            raw = response.object or {}
+            version = raw.get("metadata", {}).get("resourceVersion", "")
+            self._seen, self._spec, self._seen_ns = raw, object_at(raw, "spec") or record, now
+            self.holder = self.settings.identity
+            if self._renewed_ns is None:
+                self.version = int(version) if version.isdigit() else 0
+            self._renewed_ns = sent_ns
+            self._next_ns = now + self.settings.retry_period_ns
 
     def release(self, now: int, read: Raw | None = None) -> Request | None:
         """Return the request that releases the lease if it is held, and stop leading.
@@ -177,16 +185,6 @@ class LeaderElection:
         self.holder = str(spec.get("holderIdentity") or "")
         if self.leads and self.holder != self.settings.identity:
             self._lose(f"{self.holder or 'another instance'} holds it")
-
-    def _written(self, raw: Raw, record: Raw, sent_ns: int, now: int) -> None:
-        """Record that the lease is held since the request was sent."""
-        version = raw.get("metadata", {}).get("resourceVersion", "")
-        self._seen, self._spec, self._seen_ns = raw, object_at(raw, "spec") or record, now
-        self.holder = self.settings.identity
-        if self._renewed_ns is None:
-            self.version = int(version) if version.isdigit() else 0
-        self._renewed_ns = sent_ns
-        self._next_ns = now + self.settings.retry_period_ns
 
     def _lose(self, problem: str) -> None:
         self.is_lost = True

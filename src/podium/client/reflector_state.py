@@ -188,7 +188,12 @@ class ReflectorState:
             return []
         if code == 404 or (code == 403 and self._is_optional):
             self.is_hidden = code == 403
-            return self._absent(now)
+            # The server has no version of the kind: all known objects are reported as deleted.
+            observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
+            self._list_anew()
+            self.is_synced = self.is_absent = True
+            self._waits.until_ns = now + _ABSENT_WAIT_NS
+            return observed
         reasons = [cause.get("reason") for cause in objects_at(error.details, "causes")]
         if code == 504 and "ResourceVersionTooLarge" in reasons:
             # This server lags behind the one that answered before.
@@ -261,14 +266,6 @@ class ReflectorState:
             return []
         stored = self.reader.read(raw, self.known, is_gone=type_ == "DELETED")
         return [] if stored is None else [arrived(self.known, type_, stored)]
-
-    def _absent(self, now: int) -> list[Seen]:
-        """Record that the server has no version of the kind; report all known objects as deleted."""
-        observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
-        self._list_anew()
-        self.is_synced = self.is_absent = True
-        self._waits.until_ns = now + _ABSENT_WAIT_NS
-        return observed
 
     def _fail(self, now: int, least_ns: int = 0) -> None:
         if self.stage is ReflectorStage.LIST:

@@ -353,20 +353,16 @@ class RequestRate:
         return max(0, self._full_ns - self._most_ns - now)
 
 
+@dataclass(slots=True, eq=False)
 class DryTransport:
     """A transport that answers immediately, and reports to ``on_action`` what would have been sent."""
 
-    def __init__(
-        self,
-        answer: Callable[[RequestedAction, Answered], None],
-        on_action: Callable[[RequestedAction], None] = lambda asked: None,
-    ) -> None:
-        self._answer = answer
-        self._on_action = on_action
+    answer: Callable[[RequestedAction, Answered], None]
+    on_action: Callable[[RequestedAction], None] = lambda asked: None
 
     def send(self, asked: RequestedAction, now: int) -> None:
-        self._on_action(asked)
-        self._answer(asked, Answered(asked.action))
+        self.on_action(asked)
+        self.answer(asked, Answered(asked.action))
 
     async def drain(self, patience_s: float) -> bool:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 
 from podium.api.use import uses_of_nodes, uses_of_pods
 from podium.client.session import NoAnswerError, Session
@@ -20,36 +21,29 @@ _LOOK_S = 1.0
 _PATIENCE_S = 300.0
 
 
+@dataclass(slots=True)
 class UsagePoller:
     """A poller that runs while metrics are ``wanted`` and reports the results; a recurring problem is reported once."""
 
-    def __init__(
-        self,
-        session: Session,
-        wanted: Callable[[], bool],
-        tell: Callable[[Measured], None],
-        on_problem: Callable[[str], None],
-        *,
-        interval_s: float,
-    ) -> None:
-        self._session = session
-        self._wanted = wanted
-        self._tell = tell
-        self._on_problem = on_problem
-        self._interval_s = interval_s
-        self._problem = ""
+    session: Session
+    wanted: Callable[[], bool]
+    tell: Callable[[Measured], None]
+    on_problem: Callable[[str], None]
+    _: KW_ONLY
+    interval_s: float
+    _problem: str = field(default="", init=False)
 
     async def run(self) -> None:
         while True:
             wait_s = _LOOK_S
-            if self._wanted():
-                wait_s = self._interval_s if await self._measure() else max(self._interval_s, _PATIENCE_S)
+            if self.wanted():
+                wait_s = self.interval_s if await self._measure() else max(self.interval_s, _PATIENCE_S)
             await asyncio.sleep(wait_s)
 
     async def _measure(self) -> bool:
         """Poll once; return whether to retry at the normal interval."""
         try:
-            pods, nodes = await self._session.read(f"{_PATH}/pods"), await self._session.read(f"{_PATH}/nodes")
+            pods, nodes = await self.session.read(f"{_PATH}/pods"), await self.session.read(f"{_PATH}/nodes")
         except NoAnswerError as error:
             self._say(str(error))
             return True
@@ -58,10 +52,10 @@ class UsagePoller:
             self._say(refusal.message)
             return False
         self._problem = ""
-        self._tell(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
+        self.tell(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
         return True
 
     def _say(self, problem: str) -> None:
         if problem != self._problem:
             self._problem = problem
-            self._on_problem(problem)
+            self.on_problem(problem)

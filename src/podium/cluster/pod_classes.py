@@ -16,6 +16,7 @@ from weakref import ref
 import msgspec
 import numpy as np
 
+from podium.api import resource_requests
 from podium.api.kinds import group_of
 from podium.api.meta import NAMESPACE_NAME_LABEL, ObjectMeta, OwnerReference
 from podium.api.pod import (
@@ -31,13 +32,6 @@ from podium.api.pod import (
     Volume,
 )
 from podium.api.pod_group import group_of_pod
-from podium.api.resource_requests import (
-    effective_spec,
-    largest_nonzero_requests,
-    nonzero_requests,
-    pod_requests,
-    qos_class,
-)
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
@@ -205,16 +199,6 @@ class PodClass:
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
 
-def preferred_terms(near: PodAffinity, far: PodAffinity, namespace: str) -> tuple[WeightedTerm, ...]:
-    """Return the distinct preferred terms with the sums of their weights."""
-    weights: dict[AffinityTerm, int] = {}
-    for sign, written in ((1, near.preferred), (-1, far.preferred)):
-        for weighted in written:
-            term = compile_term(weighted.pod_affinity_term, namespace)
-            weights[term] = weights.get(term, 0) + sign * weighted.weight
-    return tuple(WeightedTerm(weight, term) for term, weight in weights.items())
-
-
 def claim_names(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
     """Return the names of the claims that a pod mounts; an ephemeral volume's claim is named after pod and volume."""
     names = []
@@ -368,7 +352,9 @@ class PodClasses:
         self._columns = columns
         self._rules = CountingRules.of(release)
         has_sums = release.has(Behavior.SIDECAR_DEFAULTS_SUMMED)
-        self._nonzero_requests = nonzero_requests if has_sums else largest_nonzero_requests
+        self._nonzero_requests = (
+            resource_requests.nonzero_requests if has_sums else resource_requests.largest_nonzero_requests
+        )
         self._by_key: dict[bytes, ClassRef] = {}
         self._by_id: list[ClassRef | None] = []
         # In the order of reading.
@@ -482,7 +468,7 @@ class PodClasses:
         owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
         # A pending pod counts with the requests of its spec, whatever its status says.
         is_resized = spec.node_name and self._rules.resizes
-        counted = effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
+        counted = resource_requests.effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
         described = meta.namespace, meta.labels, owner_key, claims
         alike = self._by_containers.get(id(spec.containers))
@@ -523,13 +509,18 @@ class PodClasses:
         self, meta: ObjectMeta, spec: PodSpec, counted: PodSpec, owner: Owner | None, claims: tuple[str, ...]
     ) -> PodClass:
         """Compile a class; ``counted`` is the spec with the effective requests."""
-        requests = pod_requests(counted)
+        requests = resource_requests.pod_requests(counted)
         affinity = spec.affinity
         near = affinity.pod_affinity if affinity and affinity.pod_affinity else PodAffinity()
         far = affinity.pod_anti_affinity if affinity and affinity.pod_anti_affinity else PodAffinity()
         namespace = meta.namespace
         nonzero = self._nonzero_requests(counted)
         without = counted if counted.resources is None else msgspec.structs.replace(counted, resources=None)
+        weights: dict[AffinityTerm, int] = {}
+        for sign, written in ((1, near.preferred), (-1, far.preferred)):
+            for weighted in written:
+                term = compile_term(weighted.pod_affinity_term, namespace)
+                weights[term] = weights.get(term, 0) + sign * weighted.weight
         return PodClass(
             id=self._free_id(),
             namespace=namespace,
@@ -538,13 +529,13 @@ class PodClasses:
             owner=owner,
             requests={self._columns.resource(name): amount for name, amount in requests.items() if amount},
             nonzero=nonzero,
-            nonzero_of_containers=nonzero_requests(without),
-            qos=qos_class(spec),
+            nonzero_of_containers=resource_requests.nonzero_requests(without),
+            qos=resource_requests.qos_class(spec),
             host_ports=host_ports(spec, with_sidecars=self._rules.sidecar_ports),
             claims=claims,
             required_affinity=compile_terms(near.required, namespace),
             required_anti_affinity=compile_terms(far.required, namespace),
-            preferred=preferred_terms(near, far, namespace),
+            preferred=tuple(WeightedTerm(weight, term) for term, weight in weights.items()),
             pod_group=group_of_pod(namespace, meta.labels, spec),
         )
 

@@ -96,7 +96,14 @@ class PreemptionRanking:
             self._rank_together(None if self._misses_all else missed)
         else:
             for row in missed:
-                self._rank(row)
+                pods = self._ranked(row)
+                if len(pods) > self.slots.shape[1]:
+                    self._resize(len(self.slots), 2 * len(pods))
+                self.slots[row] = NO_ROW
+                self.priorities[row] = _NO_PRIORITY
+                if pods:
+                    self.slots[row, : len(pods)] = [pod.slot for pod in pods]
+                    self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
         self._missed, self._misses_all = set(), False
 
     def on(self, row: int) -> list[PodRecord]:
@@ -146,16 +153,6 @@ class PreemptionRanking:
             are_distinct = len(set(map(self._rough_key, pods))) == len(pods)
             pods.sort(key=self._rough_key if are_distinct else self.key)
         return pods
-
-    def _rank(self, row: int) -> None:
-        pods = self._ranked(row)
-        if len(pods) > self.slots.shape[1]:
-            self._resize(len(self.slots), 2 * len(pods))
-        self.slots[row] = NO_ROW
-        self.priorities[row] = _NO_PRIORITY
-        if pods:
-            self.slots[row, : len(pods)] = [pod.slot for pod in pods]
-            self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
 
     def _rank_together(self, some: list[int] | None) -> None:
         """Rank all pods of some rows, which ascend, in arrays; None means all rows."""

@@ -15,15 +15,7 @@ from podium.api.pod import Pod
 from podium.api.workloads import ReplicaSet
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
-from podium.controllers.actions import (
-    Action,
-    CreateObject,
-    DeleteObject,
-    PatchObject,
-    Record,
-    ReplaceStatus,
-    ReportStatus,
-)
+from podium.controllers import actions
 from podium.store.store import Store
 from podium.store.stored import Stored
 
@@ -47,37 +39,37 @@ class ActionEvents:
         self._written = response.object
         return response
 
-    def before(self, action: Action) -> Stored | None:
+    def before(self, action: actions.Action) -> Stored | None:
         """Return the object of an action before it is carried out, if Events need it; otherwise None."""
         match action:
-            case DeleteObject(kind="Pod" | "Job", key=key, cause=cause) if " " in cause:
+            case actions.DeleteObject(kind="Pod" | "Job", key=key, cause=cause) if " " in cause:
                 return self._store.find(action.kind, key)
-            case PatchObject(kind="ReplicaSet", key=key, patch={"spec": {"replicas": _}}):
+            case actions.PatchObject(kind="ReplicaSet", key=key, patch={"spec": {"replicas": _}}):
                 return self._store.find("ReplicaSet", key)
-            case ReplaceStatus(raw={"kind": "Job", "metadata": {"namespace": namespace, "name": name}}):
+            case actions.ReplaceStatus(raw={"kind": "Job", "metadata": {"namespace": namespace, "name": name}}):
                 return self._store.find("Job", f"{namespace}/{name}")
         return None
 
-    def events_of(self, action: Action, before: Stored | None) -> Iterator[Record]:
+    def events_of(self, action: actions.Action, before: Stored | None) -> Iterator[actions.Record]:
         """Yield the Events for an action that was carried out."""
         match action:
-            case CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:
+            case actions.CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:
                 yield from _created(raw, str(self._written["metadata"]["name"]), cause)
-            case DeleteObject(cause=cause) if before is not None:
+            case actions.DeleteObject(cause=cause) if before is not None:
                 yield from _deleted(before, cause)
-            case PatchObject(patch=patch, cause=cause) if before is not None:
+            case actions.PatchObject(patch=patch, cause=cause) if before is not None:
                 yield from _scaled(before, patch["spec"]["replicas"], cause)
-            case ReplaceStatus(raw=raw, cause=cause) if before is not None:
+            case actions.ReplaceStatus(raw=raw, cause=cause) if before is not None:
                 yield from _ended(before, raw, cause)
-            case ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
+            case actions.ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
                 stored = self._store.find("Pod", key)
                 if stored is not None and isinstance(stored.object, Pod):
                     for container in stored.object.spec.containers:
-                        yield Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")
-                        yield Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
+                        yield actions.Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")
+                        yield actions.Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
 
 
-def _created(raw: Raw, name: str, cause: str) -> Iterator[Record]:
+def _created(raw: Raw, name: str, cause: str) -> Iterator[actions.Record]:
     owners = raw["metadata"].get("ownerReferences")
     if not owners:
         return
@@ -92,7 +84,7 @@ def _created(raw: Raw, name: str, cause: str) -> Iterator[Record]:
         yield _of(cause, owner["uid"], "SuccessfulCreate", message or f"Created {_MADE[kind]}: {name}")
 
 
-def _deleted(before: Stored, cause: str) -> Iterator[Record]:
+def _deleted(before: Stored, cause: str) -> Iterator[actions.Record]:
     owner, name = before.object.metadata.controller, before.object.metadata.name
     if owner is None or cause.partition(" ")[0] != owner.kind or before.object.metadata.deletion_timestamp is not None:
         return
@@ -100,7 +92,7 @@ def _deleted(before: Stored, cause: str) -> Iterator[Record]:
     yield _of(cause, owner.uid, "SuccessfulDelete", message or f"Deleted {_MADE[before.kind]}: {name}")
 
 
-def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[Record]:
+def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Record]:
     owner, object_ = before.object.metadata.controller, before.object
     if owner is None or owner.kind != "Deployment" or not isinstance(object_, ReplicaSet):
         return
@@ -111,7 +103,7 @@ def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[Record]:
         yield _of(cause, owner.uid, "ScalingReplicaSet", message)
 
 
-def _ended(before: Stored, raw: Raw, cause: str) -> Iterator[Record]:
+def _ended(before: Stored, raw: Raw, cause: str) -> Iterator[actions.Record]:
     """Yield the Event of a Job that has ended: it has a new terminal condition."""
     known = {condition.get("type") for condition in before.raw.get("status", {}).get("conditions", ())}
     for condition in raw["status"].get("conditions", ()):
@@ -122,8 +114,8 @@ def _ended(before: Stored, raw: Raw, cause: str) -> Iterator[Record]:
             yield _of(cause, before.uid, "Completed", "Job completed")
         else:
             reason, message = str(condition.get("reason") or "Failed"), str(condition.get("message", ""))
-            yield Record("", before.uid, _WARNING, reason, message, workload=cause)
+            yield actions.Record("", before.uid, _WARNING, reason, message, workload=cause)
 
 
-def _of(workload: str, uid: str, reason: str, message: str) -> Record:
-    return Record("", uid, _NORMAL, reason, message, workload=workload)
+def _of(workload: str, uid: str, reason: str, message: str) -> actions.Record:
+    return actions.Record("", uid, _NORMAL, reason, message, workload=workload)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Protocol
 
 import msgspec
 
@@ -194,7 +193,17 @@ class ControlPlane:
             self._publish(now)
             # The runner must be notified even if writes can no longer be persisted.
             self.on_work()
-        return with_warnings(request, response)
+        # Simulated kubelets warn about annotations of the written object that they do not understand.
+        judged = _JUDGED.get(request.kind)
+        if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
+            return response
+        path, problems_of = judged
+        annotations = value_at(response.object, *path, "metadata", "annotations")
+        problems = problems_of(annotations) if annotations else {}
+        found = [
+            f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {problem}" for name, problem in problems.items()
+        ]
+        return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
 
     @property
     def is_kept(self) -> bool:
@@ -396,18 +405,6 @@ _MOST_CALLS = 100
 _LONG_BYTES = 32 * 1024
 
 
-def with_warnings(request: Request, response: Response) -> Response:
-    """Return the response with the warnings of simulated kubelets about the written object."""
-    judged = _JUDGED.get(request.kind)
-    if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
-        return response
-    path, problems_of = judged
-    annotations = value_at(response.object, *path, "metadata", "annotations")
-    problems = problems_of(annotations) if annotations else {}
-    found = [f"{'.'.join((*path, 'metadata'))}.annotations[{name}]: {problem}" for name, problem in problems.items()]
-    return msgspec.structs.replace(response, warnings=(*response.warnings, *found)) if found else response
-
-
 EVENT = "Event"
 TTL_NS = 3600 * 10**9
 MOST = 20_000
@@ -502,22 +499,13 @@ _PAUSE_NS = 1_000_000_000
 _SLICE_NS = 5_000_000
 
 
-class Pace(Protocol):
-    """An interface that maps a clock's time to real time."""
-
-    speed: float
-
-    def seconds_until(self, time_ns: int) -> float | None:
-        """Return the real seconds until that time, 0 if it has passed; None if it never comes by waiting."""
-
-
 class ControlPlaneRunner:
-    """A runner of a control plane at a pace, while `run` is awaited.
+    """A runner of a control plane at the pace of a clock, while `run` is awaited.
 
     ``problem`` is the current problem, "" for none.
     """
 
-    def __init__(self, plane: ControlPlane, pace: Pace) -> None:
+    def __init__(self, plane: ControlPlane, pace: Clock) -> None:
         self._plane = plane
         self._pace = pace
         self._work = asyncio.Event()

@@ -10,8 +10,8 @@ import fcntl
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -192,7 +192,8 @@ class LedgerFile:
         rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
         trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
         many = self._connection.executemany
-        with self._transaction():
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
             many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
             many("DELETE FROM trails WHERE id = ?", [(record.id,) for record, trail in waiting if trail is None])
             many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
@@ -214,25 +215,13 @@ class LedgerFile:
         """Add the usage, all or nothing; delete hours that are too old."""
         if not self._used:
             return
-        with self._transaction():
+        with self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(_ADD_USAGE, [(*key, amount) for key, amount in sorted(self._used.items())])
             if self._kept_seconds:
                 oldest = max(self._used)[0] - self._kept_seconds
                 self._connection.execute("DELETE FROM usage WHERE hour < ?", (oldest,))
         self._used.clear()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Commit the writes within; undo them after an error."""
-        run = self._connection.execute
-        run("BEGIN IMMEDIATE")
-        try:
-            yield
-            run("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                run("ROLLBACK")
-            raise
 
     def _drop(self, first_kept: str, number: float) -> int:
         """Drop all records before the one that a query returns; return the number dropped."""

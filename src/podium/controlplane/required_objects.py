@@ -82,19 +82,16 @@ class RequiredObjects:
         for name in due:
             namespace = self._store.find(_NAMESPACE, name)
             if namespace is not None and namespace.object.metadata.deletion_timestamp is None:
-                self._complete(name, now)
+                if SERVICE_ACCOUNTS not in self._without:
+                    self._write(default_service_account(name), now)
+                if ROOT_CA_PUBLISHER not in self._without:
+                    annotations = {"kubernetes.io/description": _DESCRIPTION}
+                    self._write(_config_map("kube-root-ca.crt", name, self._authority, annotations), now)
+                if name == "kube-system":
+                    self._write(_config_map("extension-apiserver-authentication", name, self._client_authority), now)
         if has_new_roles and ROLE_AGGREGATION not in self._without:
             self._aggregate()
         return self._store.version != version
-
-    def _complete(self, namespace: str, now: int) -> None:
-        if SERVICE_ACCOUNTS not in self._without:
-            self._write(default_service_account(namespace), now)
-        if ROOT_CA_PUBLISHER not in self._without:
-            annotations = {"kubernetes.io/description": _DESCRIPTION}
-            self._write(_config_map("kube-root-ca.crt", namespace, self._authority, annotations), now)
-        if namespace == "kube-system":
-            self._write(_config_map("extension-apiserver-authentication", namespace, self._client_authority), now)
 
     def _write(self, raw: Raw, now: int) -> None:
         """Create the object if it is missing, or restore its data."""

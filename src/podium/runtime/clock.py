@@ -9,10 +9,15 @@ from podium.api.errors import PodiumError
 
 
 class Clock(Protocol):
-    """An interface to the time, in nanoseconds since 1970."""
+    """An interface to the time, in nanoseconds since 1970, which passes at ``speed`` times real time."""
+
+    speed: float
 
     def now(self) -> int:
         """Return the time; it never goes back."""
+
+    def seconds_until(self, time_ns: int) -> float | None:
+        """Return the real seconds until that time, 0 if it has passed; None if it never comes by waiting."""
 
 
 class SystemClock:

@@ -285,15 +285,12 @@ class Runtime:
                     continue
                 self._called[component] = None
                 if actions:
-                    self._send(component, actions, now)
-
-    def _send(self, component: Component, actions: Sequence[Action], now: int) -> None:
-        began = component.began
-        for action in actions:
-            # One of its actions may stop the component.
-            if component.machine is None:
-                break
-            self._transport.send(RequestedAction(component, began, action), now)
+                    began = component.began
+                    for action in actions:
+                        # One of its actions may stop the component.
+                        if component.machine is None:
+                            break
+                        self._transport.send(RequestedAction(component, began, action), now)
 
     def _ask(self) -> None:
         """Read the deadlines of the components that were called."""

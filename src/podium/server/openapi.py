@@ -15,27 +15,13 @@ import msgspec
 from podium.api.kinds import group_of
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at
-from podium.api.schemas.schema import (
-    META_VERSION,
-    Field,
-    Leaf,
-    ListOf,
-    MapOf,
-    Object,
-    Type,
-    api_version_of,
-    fields_of,
-    is_type,
-    other_form_of,
-    schema_of,
-    type_in,
-)
+from podium.api.schemas import schema as catalogue
 from podium.apirequests.http_mapping import JSON, PATCH_TYPES, PROTOBUF, YAML
 from podium.server.discovery import type_of
 from podium.store.api_resource import APIResource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_OBJECT_META = Object("ObjectMeta")
+_OBJECT_META = catalogue.Object("ObjectMeta")
 
 
 def document_path(api_version: str) -> str:
@@ -78,9 +64,13 @@ def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | 
     """Return the name of a kind's schema, and that schema with all schemas that it references."""
     is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
     known = (
-        (schema_of(kind.group, kind.kind) if is_stored else other_form_of(kind.api_version, kind.kind))
-        or type_in(kind.api_version, kind.kind)
-        or type_in(META_VERSION, kind.kind)
+        (
+            catalogue.schema_of(kind.group, kind.kind)
+            if is_stored
+            else catalogue.other_form_of(kind.api_version, kind.kind)
+        )
+        or catalogue.type_in(kind.api_version, kind.kind)
+        or catalogue.type_in(catalogue.META_VERSION, kind.kind)
     )
     if known is not None:
         return name_of(known.name), schemas_of(known)
@@ -228,43 +218,43 @@ _NAMED: Mapping[str, tuple[str, Raw]] = {
 
 def name_of(type_: str, api_version: str = "") -> str:
     """Return the schema name of a type; `api_version` is that of a type that is not in the catalogue."""
-    version = api_version_of(type_) if is_type(type_) else api_version
+    version = catalogue.api_version_of(type_) if catalogue.is_type(type_) else api_version
     name = type_.rpartition(".")[2]
-    if version == META_VERSION:
+    if version == catalogue.META_VERSION:
         return f"{_META}.{name}"
     group, _, version = version.rpartition("/")
     return f"io.k8s.api.{(group or 'core').partition('.')[0]}.{version}.{name}"
 
 
-def schemas_of(type_: Object) -> dict[str, Raw]:
+def schemas_of(type_: catalogue.Object) -> dict[str, Raw]:
     """Return the schemas of a type and of all types within it, by name."""
     found: dict[str, Raw] = {}
-    waiting: list[Type] = [type_]
+    waiting: list[catalogue.Type] = [type_]
     while waiting:
         match waiting.pop():
-            case ListOf(inner) | MapOf(inner):
+            case catalogue.ListOf(inner) | catalogue.MapOf(inner):
                 waiting.append(inner)
-            case Leaf(name) if name in _NAMED:
+            case catalogue.Leaf(name) if name in _NAMED:
                 found[_NAMED[name][0]] = _NAMED[name][1]
-            case Object(name) if name_of(name) not in found:
+            case catalogue.Object(name) if name_of(name) not in found:
                 found[name_of(name)] = _schema(name)
-                waiting.extend(field.type for field in fields_of(name).values())
+                waiting.extend(field.type for field in catalogue.fields_of(name).values())
     return found
 
 
 def _schema(type_: str) -> Raw:
     name = type_.rpartition(".")[2]
-    properties = {field: _property(f"{name}.{field}", one) for field, one in fields_of(type_).items()}
+    properties = {field: _property(f"{name}.{field}", one) for field, one in catalogue.fields_of(type_).items()}
     return _with_description({"type": "object", "properties": properties}, described(name))
 
 
-def _property(of: str, field: Field) -> Raw:
+def _property(of: str, field: catalogue.Field) -> Raw:
     """Return the schema of a field, with the extensions that say how it is merged."""
     schema = _with_description(_of_type(field.type), described(of))
     if field.default is not None:
         schema["default"] = field.default
     strategies = [field.strategy] if field.strategy else []
-    if isinstance(field.type, ListOf):
+    if isinstance(field.type, catalogue.ListOf):
         keys = field.list_keys
         schema["x-kubernetes-list-type"] = "atomic" if keys is None else "map" if keys else "set"
         if keys:
@@ -280,15 +270,15 @@ def _property(of: str, field: Field) -> Raw:
     return schema
 
 
-def _of_type(type_: Type) -> Raw:
+def _of_type(type_: catalogue.Type) -> Raw:
     match type_:
-        case Leaf(name):
+        case catalogue.Leaf(name):
             return _reference(_NAMED[name][0]) if name in _NAMED else dict(_PLAIN[name])
-        case ListOf(item):
+        case catalogue.ListOf(item):
             return {"type": "array", "items": _of_type(item)}
-        case MapOf(value):
+        case catalogue.MapOf(value):
             return {"type": "object", "additionalProperties": _of_type(value)}
-        case Object(name):
+        case catalogue.Object(name):
             return _reference(name_of(name))
 
 

@@ -11,15 +11,7 @@ from typing import Any
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.nested import object_at
-from podium.apirequests.authorization import (
-    ISSUER,
-    MASTERS,
-    Attributes,
-    Authorizer,
-    User,
-    audiences_of,
-    unverified_claims,
-)
+from podium.apirequests import authorization
 from podium.server.discovery import REVIEWS
 from podium.store.errors import bad_request
 
@@ -32,10 +24,10 @@ _EVERYTHING = {
 # The fields of resourceAttributes in the order of `Attributes`.
 _FIELDS = ("verb", "group", "resource", "subresource", "namespace", "name")
 
-ADMINISTRATOR = User()
+ADMINISTRATOR = authorization.User()
 """The user of a server without authentication."""
 
-Identify = Callable[[str, Sequence[str]], User | None]
+Identify = Callable[[str, Sequence[str]], authorization.User | None]
 """A function that returns the user of a token for some audiences; None for an invalid token."""
 
 _GROUPS = {review.kind: review.group for review in REVIEWS}
@@ -56,11 +48,11 @@ def review_at(path: str) -> tuple[str, str] | None:
 class Reviews:
     """The answers to reviews; without an ``authorizer`` everything is allowed."""
 
-    def __init__(self, identify: Identify, authorizer: Authorizer | None) -> None:
+    def __init__(self, identify: Identify, authorizer: authorization.Authorizer | None) -> None:
         self._identify = identify
         self._authorizer = authorizer
 
-    def reviewed(self, kind: str, body: Any, user: User = ADMINISTRATOR, namespace: str = "") -> Raw:
+    def reviewed(self, kind: str, body: Any, user: authorization.User = ADMINISTRATOR, namespace: str = "") -> Raw:
         """Return the review with its result for a user. Raises KeyError for a kind that is not a review.
 
         Raises StoreError 400 for a malformed body, and if required fields are missing.
@@ -91,28 +83,30 @@ class Reviews:
 
     def _token(self, spec: Raw) -> Raw:
         token, audiences = spec.get("token"), spec.get("audiences")
-        wanted = [str(one) for one in audiences] if isinstance(audiences, list) and audiences else [ISSUER]
+        wanted = (
+            [str(one) for one in audiences] if isinstance(audiences, list) and audiences else [authorization.ISSUER]
+        )
         user = self._identify(token, wanted) if isinstance(token, str) and token else None
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
-        issued_for = audiences_of(unverified_claims(str(token))) or wanted
+        issued_for = authorization.audiences_of(authorization.unverified_claims(str(token))) or wanted
         common = [audience for audience in wanted if audience in issued_for]
         return {"authenticated": True, "user": user.to_dict(), "audiences": common}
 
-    def _access(self, spec: Raw, user: User, namespace: str) -> Raw:
+    def _access(self, spec: Raw, user: authorization.User, namespace: str) -> Raw:
         if self._authorizer is None:
             return {"allowed": True, "reason": _REASON}
         given = object_at(spec, "resourceAttributes")
-        attributes = Attributes(*(str(given.get(name) or "") for name in _FIELDS))
+        attributes = authorization.Attributes(*(str(given.get(name) or "") for name in _FIELDS))
         if namespace and attributes.namespace != namespace:
             raise bad_request(f"spec.resourceAttributes.namespace must match namespace: {namespace}")
         if not given:
             path = object_at(spec, "nonResourceAttributes")
-            attributes = Attributes(str(path.get("verb")), path=str(path.get("path")))
+            attributes = authorization.Attributes(str(path.get("verb")), path=str(path.get("path")))
         return {"allowed": self._authorizer.allows(user, attributes)}
 
-    def _rules(self, user: User, namespace: str) -> Mapping[str, Any]:
-        if self._authorizer is None or MASTERS in user.groups:
+    def _rules(self, user: authorization.User, namespace: str) -> Mapping[str, Any]:
+        if self._authorizer is None or authorization.MASTERS in user.groups:
             return _EVERYTHING
         rules = list(self._authorizer.rules(user, namespace))
         return {
@@ -122,7 +116,7 @@ class Reviews:
         }
 
 
-def _subject(spec: Raw) -> User:
+def _subject(spec: Raw) -> authorization.User:
     """Return the user whose access is reviewed."""
     groups = spec.get("groups")
-    return User(str(spec.get("user") or ""), tuple(map(str, groups)) if isinstance(groups, list) else ())
+    return authorization.User(str(spec.get("user") or ""), tuple(map(str, groups)) if isinstance(groups, list) else ())

@@ -28,13 +28,7 @@ from podium.store.field_ownership import FieldWriter
 from podium.store.listing import ReadableStore
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import SET_BY_SERVER, Reading, Stored, reread
-from podium.store.verbs.deletion import (
-    as_new_namespace,
-    check_preconditions,
-    default_service_account,
-    deletion_metadata,
-    is_due,
-)
+from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
 
 _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
@@ -128,7 +122,7 @@ class WritableStore(ReadableStore):
         metadata, is_gone = raw["metadata"], False
         if "deletionTimestamp" in metadata:
             has_contents = resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))
-            is_gone = previous is not None and is_due(metadata) and not has_contents
+            is_gone = previous is not None and deletion.is_due(metadata) and not has_contents
         writer = self._writer
         if writer is not None and not writer.is_done and resource.name == writer.resource.name:
             raw = writer.recorded(None if previous is None else previous.raw, raw)
@@ -151,7 +145,7 @@ class WritableStore(ReadableStore):
 
     def terminate(self, previous: Stored, raw: Raw, grace_seconds: int | None, now: int) -> Stored | None:
         """Write `raw` as deleted; return None if that removes the object."""
-        metadata = deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
+        metadata = deletion.deletion_metadata(previous.object, raw["metadata"], grace_seconds, now)
         after = {**raw, "metadata": metadata}
         object_ = rereading(previous.resource, previous.object, previous.raw, after)
         committed = self.commit(previous.resource, previous, after, object_)
@@ -160,7 +154,7 @@ class WritableStore(ReadableStore):
     def _expect(self, kind: str, key: str, uid: str, resource_version: str = "") -> Stored:
         stored = self.get(kind, key)
         if uid or resource_version:
-            check_preconditions(stored, uid, resource_version)
+            deletion.check_preconditions(stored, uid, resource_version)
         return stored
 
     def _precondition(self, raw: Raw) -> Stored:
@@ -198,7 +192,7 @@ class WritableStore(ReadableStore):
                 stored = self._create(resource, raw, now, reading, is_new=is_new, was_there=was_there)
                 self._complete_levels(stored)
                 if is_new and stored.kind == "Namespace":
-                    self.create(default_service_account(stored.key), now=now, is_new=True)
+                    self.create(deletion.default_service_account(stored.key), now=now, is_new=True)
                 if stored.kind == DEFINITION:
                     self.definitions.follow()
                 return stored
@@ -283,7 +277,7 @@ class WritableStore(ReadableStore):
                 problem = "create not allowed while custom resource definition is terminating"
                 raise StoreError(405, "MethodNotAllowed", problem)
             return self.definitions.shaped(resource, named)
-        return as_new_namespace(named) if is_new and resource.name == "Namespace" else named
+        return deletion.as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 
     def _judged(self, resource: APIResource, named: Raw, now: int) -> Raw:
         """Return the object after the checks by its definition, or by the kind that it defines. Raises StoreError."""

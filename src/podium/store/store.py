@@ -27,14 +27,7 @@ from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage
 from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
-from podium.store.verbs.deletion import (
-    Propagation,
-    as_terminating_namespace,
-    check_deletable,
-    check_preconditions,
-    preconditions_of,
-    with_propagation,
-)
+from podium.store.verbs import deletion
 from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update
@@ -188,7 +181,7 @@ class Store(WritableStore):
         seen = converted(stored.resource, stored.raw, api_version)
         result = patched(stored.resource, seen, patch, type_, subresource)
         result = as_stored(stored.resource, result, api_version)
-        check_preconditions(stored, *preconditions_of(result["metadata"]))
+        deletion.check_preconditions(stored, *deletion.preconditions_of(result["metadata"]))
         if subresource == "status":
             return self._replace_status(stored, result.get("status", _UNSAID), result["metadata"])
         return self._replace(stored, complete(result))
@@ -200,7 +193,7 @@ class Store(WritableStore):
         *,
         now: int,
         grace_seconds: int | None = None,
-        propagation: Propagation = "",
+        propagation: deletion.Propagation = "",
         uid: str = "",
         resource_version: str = "",
     ) -> Stored | None:
@@ -212,14 +205,14 @@ class Store(WritableStore):
         propagation, and 403 for a namespace or a PriorityClass that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        check_deletable(previous)
+        deletion.check_deletable(previous)
         if kind == DEFINITION:
             return self._delete_definition(previous, now)
-        raw = {**previous.raw, "metadata": with_propagation(previous.raw["metadata"], propagation, kind)}
+        raw = {**previous.raw, "metadata": deletion.with_propagation(previous.raw["metadata"], propagation, kind)}
         if previous.kind == "Namespace":
             kinds = (resource.name for resource in self.resources.all() if resource.namespaced)
             is_empty = not any(self.objects(kind, previous.key) for kind in kinds)
-            raw = as_terminating_namespace(raw, is_empty=is_empty)
+            raw = deletion.as_terminating_namespace(raw, is_empty=is_empty)
         if not isinstance(previous.object, Pod):
             return self.terminate(previous, raw, grace_seconds, now)
         with self.transaction():
@@ -263,7 +256,7 @@ class Store(WritableStore):
         *,
         now: int,
         grace_seconds: int | None = None,
-        propagation: Propagation = "",
+        propagation: deletion.Propagation = "",
     ) -> ListPage:
         """Delete the objects that `page` finds; return that list. Raises as `page` and `delete`."""
         page = self.page(kind, namespace, options)
@@ -291,7 +284,7 @@ class Store(WritableStore):
         previous = self.get("Pod", key)
         pod = _pod(previous)
         if uid != pod.metadata.uid or resource_version:
-            check_preconditions(previous, uid, resource_version)
+            deletion.check_preconditions(previous, uid, resource_version)
         check_binding(previous, pod, target_kind, node_name)
         written = bound(pod, previous.raw, node_name, now, clears_nomination=self._clears_nominations)
         if self._labels_pods:

@@ -16,7 +16,7 @@ from podium.api.cel.values import EvaluationError, reads
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Network = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 _PREFIX = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 _ABSOLUTE = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(.*)", re.ASCII | re.DOTALL)
 _HOST = re.compile(
@@ -26,69 +26,6 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _UNPRINTABLE = re.compile(r"[\x00-\x20\x7f]")
 _UNESCAPED = re.compile(rb"[^A-Za-z0-9$&+,/:;=@\-._~!'()*%\[\]]")
 _ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """An IP address."""
-
-    cel_type: ClassVar[str] = IP
-    value: _Address
-
-    @classmethod
-    def of(cls, text: str) -> Address:
-        """Return the address of a text. Raises EvaluationError; zones and IPv4-mapped IPv6 addresses are refused."""
-        return cls(_address(text, f"IP Address {text[:60]!r} parse error during conversion from string"))
-
-    @property
-    def is_global(self) -> bool:
-        """Return whether it is a global unicast address by Go's definition, which includes private ones."""
-        value = self.value
-        if value.version == 4 and value == ipaddress.IPv4Address("255.255.255.255"):
-            return False
-        return not (value.is_unspecified or value.is_loopback or value.is_multicast or value.is_link_local)
-
-    @property
-    def is_link_local_multicast(self) -> bool:
-        """Return whether it is in 224.0.0.0/24 or ff02::/16."""
-        packed = self.value.packed
-        return packed[:3] == b"\xe0\x00\x00" if self.value.version == 4 else packed[0] == 0xFF and packed[1] & 15 == 2
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """An address with a prefix length (CIDR)."""
-
-    cel_type: ClassVar[str] = CIDR
-    address: _Address
-    length: int
-
-    @classmethod
-    def of(cls, text: str) -> Network:
-        """Return the network of a text. Raises EvaluationError."""
-        problem = f"network address parse error during conversion from string: {text[:60]!r}"
-        head, slash, length = text.rpartition("/")
-        if not slash or _PREFIX.fullmatch(length) is None:
-            raise EvaluationError(problem)
-        address = _address(head, problem)
-        if int(length) > address.max_prefixlen:
-            raise EvaluationError(problem)
-        return cls(address, int(length))
-
-    @property
-    def whole(self) -> _Network:
-        """The network with the host bits cleared."""
-        return ipaddress.ip_network((self.address, self.length), strict=False)
-
-    def has_address(self, other: Address) -> bool:
-        return other.value.version == self.address.version and other.value in self.whole
-
-    def has_network(self, other: Network) -> bool:
-        """Return whether another network is within this one."""
-        return self.length <= other.length and self.has_address(Address(other.address))
-
-    def __str__(self) -> str:
-        return f"{self.address}/{self.length}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +94,9 @@ def _plain(text: str) -> str:
     return _ESCAPE.sub(lambda found: bytes.fromhex(found[0].replace("%", "")).decode(errors="replace"), text)
 
 
-def _address(text: str, problem: str) -> _Address:
+def _address(text: str, problem: str = "") -> _Address:
+    """Return the address of a text. Raises EvaluationError; zones and IPv4-mapped IPv6 addresses are refused."""
+    problem = problem or f"IP Address {text[:60]!r} parse error during conversion from string"
     try:
         if "%" in text or len(text) > 64:
             raise EvaluationError(problem)
@@ -169,32 +108,65 @@ def _address(text: str, problem: str) -> _Address:
     return found
 
 
+def _is_global(address: _Address) -> bool:
+    """Return whether it is a global unicast address by Go's definition, which includes private ones."""
+    if address == ipaddress.IPv4Address("255.255.255.255"):
+        return False
+    return not (address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local)
+
+
+def _is_link_local_multicast(address: _Address) -> bool:
+    """Return whether it is in 224.0.0.0/24 or ff02::/16."""
+    packed = address.packed
+    return packed[:3] == b"\xe0\x00\x00" if address.version == 4 else packed[0] == 0xFF and packed[1] & 15 == 2
+
+
+def _network(text: str) -> _Network:
+    """Return the network of a text: an address with a prefix length (CIDR). Raises EvaluationError."""
+    problem = f"network address parse error during conversion from string: {text[:60]!r}"
+    head, slash, length = text.rpartition("/")
+    if not slash or _PREFIX.fullmatch(length) is None:
+        raise EvaluationError(problem)
+    address = _address(head, problem)
+    if int(length) > address.max_prefixlen:
+        raise EvaluationError(problem)
+    return ipaddress.ip_interface((address, int(length)))
+
+
+def _has_address(network: _Network, address: _Address) -> bool:
+    return address.version == network.version and address in network.network
+
+
+def _has_network(network: _Network, other: _Network) -> bool:
+    return network.network.prefixlen <= other.network.prefixlen and _has_address(network, other.ip)
+
+
 def fill(table: Table) -> None:
     """Add addresses, networks and URLs."""
     cost = traversal(0)
-    for name, test, kind, type_ in (
-        ("ip", "isIP", IP, Address),
-        ("cidr", "isCIDR", CIDR, Network),
-        ("url", "isURL", URL, Url),
+    for name, test, kind, read in (
+        ("ip", "isIP", IP, _address),
+        ("cidr", "isCIDR", CIDR, _network),
+        ("url", "isURL", URL, Url.of),
     ):
-        table.function(name, ("string",), kind, type_.of, cost)
-        table.function(test, ("string",), "bool", lambda a, type_=type_: reads(type_.of, a), cost)
-    table.function("ip.isCanonical", ("string",), "bool", lambda a: str(Address.of(a).value) == a, cost)
-    table.function("string", (IP,), "string", lambda a: str(a.value))
-    table.method("family", (IP,), "int", lambda a: a.value.version)
-    table.method("isUnspecified", (IP,), "bool", lambda a: a.value.is_unspecified)
-    table.method("isLoopback", (IP,), "bool", lambda a: a.value.is_loopback)
-    table.method("isLinkLocalMulticast", (IP,), "bool", lambda a: a.is_link_local_multicast)
-    table.method("isLinkLocalUnicast", (IP,), "bool", lambda a: a.value.is_link_local)
-    table.method("isGlobalUnicast", (IP,), "bool", lambda a: a.is_global)
-    table.function("string", (CIDR,), "string", str)
-    table.method("containsIP", (CIDR, IP), "bool", lambda a, b: a.has_address(b))
-    table.method("containsIP", (CIDR, "string"), "bool", lambda a, b: a.has_address(Address.of(b)), traversal(1))
-    table.method("containsCIDR", (CIDR, CIDR), "bool", lambda a, b: a.has_network(b))
-    table.method("containsCIDR", (CIDR, "string"), "bool", lambda a, b: a.has_network(Network.of(b)), traversal(1))
-    table.method("ip", (CIDR,), IP, lambda a: Address(a.address))
-    table.method("masked", (CIDR,), CIDR, lambda a: Network(a.whole.network_address, a.length))
-    table.method("prefixLength", (CIDR,), "int", lambda a: a.length)
+        table.function(name, ("string",), kind, read, cost)
+        table.function(test, ("string",), "bool", lambda a, read=read: reads(read, a), cost)
+    table.function("ip.isCanonical", ("string",), "bool", lambda a: str(_address(a)) == a, cost)
+    for kind in (IP, CIDR):
+        table.function("string", (kind,), "string", str)
+    table.method("family", (IP,), "int", attrgetter("version"))
+    table.method("isUnspecified", (IP,), "bool", attrgetter("is_unspecified"))
+    table.method("isLoopback", (IP,), "bool", attrgetter("is_loopback"))
+    table.method("isLinkLocalMulticast", (IP,), "bool", _is_link_local_multicast)
+    table.method("isLinkLocalUnicast", (IP,), "bool", attrgetter("is_link_local"))
+    table.method("isGlobalUnicast", (IP,), "bool", _is_global)
+    table.method("containsIP", (CIDR, IP), "bool", _has_address)
+    table.method("containsIP", (CIDR, "string"), "bool", lambda a, b: _has_address(a, _address(b)), traversal(1))
+    table.method("containsCIDR", (CIDR, CIDR), "bool", _has_network)
+    table.method("containsCIDR", (CIDR, "string"), "bool", lambda a, b: _has_network(a, _network(b)), traversal(1))
+    table.method("ip", (CIDR,), IP, attrgetter("ip"))
+    table.method("masked", (CIDR,), CIDR, lambda a: ipaddress.ip_interface(str(a.network)))
+    table.method("prefixLength", (CIDR,), "int", lambda a: a.network.prefixlen)
     for name, field in (
         ("getScheme", "scheme"),
         ("getHost", "host"),

@@ -89,9 +89,15 @@ def parse(text: str) -> Node:
     # Imported with the first expression: most inputs have none.
     from celpy.celparser import CELParseError, CELParser  # noqa: PLC0415
 
-    plain, optional = without_marks(text)
+    # The parser does not know the markers of optional access (`.?`, `[?`), so spaces replace them.
+    optional: set[int] = set()
+    plain = list(text)
+    for match in _TOKEN.finditer(text):
+        if match["mark"] is not None:
+            plain[match.end("mark") - 1] = " "
+            optional.add(match.end())
     try:
-        tree = CELParser().parse(plain)
+        tree = CELParser().parse("".join(plain))
     except CELParseError as error:
         raise CompileError(error_text(text, Place(error.line or 1, error.column or 1), "Syntax error")) from None
     reader = _Reader(text, optional)
@@ -127,7 +133,18 @@ class _Reader:
         if rule == "literal":
             return self._literal(tree.children[0])
         if rule in _LOGIC:
-            return self._logic(tree, depth)
+            # The chain is left-recursive, and read without recursion.
+            function = _LOGIC[rule]
+            parts = []
+            while tree.data in _LOGIC and _LOGIC[tree.data] == function and len(tree.children) == 2:
+                rest, last = tree.children
+                parts.append(self.node(last, depth + 1))
+                # The next link of the chain, or its first element.
+                while len(rest.children) == 1 and rest.data in _TRANSPARENT and rest.data != "paren_expr":
+                    rest = rest.children[0]
+                tree = rest
+            parts.append(self.node(tree, depth + 1))
+            return Call(function, tuple(reversed(parts)), None, _place(tree))
         if rule in ("relation", "addition", "multiplication"):
             left, right = tree.children
             return Call(_BINARY[left.data], self._all((left.children[0], right), depth), None, _place(tree))
@@ -174,20 +191,6 @@ class _Reader:
         names = [Literal(str(name), _place(tree)) for name in entries[::2]]
         values = self._all(entries[1::2], depth)
         return Call("{}", tuple(chain.from_iterable(zip(names, values, strict=True))), None, _place(tree))
-
-    def _logic(self, tree: Any, depth: int) -> Node:
-        """Return a chain of || or &&, which is left-recursive, without recursion."""
-        function = _LOGIC[str(tree.data)]
-        parts = []
-        while tree.data in _LOGIC and _LOGIC[tree.data] == function and len(tree.children) == 2:
-            rest, last = tree.children
-            parts.append(self.node(last, depth + 1))
-            # The next link of the chain, or its first element.
-            while len(rest.children) == 1 and rest.data in _TRANSPARENT and rest.data != "paren_expr":
-                rest = rest.children[0]
-            tree = rest
-        parts.append(self.node(tree, depth + 1))
-        return Call(function, tuple(reversed(parts)), None, _place(tree))
 
     def _is_optional(self, position: int | None) -> bool:
         if position not in self.optional:
@@ -296,22 +299,3 @@ _TOKEN = re.compile(
     r'''(?P<text>[bB]?[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
     r"|//[^\n]*|(?P<mark>[.\[]\s*\?)\s*"
 )
-
-
-def without_marks(text: str) -> tuple[str, set[int]]:
-    """Return the expression without the markers of optional access (`.?`, `[?`), and the positions after them.
-
-    Spaces replace the markers, so that all other positions stay the same.
-    """
-    places: set[int] = set()
-    parts: list[str] = []
-    position = 0
-    for match in _TOKEN.finditer(text):
-        if match["mark"] is None:
-            continue
-        question = match.end("mark") - 1
-        parts += [text[position:question], " "]
-        position = question + 1
-        places.add(match.end())
-    parts.append(text[position:])
-    return "".join(parts), places

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, total_ordering
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any, ClassVar
 
 from podium.api.quantity import parse_quantity
@@ -148,6 +149,8 @@ _NAMES: dict[type, str] = {
     WithDefault: "map",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
+    **dict.fromkeys((IPv4Address, IPv6Address), "net.IP"),
+    **dict.fromkeys((IPv4Interface, IPv6Interface), "net.CIDR"),
 }
 
 

@@ -215,7 +215,15 @@ class _Composer:
         self._size += 1
         if isinstance(event, yaml.ScalarEvent):
             self._size += len(event.value) // _TEXT_LIKE_A_VALUE
-            return self._scalar(event)
+            text: str = event.value
+            value = resolve_scalar(text) if event.implicit[0] else text
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                return value
+            if not math.isfinite(value):
+                raise self._error(event, f"{text} is not a number that objects can hold")
+            # As JSON carries it to an object: an integer if 64 signed bits hold it, a float otherwise.
+            fits = -_INT64_BOUND <= value < _INT64_BOUND
+            return int(value) if fits and value == int(value) else float(value)
         self._reach(event, depth + 1)
         return self._sequence(depth + 1) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(depth + 1)
 
@@ -291,17 +299,6 @@ class _Composer:
         if isinstance(key, int | float) and abs(key) < _INT64_BOUND:
             return _key_text(key)
         raise self._error(event, "a key must be text")
-
-    def _scalar(self, event: yaml.ScalarEvent) -> str | int | float | bool | None:
-        text: str = event.value
-        value = resolve_scalar(text) if event.implicit[0] else text
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            return value
-        if not math.isfinite(value):
-            raise self._error(event, f"{text} is not a number that objects can hold")
-        # As JSON carries it to an object: an integer if 64 signed bits hold it, a float otherwise.
-        fits = -_INT64_BOUND <= value < _INT64_BOUND
-        return int(value) if fits and value == int(value) else float(value)
 
     def _error(self, event: yaml.Event, problem: str) -> InputError:
         return InputError(f"{_place(event.start_mark)}{problem}", document=self.number)

@@ -9,18 +9,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from podium.api import disruption_policy
 from podium.api.budget_limits import strictness_problem
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time, parsed
-from podium.api.disruption_policy import (
-    MAX_DISRUPTIONS,
-    POLICY_NAME,
-    Cap,
-    DisruptionPolicy,
-    DisruptionPolicySpec,
-    PriorityRule,
-    parse_rate,
-)
 from podium.api.errors import InputError, field_path, shown
 from podium.api.names import label_key_problem, subdomain_problem
 from podium.api.policy import (
@@ -242,20 +234,26 @@ def _usable_budget(budget: Place) -> None:
     for name, time in status.text_mapping("disruptedPods").items():
         check_time(time, field_path(status.path("disruptedPods"), name))
     annotations, rate = budget.child_or_empty("metadata", "annotations"), status.child("disruptionRate")
-    if annotations.has(MAX_DISRUPTIONS):
-        parsed(parse_rate, annotations.value[MAX_DISRUPTIONS], annotations.path(MAX_DISRUPTIONS))
+    if annotations.has(disruption_policy.MAX_DISRUPTIONS):
+        parsed(
+            disruption_policy.parse_rate,
+            annotations.value[disruption_policy.MAX_DISRUPTIONS],
+            annotations.path(disruption_policy.MAX_DISRUPTIONS),
+        )
     if rate is not None:
-        parsed(parse_rate, rate.value["max"], rate.path("max"))
+        parsed(disruption_policy.parse_rate, rate.value["max"], rate.path("max"))
         check_time(rate.value.get("fullTime"), rate.path("fullTime"))
         if rate.value.get("atLeast") is not None:
-            parsed(parse_rate, rate.value["atLeast"], rate.path("atLeast"))
+            parsed(disruption_policy.parse_rate, rate.value["atLeast"], rate.path("atLeast"))
 
 
-def check_disruption_policy(policy: DisruptionPolicy) -> None:
+def check_disruption_policy(policy: disruption_policy.DisruptionPolicy) -> None:
     """Check the only DisruptionPolicy, and each of its parts."""
     name, spec = policy.metadata.name, policy.spec
-    if name != POLICY_NAME:
-        problem = f"{shown(name)} is not the name of a cluster's one DisruptionPolicy; write {POLICY_NAME}"
+    if name != disruption_policy.POLICY_NAME:
+        problem = (
+            f"{shown(name)} is not the name of a cluster's one DisruptionPolicy; write {disruption_policy.POLICY_NAME}"
+        )
         raise InputError(problem, path=".metadata.name")
     most = spec.avoid_lists.max_entries
     if not 1 <= most <= _MAX_AVOID_ENTRIES:
@@ -283,7 +281,7 @@ def _refuse_levels(levels: tuple[str, ...], path: str) -> None:
             raise InputError(f"{shown(name)} is given twice; capital letters make no difference", path=path)
 
 
-def _refuse_rules(rules: tuple[PriorityRule, ...], path: str) -> None:
+def _refuse_rules(rules: tuple[disruption_policy.PriorityRule, ...], path: str) -> None:
     """Check that each rule has a unique name, names a class, and can be reached."""
     check_count(rules, path, _MAX_LEVELS)
     names = [rule.name for rule in rules]
@@ -311,7 +309,7 @@ def _refuse_conditions(expressions: tuple[LabelSelectorRequirement, ...], path: 
         refuse(problem, f"{path}[{index}].{field}")
 
 
-def _refuse_budgets(spec: DisruptionPolicySpec) -> None:
+def _refuse_budgets(spec: disruption_policy.DisruptionPolicySpec) -> None:
     """Check the default budgets and the bounds, and that the former comply with the latter."""
     path = ".spec.defaultBudgets"
     check_count(spec.default_budgets, path)
@@ -330,7 +328,7 @@ def _refuse_budgets(spec: DisruptionPolicySpec) -> None:
             raise InputError("says nothing; give minDisruptions, minRate or both", path=place)
         check_share(level.min_disruptions, f"{place}.minDisruptions")
         if level.min_rate is not None:
-            parsed(parse_rate, level.min_rate, f"{place}.minRate")
+            parsed(disruption_policy.parse_rate, level.min_rate, f"{place}.minRate")
     _refuse_order([level.min_priority for level in spec.budget_bounds], path)
     for index, default in enumerate(spec.default_budgets):
         bound = spec.budget_bound(_MIN_INT32 if default.min_priority is None else default.min_priority)
@@ -351,7 +349,7 @@ def _refuse_order(priorities: Sequence[int | None], path: str) -> None:
             raise InputError(problem, path=f"{path}[{index}].minPriority")
 
 
-def _refuse_caps(caps: tuple[Cap, ...], path: str) -> None:
+def _refuse_caps(caps: tuple[disruption_policy.Cap, ...], path: str) -> None:
     check_count(caps, path)
     scopes = [cap.scope for cap in caps]
     for index, cap in enumerate(caps):
@@ -362,4 +360,4 @@ def _refuse_caps(caps: tuple[Cap, ...], path: str) -> None:
         if cap.scope in scopes[:index]:
             given = "a cap on all components" if cap.component is None else shown(cap.component)
             raise InputError(f"{given} is given twice; remove one", path=f"{place}.component")
-        parsed(parse_rate, cap.max, f"{place}.max")
+        parsed(disruption_policy.parse_rate, cap.max, f"{place}.max")

@@ -141,7 +141,14 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
     elif applies:
         checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
-        yield _Rule("", _required_check(type_, name, of_field))
+        detail = _MISSING.get(f"{type_}.{name}") or _MISSING.get(name, "")
+
+        def check_required(place: Place) -> None:
+            value = place.value.get(name)
+            if value is None or (not value and not isinstance(of_field, Object)):
+                place.required(name, detail)
+
+        yield _Rule("", check_required)
     if checked is not None:
         yield _Rule("" if token["presence"] or token["absent"] else name, checked)
 
@@ -155,18 +162,6 @@ def _refusing(reports: Check) -> Check:
             raise InputError(found.message, path=found.path)
 
     return refuse
-
-
-def _required_check(of: str, name: str, type_: Type) -> Check:
-    """Return the check that a required field of a type is set."""
-    detail = _MISSING.get(f"{of}.{name}") or _MISSING.get(name, "")
-
-    def check_required(place: Place) -> None:
-        value = place.value.get(name)
-        if value is None or (not value and not isinstance(type_, Object)):
-            place.required(name, detail)
-
-    return check_required
 
 
 def _check_of_parts(name: str, type_: Type, token: re.Match[str], is_usability: bool) -> Check | None:

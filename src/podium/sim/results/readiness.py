@@ -134,7 +134,15 @@ class Readiness:
             if uid in self.workload_of:
                 # It has ended before and is deleted now.
                 return
-            known = self._begin(uid, pod, now)
+            # A new pod; an unknown workload wants as many pods as it has had.
+            label = self.tops.of(pod)
+            found = self._of(label, now)
+            known = self._pods[uid] = _Pod(found)
+            self.workload_of[uid] = label
+            found.pods += 1
+            if not self.tops.asks(label):
+                found.wanted = max(found.wanted, found.pods)
+                found.points.put(now, (found.ready, found.wanted))
         phase, node = status.phase, known.node
         if is_gone or phase in TERMINAL_PHASES:
             self._end(uid, known, now, has_succeeded=phase == "Succeeded")
@@ -185,18 +193,6 @@ class Readiness:
         for found in self._found.values():
             found.pass_time(now)
         return [self._found[label] for label in sorted(self._found)]
-
-    def _begin(self, uid: str, pod: Pod, now: int) -> _Pod:
-        """Record a new pod. An unknown workload wants as many pods as it has had."""
-        label = self.tops.of(pod)
-        found = self._of(label, now)
-        known = self._pods[uid] = _Pod(found)
-        self.workload_of[uid] = label
-        found.pods += 1
-        if not self.tops.asks(label):
-            found.wanted = max(found.wanted, found.pods)
-            found.points.put(now, (found.ready, found.wanted))
-        return known
 
     def _end(self, uid: str, known: _Pod, now: int, *, has_succeeded: bool) -> None:
         self._change(known, now, False, False)

@@ -122,40 +122,6 @@ class RequestedUsage:
     def pods_on(self, name: str) -> Collection[str]:
         return self._on.get(name, ())
 
-    def put_node(self, name: str, allocatable: Amounts, now: int = 0) -> None:
-        if name in self._allocatable:
-            self.allocatable.add(self._allocatable[name], -1, now)
-        else:
-            self._count_pods(name, 1, now)
-        self._allocatable[name] = allocatable
-        self.allocatable.add(allocatable, 1, now)
-
-    def remove_node(self, name: str, now: int = 0) -> None:
-        """Remove a node from the totals; its pods stay registered on it."""
-        self.allocatable.add(self._allocatable.pop(name), -1, now)
-        self._count_pods(name, -1, now)
-
-    def _count_pods(self, name: str, sign: int, now: int) -> None:
-        for amounts in self._on.get(name, {}).values():
-            self.held.add(amounts, sign, now)
-
-    def put_pod(self, uid: str, node_name: str, amounts: Amounts, now: int = 0) -> None:
-        """Add a pod to a node. Raises ValueError if it is there already."""
-        pods = self._on.setdefault(node_name, {})
-        if uid in pods:
-            raise ValueError(f"pod {uid} is booked already")
-        pods[uid] = amounts
-        if node_name in self._allocatable:
-            self.held.add(amounts, 1, now)
-
-    def remove_pod(self, uid: str, node_name: str, now: int = 0) -> None:
-        pods = self._on[node_name]
-        amounts = pods.pop(uid)
-        if not pods:
-            del self._on[node_name]
-        if node_name in self._allocatable:
-            self.held.add(amounts, -1, now)
-
     @property
     def node_hours(self) -> float:
         """Return the sum of the nodes' times, in hours."""
@@ -177,25 +143,40 @@ class RequestedUsage:
         return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in totals])
 
     def count_pod(self, pod: Pod, now: int) -> None:
-        """Count a pod from now on; times do not decrease."""
-        requests = pod_requests(effective_spec(pod))
-        self.put_pod(pod.metadata.uid, pod.spec.node_name, requests, now - self._start_ns)
+        """Count a pod from now on; times do not decrease. Raises ValueError if it is counted already."""
+        requests, pods = pod_requests(effective_spec(pod)), self._on.setdefault(pod.spec.node_name, {})
+        if pod.metadata.uid in pods:
+            raise ValueError(f"pod {pod.metadata.uid} is booked already")
+        pods[pod.metadata.uid] = requests
+        if pod.spec.node_name in self._allocatable:
+            self.held.add(requests, 1, now - self._start_ns)
         self.consumption.changed(pod, now)
 
     def drop_pod(self, uid: str, node: str, now: int) -> None:
         """Stop counting a pod."""
-        self.remove_pod(uid, node, now - self._start_ns)
+        pods = self._on[node]
+        amounts = pods.pop(uid)
+        if not pods:
+            del self._on[node]
+        if node in self._allocatable:
+            self.held.add(amounts, -1, now - self._start_ns)
         self.consumption.remove(uid, now)
 
     def observe_node(self, node: Node, now: int, *, is_gone: bool) -> None:
-        """Record that a node was added, changed or removed."""
-        elapsed_ns, before = now - self._start_ns, self.node_count
+        """Record that a node was added, changed or removed; the pods of a removed one stay registered on it."""
+        elapsed_ns, name = now - self._start_ns, node.metadata.name
         self._totals = None
-        if is_gone:
-            self.remove_node(node.metadata.name, elapsed_ns)
-        else:
-            self.put_node(node.metadata.name, node_allocatable(node.status), elapsed_ns)
-        self._nodes_came_ns += (self.node_count - before) * elapsed_ns
+        before = self._allocatable.pop(name, None)
+        if before is not None:
+            self.allocatable.add(before, -1, elapsed_ns)
+        if not is_gone:
+            self._allocatable[name] = node_allocatable(node.status)
+            self.allocatable.add(self._allocatable[name], 1, elapsed_ns)
+        if is_gone or before is None:
+            sign = -1 if is_gone else 1
+            self._nodes_came_ns += sign * elapsed_ns
+            for amounts in self._on.get(name, {}).values():
+                self.held.add(amounts, sign, elapsed_ns)
 
     def pass_time(self, now: int) -> None:
         """Extend the present state until `now`."""

@@ -247,10 +247,6 @@ class PatchAction(NamedObject, Action, frozen=True, kw_only=True):
 
     def _change(self, _: str) -> steps.Change:
         key = _key(self.kind, self.namespace, self.name)
-        return steps.Patch(self.kind, key, self.type, self._body(), self.subresource)
-
-    def _body(self) -> Any:
-        """Return the patch: an object, or a list for type `json`; or the same as JSON text, which keeps nulls."""
         body: Any = self.patch
         is_text = isinstance(body, str)
         if is_text:
@@ -266,7 +262,7 @@ class PatchAction(NamedObject, Action, frozen=True, kw_only=True):
         if not is_text and self.type != "json" and _has_empty(body):
             example = '\'{"metadata": {"labels": {"app": null}}}\''
             raise InputError(f"has an empty object; to remove fields write text, as in {example}", path=".patch")
-        return body
+        return steps.Patch(self.kind, key, self.type, body, self.subresource)
 
 
 class NodesAction(SelectingAction, frozen=True, kw_only=True):

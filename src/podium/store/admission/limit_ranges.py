@@ -90,45 +90,27 @@ def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: 
 
 def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli, part: str = "limit") -> Iterator[str]:
     """Yield a message for each violated bound, worded as by the admission plugin; `part` is what has a maximum."""
-    for words, bounds, rule in (
-        ("minimum {} usage", item.min, _below),
-        ("maximum {} usage", item.max, _above),
-        ("{} max limit to request ratio", item.max_limit_request_ratio, _ratio),
+    # The first of the stated amounts is the one that must be stated; it is reported if both are beyond the bound.
+    request, limit = ("request", requests), (part, limits)
+    for words, bounds, sign, stated in (
+        ("minimum", item.min, -1, (request, limit)),
+        ("maximum", item.max, 1, (limit, request)),
     ):
         for name, bound in sorted(bounds.items()):
-            problem = rule(name, milli_value(bound), requests, limits, part)
-            if problem is not None:
-                yield f"{words.format(name)} per {item.type} is {bound}{problem}"
-
-
-def _below(name: str, least: int, requests: _Milli, limits: _Milli, _part: str) -> str | None:
-    if name not in requests:
-        return ".  No request is specified"
-    if requests[name] < least:
-        return f", but request is {_written(name, requests[name])}"
-    if name in limits and limits[name] < least:
-        return f", but limit is {_written(name, limits[name])}"
-    return None
-
-
-def _above(name: str, most: int, requests: _Milli, limits: _Milli, part: str) -> str | None:
-    if name not in limits:
-        return f".  No {part} is specified"
-    if limits[name] > most:
-        return f", but {part} is {_written(name, limits[name])}"
-    if requests.get(name, 0) > most:
-        return f", but request is {_written(name, requests[name])}"
-    return None
-
-
-def _ratio(name: str, most: int, requests: _Milli, limits: _Milli, _part: str) -> str | None:
-    if not requests.get(name):
-        return ", but no request is specified or request is 0"
-    if not limits.get(name):
-        return ", but no limit is specified or limit is 0"
-    if limits[name] * 1_000 > most * requests[name]:
-        return f", but provided ratio is {limits[name] / requests[name]:f}"
-    return None
+            most = sign * milli_value(bound)
+            beyond = [(what, of[name]) for what, of in stated if name in of and sign * of[name] > most]
+            if name not in stated[0][1]:
+                yield f"{words} {name} usage per {item.type} is {bound}.  No {stated[0][0]} is specified"
+            elif beyond:
+                what, amount = beyond[0]
+                yield f"{words} {name} usage per {item.type} is {bound}, but {what} is {_written(name, amount)}"
+    for name, bound in sorted(item.max_limit_request_ratio.items()):
+        problem = f"{name} max limit to request ratio per {item.type} is {bound}, but"
+        unset = [what for what, of in (("request", requests), ("limit", limits)) if not of.get(name)]
+        if unset:
+            yield f"{problem} no {unset[0]} is specified or {unset[0]} is 0"
+        elif limits[name] * 1_000 > milli_value(bound) * requests[name]:
+            yield f"{problem} provided ratio is {limits[name] / requests[name]:f}"
 
 
 def with_limits_as_requests(spec: PodSpec) -> PodSpec:
