@@ -175,14 +175,16 @@ class Cluster:
         seeds: int = 1,
         first_seed: int = 0,
         jobs: int = 1,
+        folder: str | None = None,
         progress: Callable[[float], None] | None = None,
         **arguments: Unpack[RunArguments],
     ) -> SweepResult:
         """Play a simulation with every combination of settings and so many seeds.
 
-        `vary` and `jobs` are those of `podium.sweep`, the further `arguments` those of `podium.simulate`. Raises
-        PodiumError for settings with which no run can begin; an error of one run is its outcome.
+        `vary`, `jobs` and `folder` are those of `podium.sweep`, the further `arguments` those of `podium.simulate`.
+        Raises PodiumError for settings with which no run can begin; an error of one run is its outcome.
         """
+        from podium.app.sweeping.run_folder import RunFolder
         from podium.app.sweeping.sweep import local_engine, make_sweep, play_all, variations_given
         from podium.app.sweeping.sweep_result import SweepResult
         from podium.sim.run_options import run_options
@@ -200,7 +202,8 @@ class Cluster:
         if seeds < 1:
             raise PodiumError(f"seeds: {seeds} is not 1 or more")
         sweep = make_sweep(variations_given(vary), read, settings, options, range(first_seed, first_seed + seeds))
-        return SweepResult(play_all(sweep, local_engine(jobs), progress), sweep)
+        kept = None if folder is None else RunFolder(folder)
+        return SweepResult(play_all(sweep, local_engine(jobs), progress, kept), sweep)
 
     def with_(
         self,

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         seeds: int
         first_seed: int
         jobs: int
+        folder: str | None
         progress: Callable[[float], None] | None
 
 
@@ -144,7 +145,9 @@ def sweep(objects: Objects, vary: Mapping[str, Sequence[Any]], **arguments: Unpa
     `maxFutilePreemptions`, `nominationClearing`), or an argument of a plugin, such as
     `DefaultPreemption.spareMirrorPods`. The seeds begin with `first_seed`. With `jobs` above 1 runs are played side by
     side in processes, which import the main module again: a script then keeps its work behind `if __name__ ==
-    "__main__"`. `progress` receives the share that is done. The other arguments are those of `load` and `simulate`.
+    "__main__"`. With a `folder`, a path or an address such as s3://bucket/runs, outcomes are kept there, and only runs
+    without one are played. `progress` receives the share that is done. The other arguments are those of `load` and
+    `simulate`.
     """
     loading, running = _split(arguments)
     return load(objects, **loading).sweep(vary, **running)

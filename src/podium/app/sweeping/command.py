@@ -28,6 +28,13 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 """
 
 
+def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
+    index, slash, of = text.partition("/")
+    if slash and index.isdecimal() and of.isdecimal() and int(index) < int(of):
+        return int(index), int(of)
+    raise click.BadParameter(f"{text} is not I/N with I from 0 to N-1, such as 0/4")
+
+
 @click.command(cls=Command, epilog=_EPILOG)
 @source_options
 @click.option(
@@ -46,6 +53,22 @@ Which setting preempts least? Two ways of clearing nominations, five seeds each:
 @config_option
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of parallel runs; one per core if unset."
+)
+@click.option(
+    "--folder",
+    metavar="URL",
+    help="Keep the outcome of each run in a folder or an object store (s3://bucket/folder), and play only runs that "
+    "have none there: a sweep that was stopped goes on.",
+)
+@click.option("--again", is_flag=True, help="Play runs again whose outcome in the folder is an error.")
+@click.option("--known", is_flag=True, help="Play nothing; answer with the runs that the folder has.")
+@click.option(
+    "--shard",
+    metavar="I/N",
+    default="0/1",
+    show_default=True,
+    callback=_read_shard,
+    help="Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
 )
 @click.option("--scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786.")
 @click.option(
@@ -69,6 +92,10 @@ def sweep(
     config: str | None,
     options: RunOptions,
     jobs: int | None,
+    folder: str | None,
+    again: bool,
+    known: bool,
+    shard: tuple[int, int],
     scheduler: str | None,
     form: str,
     target: str | None,
@@ -81,7 +108,19 @@ def sweep(
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.inputs import read_settings
-    from podium.app.sweeping.sweep import FILENAME, dask, local_engine, make_sweep, play_all, read_variations
+    from podium.app.sweeping.run_folder import RunFolder
+    from podium.app.sweeping.sweep import (
+        FILENAME,
+        Portion,
+        dask,
+        local_engine,
+        make_sweep,
+        play_all,
+        read_variations,
+    )
+
+    if folder is None and (again or known):
+        raise click.UsageError("--again and --known are about the outcomes in a folder; name it with --folder")
 
     if form in (*_BINARY, HTML) and target is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
@@ -94,13 +133,24 @@ def sweep(
 
     settings = read_settings(config or None, ignore_extenders=True)
     wanted = make_sweep(variations, read, settings, options, range(first_seed, first_seed + seeds))
-    runs = len(wanted.runs)
+    runs = len(wanted.runs[shard[0] :: shard[1]])
+    if not runs:
+        click.echo(f"podium: shard {shard[0]}/{shard[1]} has no runs: there are {len(wanted.runs):,}", err=True)
+        return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ProgressBar(f"0 of {runs:,} runs") as bar:
         played = play_all(
             wanted,
             dask(scheduler) if scheduler else local_engine(jobs or cores),
             lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
+            None if folder is None else RunFolder(folder),
+            Portion(*shard, again=again, plays=not known),
+        )
+    if not played:
+        raise PodiumError(f"--folder {folder}: it has the outcome of none of {runs:,} runs yet")
+    if len(played) < runs:
+        click.echo(
+            f"podium: caveat: {runs - len(played):,} of {runs:,} runs have no outcome in the folder yet", err=True
         )
     _show(wanted, played, form, target)
     failed = sum(bool(run.outcome.error) for run in played)

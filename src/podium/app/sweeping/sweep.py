@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -321,32 +321,48 @@ def make_sweep(
     return sweep
 
 
-Engine = Callable[[Sweep], Iterator[tuple[Run, Outcome]]]
-"""Plays all runs of a sweep, and yields each outcome as soon as it is known."""
+Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, Outcome]]]
+"""Plays some runs of a sweep, and yields each outcome as soon as it is known."""
 
 _CONNECT_SECONDS = 10
+_MOST_DEATHS = 3
 
 
 def processes(count: int) -> Engine:
-    """Return an engine with up to `count` processes on this machine. It raises PodiumError if one of them dies."""
+    """Return an engine with up to `count` processes on this machine.
 
-    def play(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(
-            min(count, len(sweep.runs)), mp_context=context, initializer=_learn, initargs=(pickle.dumps(sweep),)
-        )
-        try:
-            futures = {pool.submit(_play, run): run for run in sweep.runs}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BrokenProcessPool:
-            raise PodiumError(
-                "a process that played runs has died, perhaps for lack of memory; try fewer --jobs"
-            ) from None
-        finally:
-            pool.shutdown(cancel_futures=True)
+    If a process dies, others play the remaining runs. The engine raises PodiumError if that happens `_MOST_DEATHS`
+    times without a run that ends in between.
+    """
+
+    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+        left, deaths = dict.fromkeys(runs), 0
+        pickled = pickle.dumps(sweep)
+        while left:
+            try:
+                for run, outcome in _play_in_pool(min(count, len(left)), pickled, tuple(left)):
+                    del left[run]
+                    deaths = 0
+                    yield run, outcome
+            except BrokenProcessPool:
+                deaths += 1
+                if deaths == _MOST_DEATHS:
+                    raise PodiumError(
+                        "processes that played runs have died, perhaps for lack of memory; try fewer --jobs"
+                    ) from None
 
     return play
+
+
+def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_learn, initargs=(pickled,))
+    try:
+        futures = {pool.submit(_play, run): run for run in runs}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def dask(address: str) -> Engine:
@@ -359,7 +375,7 @@ def dask(address: str) -> Engine:
     except ImportError:
         raise PodiumError('--scheduler needs Dask: install it with pip install "podium[dask]"') from None
 
-    def play(sweep: Sweep) -> Iterator[tuple[Run, Outcome]]:
+    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
         try:
             client = Client(address, timeout=_CONNECT_SECONDS)
         except (OSError, ValueError) as error:
@@ -373,7 +389,7 @@ def dask(address: str) -> Engine:
                     found = theirs or "not installed"
                     raise PodiumError(f"the Dask worker {worker} has Podium {found}, and this is {mine}")
             pickled = client.scatter(pickle.dumps(sweep), broadcast=True, hash=False)
-            futures = {client.submit(play_pickled, pickled, run, pure=False): run for run in sweep.runs}
+            futures = {client.submit(play_pickled, pickled, run, pure=False): run for run in runs}
             try:
                 for future in as_completed(futures):
                     yield futures[future], future.result()
@@ -412,14 +428,50 @@ def local_engine(jobs: int) -> Engine:
     """Return an engine that plays `jobs` runs at a time. Raises PodiumError if that is less than 1."""
     if jobs < 1:
         raise PodiumError(f"jobs: {jobs} is not 1 or more")
-    return processes(jobs) if jobs > 1 else lambda sweep: ((run, sweep.play(run)) for run in sweep.runs)
+    return processes(jobs) if jobs > 1 else lambda sweep, runs: ((run, sweep.play(run)) for run in runs)
 
 
-def play_all(sweep: Sweep, engine: Engine, progress: Callable[[float], None] | None = None) -> list[Played]:
-    """Play all runs, and return them in order with their outcomes; ``progress`` receives the completed share."""
-    outcomes: dict[Run, Outcome] = {}
-    for run, outcome in engine(sweep):
-        outcomes[run] = outcome
+class OutcomeStore(Protocol):
+    """Where outcomes are kept, so that a sweep that was stopped can go on."""
+
+    def outcomes(self, sweep: Sweep) -> dict[Run, Outcome]:
+        """Return the outcomes of the sweep's runs that are there."""
+
+    def keep(self, sweep: Sweep, run: Run, outcome: Outcome) -> Outcome:
+        """Keep the outcome of a run, and return it as it will be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Which runs of a sweep are played: those with numbers ``index`` modulo ``of``, if they have no outcome yet.
+
+    ``again``: also those whose outcome is an error. Without ``plays`` none are.
+    """
+
+    index: int = 0
+    of: int = 1
+    again: bool = False
+    plays: bool = True
+
+
+def play_all(
+    sweep: Sweep,
+    engine: Engine,
+    progress: Callable[[float], None] | None = None,
+    kept: OutcomeStore | None = None,
+    portion: Portion = Portion(),
+) -> list[Played]:
+    """Play runs, and return those that have an outcome, in order; ``progress`` receives the completed share.
+
+    ``kept`` has outcomes of earlier calls, and keeps the new ones. Without it all runs are played.
+    """
+    outcomes = {} if kept is None else kept.outcomes(sweep)
+    mine = sweep.runs[portion.index :: portion.of]
+    waiting = [run for run in mine if run not in outcomes or (portion.again and outcomes[run].error)]
+    done = len(mine) - len(waiting)
+    for run, outcome in engine(sweep, waiting) if portion.plays and waiting else ():
+        outcomes[run] = outcome if kept is None else kept.keep(sweep, run, outcome)
+        done += 1
         if progress is not None:
-            progress(len(outcomes) / len(sweep.runs))
-    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in sweep.runs]
+            progress(done / len(mine))
+    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in mine if run in outcomes]
