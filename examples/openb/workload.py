@@ -28,7 +28,8 @@ POPULAR = 0.95
 
 _MEBIBYTE = 1 << 20
 _NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-_POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+# Some mixes have no column gpu_spec: their tasks accept all models.
+_POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 # As many as the simulator's nodes allow.
 _PODS_PER_NODE = 1001
 
@@ -152,7 +153,8 @@ def _task(row: Row) -> Task:
     milli = row.whole("gpu_milli") if gpus == 1 else WHOLE * (gpus > 0)
     if gpus == 1 and not 0 < milli <= WHOLE:
         raise row.error("gpu_milli", f"{milli} is no share of one GPU; it is from 1 to {WHOLE}")
-    models = tuple(row.text("gpu_spec").split("|")) if gpus and row.text("gpu_spec") else ()
+    accepted = row.values.get("gpu_spec", "")
+    models = tuple(accepted.split("|")) if gpus and accepted else ()
     return Task(row.whole("cpu_milli"), row.whole("memory_mib"), gpus, milli, models)
 
 

@@ -256,3 +256,16 @@ def test_published_figures_and_the_trace_are_read(openb: Path) -> None:
     assert (len(given.nodes), len(given.tasks), given.capacity_milli) == (1213, 8152, 6_212_000)
     assert read_published(openb / "published-allocation.csv")["default", "FGD"] == pytest.approx(95.227)
     assert len(mixes(openb)) == 9
+    for mix in mixes(openb):
+        assert len(read_workload(openb, mix).tasks) > 7_000
+
+
+def test_tasks_of_a_mix_without_models_accept_all(tmp_path: Path) -> None:
+    (tmp_path / "variants").mkdir()
+    (tmp_path / "gpu_nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,8,T4\n")
+    tasks = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,6000,12288,1,460\np2,8000,8192,2,1000\n"
+    (tmp_path / "variants" / "pods_multi.csv").write_text(tasks)
+
+    found = read_workload(tmp_path, "multi").tasks
+
+    assert found == (Task(6000, 12288, 1, 460), Task(8000, 8192, 2, 1000))
