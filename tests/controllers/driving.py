@@ -40,21 +40,21 @@ class Driver:
         self.now = 0
         self.see(*objects)
 
-    def tell(self, observation: Observation) -> list[Action]:
+    def deliver(self, observation: Observation) -> list[Action]:
         actions = self.scheduler.handle(observation, self.now)
         check_queue(self.scheduler.queue)
         return actions
 
     def see(self, *objects: Kubernetes) -> list[Action]:
         """Show objects as the API has them now."""
-        return [action for one in objects for action in self.tell(Changed(one))]
+        return [action for one in objects for action in self.deliver(Changed(one))]
 
     def miss(self, *objects: Kubernetes) -> list[Action]:
         """Objects are gone from the API."""
-        return [action for one in objects for action in self.tell(Gone(one))]
+        return [action for one in objects for action in self.deliver(Gone(one))]
 
     def tick(self) -> list[Action]:
-        return self.tell(Tick())
+        return self.deliver(Tick())
 
     def attempts(self) -> list[Action]:
         """Return what is asked for by the attempts that are due now: ticks until nothing more is due at once."""
@@ -67,7 +67,7 @@ class Driver:
         self.now += round(seconds * SECOND)
 
     def answer(self, action: Action, problem: Problem | None = None) -> list[Action]:
-        return self.tell(Answered(action, problem))
+        return self.deliver(Answered(action, problem))
 
     def carry_out(self, actions: Sequence[Action]) -> list[Action]:
         """Answer that actions were carried out, and so on with those that follow. Returns them all, in their order."""

@@ -155,7 +155,7 @@ class Scene:
     def too_few_left(self) -> StepResult:
         return self.cancel() if "p" in self.bindings.gathered else ([], None)
 
-    def tell(self, happening: str) -> StepResult:
+    def deliver(self, happening: str) -> StepResult:
         """Let it happen; what is to be done, and the failure if it comes to that."""
         tell: dict[str, Callable[[], StepResult]] = {
             "all plugins let it go": lambda: self.settle(allowed=True),
@@ -197,7 +197,7 @@ def test_binding_cycles_do_what_their_table_says(stage: BindingStage, happening:
     scene = Scene(stage)
     step = TRANSITIONS[stage, happening]
 
-    actions, failure = scene.tell(happening)
+    actions, failure = scene.deliver(happening)
 
     after: dict[Step, tuple[BindingStage | None, bool, bool]] = {
         Step.STAY: (stage, True, True),

@@ -65,7 +65,7 @@ def test_an_event_that_concerns_none_of_many_pods_costs_the_same_as_with_few(mad
     def cost(count: int) -> int:
         driver = made(count)
         machine, event = driver.scheduler, Changed(namespace("other"))
-        driver.tell(event)
+        driver.deliver(event)
         return operations(lambda: (machine.handle(event, driver.now), machine.deadline().time_ns)).total()
 
     assert cost(MANY) == cost(FEW)

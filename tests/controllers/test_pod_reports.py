@@ -34,7 +34,7 @@ def nominating(version: str = "9") -> Driver:
     driver = Driver(N1, A, B)
     driver.see(at(5))
     report = the(ReportUnschedulable, driver.tick())
-    driver.tell(Answered(report, None, raw(version, "n1")))
+    driver.deliver(Answered(report, None, raw(version, "n1")))
     return driver
 
 

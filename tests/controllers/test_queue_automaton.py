@@ -108,7 +108,7 @@ class Scene:
         plugins, pending_plugins = ((), ("Waits",)) if rejected_by == "Pending" else ((rejected_by,), ())
         self.queue.add_unschedulable(self.attempt, plugins, pending_plugins, self.now)
 
-    def tell(self, happening: str) -> None:
+    def deliver(self, happening: str) -> None:
         """Let it happen."""
         queue, now = self.queue, self.now
         tell: dict[str, Callable[[], object]] = {
@@ -164,11 +164,11 @@ def test_the_queue_does_what_its_table_says(happening: str) -> None:
         report = f"{happening} in {scene}: {step}"
         if step is Step.REFUSE:
             with pytest.raises(ValueError, match="p"):
-                scene.tell(happening)
+                scene.deliver(happening)
             assert scene.queue.where("p") is scene.place, report
             continue
 
-        scene.tell(happening)
+        scene.deliver(happening)
 
         match step:
             case Step.STAY | Step.SORT | Step.HEAR:
@@ -198,7 +198,7 @@ def test_the_queue_does_what_its_table_says(happening: str) -> None:
 def test_events_for_a_pod_in_flight_count_after_its_attempt_fails(happening: str) -> None:
     scene = Scene(QueuePlace.IN_FLIGHT, Wake.NO, is_held=False, backs_off=False)
 
-    scene.tell(happening)
+    scene.deliver(happening)
     scene.fail("Waits")
 
     assert scene.queue.where("p") is QueuePlace.BACKOFF
@@ -210,7 +210,7 @@ def test_a_pod_that_has_waited_for_5_minutes_lands_as_if_it_were_woken(place: Qu
     scene = Scene(place, Wake.NO, is_held=is_held, backs_off=False)
     scene.now = TOO_LATE
 
-    scene.tell("flush")
+    scene.deliver("flush")
 
     assert scene.queue.where("p") is landing(Wake.AFTER_BACKOFF, is_held=is_held, backs_off=False)
 
@@ -220,7 +220,7 @@ def test_a_pod_to_be_sorted_again_is_gated_when_queue_sort_fails(place: QueuePla
     scene = Scene(place, Wake.NO, is_held=False, backs_off=True)
     scene.queue._sorts = gated_by_queue_sort  # type: ignore[method-assign]
 
-    scene.tell("update")
+    scene.deliver("update")
 
     assert scene.queue.where("p") is QueuePlace.GATED
 
@@ -234,7 +234,7 @@ def test_a_pod_that_backs_off_is_not_popped_while_another_is_active() -> None:
     scene = Scene(QueuePlace.BACKOFF, Wake.NO, is_held=False, backs_off=True)
     scene.queue.add(pending("q"), scene.now)
 
-    scene.tell("pop")
+    scene.deliver("pop")
 
     assert (scene.queue.where("p"), scene.queue.where("q")) == (QueuePlace.BACKOFF, QueuePlace.IN_FLIGHT)
 

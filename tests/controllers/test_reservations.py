@@ -104,7 +104,7 @@ def is_free(driver: Driver) -> bool:
 
 
 def reported(driver: Driver, action: ReserveClaim | ReleaseClaim, raw: dict[str, Any] | None) -> list[Action]:
-    return driver.tell(Answered(action, None, raw))
+    return driver.deliver(Answered(action, None, raw))
 
 
 def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> None:

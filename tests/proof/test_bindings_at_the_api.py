@@ -36,7 +36,7 @@ class Cluster:
         """Tell the scheduler of all that it has not heard of."""
         for event in self.store.events_since(self.seen):
             self.seen = event.version
-            self.driver.tell(observation_of(event))
+            self.driver.deliver(observation_of(event))
 
     def bind(self, bind: Bind) -> Problem | None:
         """Carry a binding out; the answer reaches the scheduler."""

@@ -236,7 +236,7 @@ STORIES = {
 }
 
 
-def tell(story: Story, fault: OneFault) -> Simulation:
+def play(story: Story, fault: OneFault) -> Simulation:
     """Tell a story to its end, with a fault. Raises AssertionError."""
     settings = settings_of(SCHEDULER, *story.plugins)
     scheduler = Component(SCHEDULER, lambda: JudgedScheduler(settings), waits=True)
@@ -263,7 +263,7 @@ def components_of(story: Story) -> list[str]:
     """Return the components that faults strike in a story."""
     if story.struck:
         return list(story.struck)
-    simulation = tell(story, OneFault("nothing", 0, ""))
+    simulation = play(story, OneFault("nothing", 0, ""))
     return [component.name for component in simulation.components if component.name != SCHEDULER]
 
 
@@ -272,7 +272,7 @@ def struck(story: Story, component: str, what: str) -> Iterator[int]:
     number = 0
     while True:
         fault = OneFault(what, number, component)
-        tell(story, fault)
+        play(story, fault)
         if not fault.has_happened:
             return
         yield number

@@ -54,15 +54,15 @@ class Surrounded:
         self.driver = BenchDriver(Scheduler())
         for one in range(number):
             name = f"w{one}"
-            self.tell(build.node(f"node-{one}", zone=f"z{one % 3}"), build.namespace(name, team=name))
-            self.tell(
+            self.deliver(build.node(f"node-{one}", zone=f"z{one % 3}"), build.namespace(name, team=name))
+            self.deliver(
                 build.replica_set(name, f"app={name}", namespace=name), build.service(name, namespace=name, app=name)
             )
-            self.tell(build.budget(name, f"app={name}", 1, namespace=name), claim(name))
+            self.deliver(build.budget(name, f"app={name}", 1, namespace=name), claim(name))
             self.driver.show(workload_pod(name))
         self.settle()
 
-    def tell(self, *objects: Kubernetes) -> None:
+    def deliver(self, *objects: Kubernetes) -> None:
         for one in objects:
             self.driver.scheduler.handle(Changed(one), self.driver.now)
 
@@ -114,11 +114,11 @@ def a_pod_that_changes(there: Surrounded) -> None:
 
 
 def a_node_that_comes(there: Surrounded) -> None:
-    there.tell(build.node("new", zone="z9"))
+    there.deliver(build.node("new", zone="z9"))
 
 
 def a_node_that_changes(there: Surrounded) -> None:
-    there.tell(build.node("node-1", zone="z9", labels={"more": "labels"}, taints=["one=more:NoSchedule"]))
+    there.deliver(build.node("node-1", zone="z9", labels={"more": "labels"}, taints=["one=more:NoSchedule"]))
 
 
 def a_node_that_goes(there: Surrounded) -> None:
@@ -126,19 +126,19 @@ def a_node_that_goes(there: Surrounded) -> None:
 
 
 def a_budget_that_changes(there: Surrounded) -> None:
-    there.tell(build.budget("w1", "app=w1", 0, namespace="w1"))
+    there.deliver(build.budget("w1", "app=w1", 0, namespace="w1"))
 
 
 def a_claim_that_changes(there: Surrounded) -> None:
-    there.tell(replace(claim("w1"), metadata=replace(claim("w1").metadata, labels={"a": "b"})))
+    there.deliver(replace(claim("w1"), metadata=replace(claim("w1").metadata, labels={"a": "b"})))
 
 
 def a_service_that_changes(there: Surrounded) -> None:
-    there.tell(build.service("w1", namespace="w1", app="else"))
+    there.deliver(build.service("w1", namespace="w1", app="else"))
 
 
 def a_namespace_that_is_relabelled(there: Surrounded) -> None:
-    there.tell(build.namespace("w1", team="else"))
+    there.deliver(build.namespace("w1", team="else"))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class Rig:
     def want(self, index: int, time_ns: int | None, *, keeps_alive: bool = True) -> None:
         """Send an observation to a controller, which has another deadline from then on."""
         self.machine(index).next = Deadline(time_ns, keeps_alive)
-        self.driver.tell(self.components[index], Gone(THING))
+        self.driver.enqueue(self.components[index], Gone(THING))
         self.driver.deliver(0)
         self.notes.clear()
 

@@ -8,7 +8,7 @@ from podium.controllers.deadlines import AT_ONCE, Deadline
 from podium.controllers.observations import Observation, Tick
 from podium.sim import simulation as limits
 from podium.sim.simulation import Simulation, Standstill
-from tests.proof.test_every_component import STORIES, tell
+from tests.proof.test_every_component import STORIES, play
 from tests.proof.test_every_write import OneFault
 from tests.sim.objects import job, template, workload
 from tests.sim.played import played, pods, reported, simulation_of
@@ -91,7 +91,7 @@ def test_idle_ticks_and_writes_of_components_are_bounded_by_the_number_of_object
     monkeypatch.setattr(limits, "_SPARE_WRITES", 50)
     monkeypatch.setattr(limits, "_WRITES_AN_OBJECT", 2)
 
-    tell(STORIES[story], OneFault("nothing", 0, ""))
+    play(STORIES[story], OneFault("nothing", 0, ""))
 
 
 def test_more_pods_than_any_fixed_number_may_start_and_end_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ class UsagePoller:
 
     session: Session
     wanted: Callable[[], bool]
-    tell: Callable[[Measured], None]
+    deliver: Callable[[Measured], None]
     on_problem: Callable[[str], None]
     _: KW_ONLY
     interval_s: float
@@ -52,7 +52,7 @@ class UsagePoller:
             self._say(refusal.message)
             return False
         self._problem = ""
-        self.tell(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
+        self.deliver(Measured(uses_of_pods(pods.object or {}), uses_of_nodes(nodes.object or {})))
         return True
 
     def _say(self, problem: str) -> None:

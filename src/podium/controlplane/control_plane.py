@@ -265,13 +265,13 @@ class ControlPlane:
         pod = self.store.get(_POD, key).object
         if isinstance(pod, Pod) and KUBELET in self._components:
             exited = ContainersExited(pod.spec.node_name, pod.metadata.uid)
-            self._live.tell(self._components[KUBELET], exited)
+            self._live.enqueue(self._components[KUBELET], exited)
             self.on_work()
 
     def _tell(self, found: News) -> None:
         for name, news in found:
             if name in self._components:
-                self._live.tell(self._components[name], news)
+                self._live.enqueue(self._components[name], news)
 
     # Actions and observations of components
 

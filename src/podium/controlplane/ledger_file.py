@@ -170,10 +170,10 @@ class LedgerFile:
             self._write_usage()
         except sqlite3.Error as error:
             self._retry_ns = now + _RETRY_NS
-            self._tell(str(error))
+            self._report(str(error))
             return
         self._waiting.clear()
-        self._tell("")
+        self._report("")
 
     def close(self) -> None:
         self._problem = ""
@@ -181,7 +181,7 @@ class LedgerFile:
         try:
             self._connection.close()
         except sqlite3.Error as error:
-            self._tell(str(error))
+            self._report(str(error))
         os.close(self._lock)
 
     def _write(self) -> None:
@@ -239,7 +239,7 @@ class LedgerFile:
         found = self._connection.execute("SELECT id, time FROM disruptions ORDER BY id LIMIT 1").fetchone()
         return (0, float("inf")) if found is None else found
 
-    def _tell(self, problem: str) -> None:
+    def _report(self, problem: str) -> None:
         if problem != self._problem:
             self._problem = problem
             self._on_problem(problem)

@@ -76,9 +76,9 @@ class LiveRuntime:
         """Queue a change of an object; see `Runtime.show`."""
         self._hand_in(partial(self._driver.show, kind, observation, aspects))
 
-    def tell(self, component: Component, observation: Observation) -> None:
+    def enqueue(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component that does not come from the API."""
-        self._hand_in(partial(self._driver.tell, component, observation))
+        self._hand_in(partial(self._driver.enqueue, component, observation))
 
     def answer(self, asked: RequestedAction, answered: Answered) -> None:
         self._hand_in(partial(self._driver.answer, asked, answered))
@@ -157,7 +157,7 @@ class LiveRuntime:
         self._driver.begin(component, self._news(component.name))
         if component.machine is not None:
             for observation in self._listed(component.machine.watches):
-                self._driver.tell(component, observation)
+                self._driver.enqueue(component, observation)
 
     def _failed(self, component: Component, error: Exception) -> None:
         now = self._now()

@@ -183,11 +183,11 @@ class Runtime:
         if route.receivers:
             self._inbox.append((route.receivers, self._lives, (observation,)))
 
-    def tell(self, component: Component, observation: Observation) -> None:
+    def enqueue(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component in its current life."""
-        self.tell_all(component, (observation,))
+        self.enqueue_all(component, (observation,))
 
-    def tell_all(self, component: Component, observations: Sequence[Observation]) -> None:
+    def enqueue_all(self, component: Component, observations: Sequence[Observation]) -> None:
         """Queue observations for one component in its current life; they are delivered one after the other."""
         if component.is_at_rest:
             self._rouse(component)

@@ -227,11 +227,11 @@ class Simulation:
         self.driver.begin(component, self.control_plane.news(component))
         if self._informers is not None:
             for one in self._informers.begin(component, self.now):
-                self.driver.tell(component, one)
+                self.driver.enqueue(component, one)
         elif component.machine is not None:
             for kind in self.store.resources.all():
                 if is_watched_kind(kind.name, component.machine.watches) and (seen := self._existing(kind.name)):
-                    self.driver.tell_all(component, seen)
+                    self.driver.enqueue_all(component, seen)
 
     def send(self, asked: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -280,7 +280,7 @@ class Simulation:
     def _play(self, step: ScenarioStep) -> None:
         for component, observation in self.player.play(step, self.now):
             self._standstill.show(component.name)
-            self.driver.tell(component, observation)
+            self.driver.enqueue(component, observation)
         if isinstance(step.change, SetPower):
             self.meters.power(step.change.key, self.now, is_up=step.change.is_up)
         self.steps_played += 1
@@ -329,7 +329,7 @@ class Simulation:
             if self._informers is not None:
                 for component, seen in self._informers.take(self.now):
                     self._standstill.show(component.name)
-                    driver.tell(component, seen)
+                    driver.enqueue(component, seen)
                 if driver.has_mail:
                     continue
             due = driver.first_due(self.now)

@@ -47,7 +47,7 @@ class CustomKinds:
         # The change counter of the definitions, and by name the kind that each of them defines.
         self._seen = 0
         self._made: dict[str, tuple[Raw, str]] = {}
-        revisions.tell(DEFINITION, self._definition_changed)
+        revisions.on_write(DEFINITION, self._definition_changed)
 
     def follow(self) -> None:
         """Serve the kinds as the definitions currently say."""

@@ -251,7 +251,7 @@ class Revisions:
             raise
         self.wake()
 
-    def tell(self, resource: str, callback: Callable[[WatchEvent], None]) -> None:
+    def on_write(self, resource: str, callback: Callable[[WatchEvent], None]) -> None:
         """Call `callback` for each published write of a kind, before the waiters are woken."""
         self._callbacks[resource] = callback
 

@@ -34,7 +34,7 @@ from podium.store.verbs.updates import check_finalizers, check_update
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
-_UNSAID = object()
+_NOT_GIVEN = object()
 
 
 class Store(WritableStore):
@@ -127,7 +127,7 @@ class Store(WritableStore):
         A pod that has ended cannot change its phase (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
-        return self._replace_status(previous, raw.get("status", _UNSAID), raw["metadata"])
+        return self._replace_status(previous, raw.get("status", _NOT_GIVEN), raw["metadata"])
 
     def _replace_status(self, previous: Stored, status: Any, metadata: Raw | None = None) -> Stored:
         """Write the status, if one is given, and the metadata that a status update of the kind may change."""
@@ -135,7 +135,7 @@ class Store(WritableStore):
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
         updated, object_ = previous.raw, previous.object
-        if status is not _UNSAID:
+        if status is not _NOT_GIVEN:
             updated = {**updated, "status": self._admitted({**updated, "status": status}).get("status")}
             if resource.is_custom:
                 updated = self.definitions.shaped(resource, updated)
@@ -183,7 +183,7 @@ class Store(WritableStore):
         result = as_stored(stored.resource, result, api_version)
         deletion.check_preconditions(stored, *deletion.preconditions_of(result["metadata"]))
         if subresource == "status":
-            return self._replace_status(stored, result.get("status", _UNSAID), result["metadata"])
+            return self._replace_status(stored, result.get("status", _NOT_GIVEN), result["metadata"])
         return self._replace(stored, complete(result))
 
     def delete(

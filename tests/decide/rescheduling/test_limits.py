@@ -91,4 +91,4 @@ def test_pods_without_a_budget_have_a_limit_of_their_own() -> None:
 def test_the_owners_that_were_moved_of_late_are_known() -> None:
     one = limits(past(), past(in_flight=False), past(ago_ns=HOUR), past(owner_uid="p"))
 
-    assert [one.of_late.counts["owner", owner] for owner in "opq"] == [2, 1, 0]
+    assert [one.last_hour.counts["owner", owner] for owner in "opq"] == [2, 1, 0]

@@ -162,7 +162,7 @@ class LiveRescheduler(LiveProgram):
 
         def report(measured: Measured) -> None:
             if self._component is not None:
-                cluster.driver.tell(self._component, measured)
+                cluster.driver.enqueue(self._component, measured)
 
         measuring = UsagePoller(
             self._session,

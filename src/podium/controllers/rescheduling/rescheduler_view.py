@@ -55,11 +55,11 @@ class ReschedulerView(ClusterView):
         self._owned: MultiMap[str, str] = MultiMap()
 
     def changed(self, object_: Kubernetes, raw: Raw) -> bool:
-        fares_otherwise = False
+        is_relevant = False
         if isinstance(object_, Pod):
-            fares_otherwise = self.observed.pod_changed(object_, raw, self.cluster.read)
-            fares_otherwise |= self._use.pod_changed(object_)
-        return super().changed(object_, raw) or fares_otherwise
+            is_relevant = self.observed.pod_changed(object_, raw, self.cluster.read)
+            is_relevant |= self._use.pod_changed(object_)
+        return super().changed(object_, raw) or is_relevant
 
     def gone(self, object_: Kubernetes) -> bool:
         fared = isinstance(object_, Pod) and self.observed.pod_gone(object_)
@@ -146,10 +146,10 @@ class ReschedulerView(ClusterView):
             self.avoid_lists[name] = text
         else:
             self.avoid_lists.pop(name, None)
-        fares_otherwise = self.observed.node_changed(node)
+        is_relevant = self.observed.node_changed(node)
         return (
             before is None
-            or fares_otherwise
+            or is_relevant
             or off_duty(before) != off_duty(node)
             or bool(node_changes(before, node))
             or before.metadata.annotations != node.metadata.annotations

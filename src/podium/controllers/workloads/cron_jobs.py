@@ -43,12 +43,12 @@ class CronJobs(WorkloadController[CronJob]):
         # By uid, the scheduled time of the last created Job.
         self._begun: dict[str, int] = {}
         # By uid, the message of the last event.
-        self._said: dict[str, str] = {}
+        self._last_message: dict[str, str] = {}
 
     def _remove(self, uid: str) -> None:
         super()._remove(uid)
         self._begun.pop(uid, None)
-        self._said.pop(uid, None)
+        self._last_message.pop(uid, None)
 
     def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
         if answered.answer is Answer.DONE:
@@ -79,7 +79,7 @@ class CronJobs(WorkloadController[CronJob]):
         try:
             schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
-            return self._tell(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
+            return self._record(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
         # Times count after that of the last Job, or the creation; but only within the deadline.
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
         since = created_ns if last_ns is None else last_ns
@@ -87,19 +87,21 @@ class CronJobs(WorkloadController[CronJob]):
             since = max(since, now - spec.starting_deadline_seconds * _SECOND)
         due = due_times(schedule, since, now)
         if due.next_ns is None and due.time_ns is None:
-            return self._tell(workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
+            return self._record(
+                workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes"
+            )
         if due.next_ns is not None:
             # The schedule never ends.
             self._retry_times.append(max(due.next_ns, now + 1))
         actions: list[Action] = []
         if due.missed > _MANY_MISSED:
             problem = f"too many missed start times: {due.missed}"
-            actions += self._tell(workload, "Warning", "TooManyMissedTimes", problem)
+            actions += self._record(workload, "Warning", "TooManyMissedTimes", problem)
         if due.time_ns is None or (last_ns is not None and due.time_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
             message = f"Not starting job for {format_time(due.time_ns)} because prior execution is running"
-            return actions + self._tell(workload, "Normal", "JobAlreadyActive", message)
+            return actions + self._record(workload, "Normal", "JobAlreadyActive", message)
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
@@ -117,10 +119,10 @@ class CronJobs(WorkloadController[CronJob]):
             actions += [self._delete(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
-    def _tell(self, workload: _Workload, type_: str, reason: str, message: str) -> list[Action]:
-        if self._said.get(workload.uid) == message:
+    def _record(self, workload: _Workload, type_: str, reason: str, message: str) -> list[Action]:
+        if self._last_message.get(workload.uid) == message:
             return []
-        self._said[workload.uid] = message
+        self._last_message[workload.uid] = message
         return [Record("", workload.uid, type_, reason, message, workload=workload.label)]
 
 

@@ -251,7 +251,7 @@ class _Planning:
 def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
     """Return how often the owners of the proposal's pods without a budget were moved recently."""
     pods = [relocation.pod for relocation in proposal.relocations]
-    return max(0 if room.is_protected(pod) else limits.of_late.counts["owner", pod.owner_uid] for pod in pods)
+    return max(0 if room.is_protected(pod) else limits.last_hour.counts["owner", pod.owner_uid] for pod in pods)
 
 
 class PartialMoves:
@@ -282,14 +282,14 @@ class PartialMoves:
         if not (self._may_part and proposal.in_parts) or len(relocations) == 1 or len(nodes) > 1:
             return why
         if self.emptying not in ("", nodes[0]):
-            return f"{why}; and {self.emptying} is being emptied pod by pod already"
+            return f"{why}; and {self.emptying} is already being emptied pod by pod"
         if nodes[0] in self._given_up:
-            return f"{why}; and it was begun to empty {nodes[0]} pod by pod and given up, which has to cool down"
+            return f"{why}; and emptying {nodes[0]} pod by pod was given up recently, and has to cool down"
         each = [Leaving.of(relocation.pod, self._room) for relocation in relocations]
         for relocation, leaving in zip(relocations, each, strict=True):
             if never := self._free.why([leaving]) or self._room.why_never(relocation.pod):
                 return never
-        if never := self._free.of_late.why(each):
+        if never := self._free.last_hour.why(each):
             return never
         chosen: list[Relocation] = []
         for relocation in reversed(relocations):
@@ -385,12 +385,12 @@ class Leaving:
 class MoveLimits:
     """The moves that the limits still allow, minus those already planned.
 
-    ``of_late`` are the moves of the last hour, with those that are planned.
+    ``last_hour`` are the moves of the last hour, with those that are planned.
     """
 
     def __init__(self, past: Iterable[PastMove], settings: ReschedulerSettings, now: int) -> None:
         self._under_way = _Ledger(settings.in_flight, "under way")
-        self.of_late = _Ledger(settings.hourly, "within an hour")
+        self.last_hour = _Ledger(settings.hourly, "within an hour")
         self._unprotected = _Ledger(settings.without_budget, "under way without a budget")
         for move in past:
             leaving = Leaving(move.source, move.namespace, move.owner_uid, move.has_budget)
@@ -400,12 +400,12 @@ class MoveLimits:
     @property
     def used_up(self) -> str:
         """Return why no pod at all may be moved; "" if some may be."""
-        return self._under_way.used_up or self.of_late.used_up
+        return self._under_way.used_up or self.last_hour.used_up
 
     def why(self, group: Sequence[Leaving]) -> str:
         """Return why the pods must not be moved together; "" if they may be."""
         unprotected = [leaving for leaving in group if not leaving.has_budget]
-        return self._under_way.why(group) or self.of_late.why(group) or self._unprotected.why(unprotected)
+        return self._under_way.why(group) or self.last_hour.why(group) or self._unprotected.why(unprotected)
 
     def take(self, group: Iterable[Leaving]) -> None:
         """Plan to move the pods."""
@@ -418,7 +418,7 @@ class MoveLimits:
             if not leaving.has_budget:
                 self._unprotected.add(leaving)
         if is_of_late:
-            self.of_late.add(leaving)
+            self.last_hour.add(leaving)
 
 
 class _Ledger:

@@ -313,7 +313,7 @@ class HealthEndpoints:
             if not checks:
                 return None
         left_out = {value for parameter, value in query if parameter == "exclude"}
-        results = [(of, _result(tell) if of not in left_out else None) for of, tell in checks]
+        results = [(of, _result(check) if of not in left_out else None) for of, check in checks]
         is_verbose = any(parameter == "verbose" for parameter, _ in query)
         return of_text(*health_text(place, results, is_verbose=is_verbose))
 
@@ -339,9 +339,9 @@ def health_text(
     return "".join(f"{line}\n" for line in lines), 200 if is_well else 500
 
 
-def _result(tell: Callable[[], str]) -> str:
+def _result(check: Callable[[], str]) -> str:
     try:
-        return tell()
+        return check()
     except Exception as error:
         return str(error) or type(error).__name__
 
