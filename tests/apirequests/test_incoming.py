@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
-from podium.apirequests.http_mapping import Client, incoming_request, request_of
+from podium.apirequests.http_mapping import incoming_request, request_of
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.paths import Paths
 from podium.apirequests.request import Request
@@ -153,10 +154,10 @@ def test_a_watch_of_one_object_does_not_ask_for_others() -> None:
 def test_omitted_request_fields_have_the_callers_defaults() -> None:
     place = Paths(APIResources()).place(PODS)
     assert place is not None
-    asker = Client(user="me", field_manager="kubectl", field_validation="Warn")
+    request = partial(request_of, user="me", field_manager="kubectl", field_validation="Warn")
     said = (("fieldManager", "mine"), ("fieldValidation", "Strict"))
-    quiet = request_of(incoming_request("POST", place, read_parameters(())), pod("a"), asker=asker)
-    report = request_of(incoming_request("POST", place, read_parameters(said)), pod("a"), asker=asker)
+    quiet = request(incoming_request("POST", place, read_parameters(())), pod("a"))
+    report = request(incoming_request("POST", place, read_parameters(said)), pod("a"))
     assert (quiet.user, quiet.field_manager, quiet.field_validation) == ("me", "kubectl", "Warn")
     assert (report.user, report.field_manager, report.field_validation) == ("me", "mine", "Strict")
 

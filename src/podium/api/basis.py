@@ -162,7 +162,14 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for missing Namespace objects, whose labels a namespaceSelector needs."""
     known = {namespace.metadata.name for namespace in basis.objects(Namespace)}
     pods = list(basis.objects(Pod))
-    if any(_selects_namespaces(pod) for pod in pods):
+    selectors = (
+        term.namespace_selector
+        for pod in pods
+        if pod.spec.affinity is not None
+        for term in pod.spec.affinity.pod_terms
+        if term.namespace_selector is not None
+    )
+    if any(selector.match_labels or selector.match_expressions for selector in selectors):
         missing = sorted({pod.metadata.namespace for pod in pods} - known)
         message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"
         yield caveat_of("namespaces-missing", message, missing)
@@ -206,20 +213,6 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _storage_classes_missing,
     _input_warnings,
 )
-
-
-def _selects_namespaces(pod: Pod) -> bool:
-    """Return whether a term of the pod's affinity selects namespaces by their labels."""
-    affinity = pod.spec.affinity
-    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    terms = [
-        term
-        for side in sides
-        if side is not None
-        for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
-    ]
-    selectors = [term.namespace_selector for term in terms if term.namespace_selector is not None]
-    return any(selector.match_labels or selector.match_expressions for selector in selectors)
 
 
 def _listed(names: Sequence[str]) -> str:

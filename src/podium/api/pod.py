@@ -103,6 +103,13 @@ class Affinity(Narrow, frozen=True, kw_only=True):
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
+    @property
+    def pod_terms(self) -> list[PodAffinityTerm]:
+        """All terms of affinity and anti-affinity to pods, required and preferred ones."""
+        sides = [side for side in (self.pod_affinity, self.pod_anti_affinity) if side is not None]
+        preferred = (weighted.pod_affinity_term for side in sides for weighted in side.preferred)
+        return [*(term for side in sides for term in side.required), *preferred]
+
 
 class TopologySpreadConstraint(Narrow, frozen=True, kw_only=True):
     """A limit or preference for the skew of matching pods over the domains of a topology key."""

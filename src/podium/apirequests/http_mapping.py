@@ -28,17 +28,6 @@ _ABSENT = (None, "")
 _NAMING_PARTS = ("binding", "eviction")
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """The client's identity, and the defaults for parameters that it omits."""
-
-    user: str = ""
-    field_manager: str = ""
-    field_validation: FieldValidation = ""
-
-
-ANONYMOUS = Client()
-
-
 class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request without its body."""
 
@@ -58,11 +47,18 @@ def incoming_request(method: str, place: ResourcePath, parameters: Parameters) -
 
 
 def request_of(
-    incoming_request: IncomingRequest, body: Any = None, patch_type: PatchType = "merge", asker: Client = ANONYMOUS
+    incoming_request: IncomingRequest,
+    body: Any = None,
+    patch_type: PatchType = "merge",
+    *,
+    user: str = "",
+    field_manager: str = "",
+    field_validation: FieldValidation = "",
 ) -> Request:
-    """Return the request with its decoded body; None means no body.
+    """Return the request of a user with its decoded body; None means no body.
 
-    Raises StoreError 400 for an object of another kind than the path's, 422 as `check_parameters` does.
+    ``field_manager`` and ``field_validation`` are the defaults for parameters that the client omits. Raises StoreError
+    400 for an object of another kind than the path's, 422 as `check_parameters` does.
     """
     verb, place, parameters = incoming_request.verb, incoming_request.place, incoming_request.parameters
     check_parameters(verb, parameters, applies=patch_type == "apply")
@@ -86,11 +82,11 @@ def request_of(
         patch_type=patch_type,
         options=options,
         dry_run=parameters.dry_run == ALL,
-        field_validation=parameters.field_validation or asker.field_validation,
-        field_manager=parameters.field_manager or asker.field_manager,
+        field_validation=parameters.field_validation or field_validation,
+        field_manager=parameters.field_manager or field_manager,
         force=bool(parameters.force),
         api_version="" if place.is_stored_version else place.resource.api_version,
-        user=asker.user,
+        user=user,
     )
 
 

@@ -409,25 +409,19 @@ def _of_versions(versions: Any) -> Iterator[Finding]:
     known: set[str] = set()
     for index, version in enumerate(listed):
         path = f".spec.versions[{index}]"
-        if not isinstance(version, dict):
-            yield invalid(path, version, "must be an object")
-            return
-        name = version.get("name")
-        if not isinstance(name, str) or len(name) > 63 or not _VERSION_NAME.fullmatch(name):
+        name = version.get("name", "")
+        if len(name) > 63 or not _VERSION_NAME.fullmatch(name):
             yield invalid(f"{path}.name", name, _WORD)
         elif name in known:
             yield duplicate(f"{path}.name", name)
         known.add(str(name))
         yield from _of_version(version, path)
-    if sum(bool(version.get("storage")) for version in listed if isinstance(version, dict)) != 1:
+    if sum(bool(version.get("storage")) for version in listed) != 1:
         detail = "must have exactly one version marked as storage version"
         yield invalid(".spec.versions", [version.get("name") for version in listed], detail)
 
 
 def _of_version(version: Raw, path: str) -> Iterator[Finding]:
-    for flag in ("served", "storage"):
-        if not isinstance(version.get(flag, False), bool):
-            yield invalid(f"{path}.{flag}", version[flag], "must be true or false")
     schema = value_at(version, "schema", "openAPIV3Schema")
     yield from find_schema_problems(schema, f"{path}.schema.openAPIV3Schema")
     columns = list_at(version, "additionalPrinterColumns")[:_MOST_COLUMNS]

@@ -349,11 +349,5 @@ class Admission:
 
 def _has_label_keys(pod: Pod) -> bool:
     """Return whether some affinity term of the pod selects by label keys of its own."""
-    affinity = pod.spec.affinity
-    sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity is not None else ()
-    return any(
-        term.match_label_keys or term.mismatch_label_keys
-        for side in sides
-        if side is not None
-        for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
-    )
+    terms = [] if pod.spec.affinity is None else pod.spec.affinity.pod_terms
+    return any(term.match_label_keys or term.mismatch_label_keys for term in terms)

@@ -11,9 +11,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from multidict import CIMultiDictProxy
 
 from podium.api.times import parse_duration
-from podium.apirequests.http_mapping import Client
 from podium.apirequests.paths import ResourcePath
-from podium.apirequests.request import FieldValidation
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
 from podium.store.errors import bad_request
@@ -43,13 +41,10 @@ class Exchange:
         self.method, self.headers = self.request.method, self.request.headers
         self.subject = subject_of_method(self.method)
 
-    def asker(self, field_validation: FieldValidation) -> Client:
-        """Return the client's identity; the default field manager is the program in User-Agent."""
-        return Client(
-            user=self.caller.user,
-            field_manager=_manager(self.headers.get("User-Agent", "")),
-            field_validation=field_validation,
-        )
+    @property
+    def program(self) -> str:
+        """The name of the client's program, which is its default field manager."""
+        return _manager(self.headers.get("User-Agent", ""))
 
     def accepts(self) -> str:
         found = self.headers.getall("Accept", ())

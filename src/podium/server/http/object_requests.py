@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from secrets import SystemRandom
+from typing import Any
 
 import msgspec
 from aiohttp import HttpVersion11
@@ -98,11 +99,11 @@ class ObjectRequests:
     async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str], int]:
         """Return the request, the warnings about its body, and the size of the body in bytes."""
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
-        asker = exchange.asker(validation)
+        who: dict[str, Any] = {"user": exchange.caller.user, "field_manager": exchange.program}
         if what.verb != "watch":
             check_timeout(exchange.query)
         if what.verb in _WITHOUT_BODY:
-            return http_mapping.request_of(what, asker=asker), [], 0
+            return http_mapping.request_of(what, **who), [], 0
         place = what.place
         if not _has_part(place):
             # The body does not matter: the response says that the subresource does not exist.
@@ -119,7 +120,8 @@ class ObjectRequests:
         schema = schema_of(place.resource.group, place.resource.kind)
         if schema is not None:
             write_out_amounts(body.value, schema)
-        request = http_mapping.request_of(what, with_floats(body.value, data), type_, asker)
+        value = with_floats(body.value, data)
+        request = http_mapping.request_of(what, value, type_, field_validation=validation, **who)
         if body.repeated and not request.subresource:
             return msgspec.structs.replace(request, repeated=body.repeated), [], len(data)
         return request, _repeated(request, body), len(data)

@@ -192,14 +192,7 @@ def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
             has_deadline = stored.raw["spec"].get("activeDeadlineSeconds") is not None
             return has_deadline == (scope == "Terminating")
         case "CrossNamespacePodAffinity":
-            affinity = pod.spec.affinity
-            sides = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else ()
-            terms = [
-                term
-                for side in sides
-                if side is not None
-                for term in (*side.required, *(weighted.pod_affinity_term for weighted in side.preferred))
-            ]
+            terms = [] if pod.spec.affinity is None else pod.spec.affinity.pod_terms
             return any(term.namespaces or term.namespace_selector is not None for term in terms)
     if requirement.scope_name != PRIORITY_CLASS:
         raise ValueError(f"there is no scope {requirement.scope_name}")
