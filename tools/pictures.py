@@ -1,9 +1,9 @@
 """The pictures of documents: browser screenshots of commands with `-o html`.
 
 A recipe has one, of its first command; a page in `docs` any number, each of the preceding command. `.venv/bin/python
-tools/pictures.py [PICTURE]...` draws the named ones, such as `drain`, or all, into `docs/pictures`. A picture's
-description is its command, which a test checks. It needs Chromium and Playwright; since results depend on their
-versions and on fonts, pictures are reviewed, not compared.
+tools/pictures.py [PICTURE]...` draws the named ones, such as `drain`, or all, into `docs/pictures`. Others are views of
+the web page of `podium up`. A picture's description is its command, which a test checks. It needs Chromium and
+Playwright; since results depend on their versions and on fonts, pictures are reviewed, not compared.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import importlib
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import zlib
@@ -33,6 +34,8 @@ PAGES = (ROOT / "docs" / "preemption.md",)
 FOLDER = ROOT / "docs" / "pictures"
 _ENTRY = re.compile(r"^\$ (?P<command>podium .*)$|\]\(pictures/(?P<picture>[^)]+)\.png\)", re.MULTILINE)
 LARGEST_BYTES = 60_000
+VIEWS = {"now": ("podium up -f examples/cookbook/pending.yaml", "#now", "#losses .problem")}
+"""The pictures of the web page of `podium up`: the command, the place in the page, and what it waits for."""
 DESCRIPTION = b"Description"
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _WIDTH, _MOST_COLOURS, _MARGIN = 1100, 128, 4
@@ -48,7 +51,7 @@ _CLIP = """() => {
 
 def commands() -> dict[str, str]:
     """Return the command of each picture, by the picture's name."""
-    return {**of_recipes(), **of_pages()}
+    return {**of_recipes(), **of_pages(), **{name: command for name, (command, *_) in VIEWS.items()}}
 
 
 def of_pages() -> dict[str, str]:
@@ -85,6 +88,27 @@ def draw(browser: Any, page_file: Path) -> bytes:
     clip = {"x": 0, "y": y, "width": _WIDTH, "height": bottom + _MARGIN - y}
     drawn: bytes = page.screenshot(clip=clip, full_page=True)
     page.close()
+    return drawn
+
+
+def draw_view(browser: Any, name: str) -> bytes:
+    """Return a screenshot of a view of the page of `podium up`."""
+    command, place, selector = VIEWS[name]
+    with tempfile.TemporaryDirectory() as scratch:
+        kubeconfig = str(Path(scratch) / "kubeconfig")
+        arguments = [*command.removeprefix("podium ").split(), "--port", "0", "--write-kubeconfig", kubeconfig]
+        process = subprocess.Popen([sys.executable, "-m", "podium", *arguments], cwd=ROOT, stdout=subprocess.PIPE)
+        try:
+            lines = iter(process.stdout or ())
+            url = next(line.decode().split()[-1] for line in lines if b"in a browser" in line)
+            page = browser.new_page(viewport={"width": _WIDTH, "height": 850}, color_scheme="light")
+            page.goto(url + place)
+            page.wait_for_selector(selector)
+            drawn: bytes = page.screenshot()
+            page.close()
+        finally:
+            process.terminate()
+            process.communicate()
     return drawn
 
 
@@ -190,9 +214,13 @@ def main(names: Sequence[str]) -> int:
         for name, command in commands().items():
             if names and name not in names:
                 continue
-            page_file = Path(scratch) / "page.html"
-            page_file.write_text(shell.run(f"{command} -o html"))
-            picture = with_few_colours(draw(browser, page_file), command)
+            if name in VIEWS:
+                drawn = draw_view(browser, name)
+            else:
+                page_file = Path(scratch) / "page.html"
+                page_file.write_text(shell.run(f"{command} -o html"))
+                drawn = draw(browser, page_file)
+            picture = with_few_colours(drawn, command)
             (FOLDER / f"{name}.png").write_bytes(picture)
             print(f"docs/pictures/{name}.png: {len(picture):,} bytes")
             code = code or int(len(picture) > LARGEST_BYTES)

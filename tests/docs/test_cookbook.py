@@ -76,6 +76,14 @@ def test_a_picture_in_a_page_shows_the_command_before_it(name: str) -> None:
     assert len(picture) <= pictures.LARGEST_BYTES
 
 
+@pytest.mark.parametrize("name", sorted(pictures.VIEWS))
+def test_a_picture_of_the_web_page_names_its_command(name: str) -> None:
+    picture = (pictures.FOLDER / f"{name}.png").read_bytes()
+
+    assert pictures.description_of(picture) == SHOWN[name]
+    assert len(picture) <= pictures.LARGEST_BYTES
+
+
 def test_no_picture_and_no_example_is_left_over() -> None:
     report = "".join(document.read_text() for document in DOCUMENTS)
 

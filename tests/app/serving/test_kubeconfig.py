@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,16 @@ def test_an_invalid_kubeconfig_is_not_overwritten(tmp_path: Path, text: str) -> 
 
     with pytest.raises(InputError, match="is not a kubeconfig of `podium up`"):
         write_kubeconfig(path, **ACCESS)
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    with pytest.raises(InputError, match="is not a regular file"):
+        write_kubeconfig(path, **ACCESS)
+
+    assert path.is_fifo()
 
 
 def test_an_empty_file_has_nothing_to_lose(tmp_path: Path) -> None:

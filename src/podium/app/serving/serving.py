@@ -54,9 +54,11 @@ def kubeconfig(server: str, authority_file: str = "", token: str = "") -> Raw:
 
 
 def check_place(path: Path) -> None:
-    """Raise InputError if another program wrote the file, which would be overwritten."""
+    """Raise InputError if another program wrote the file, or if it is a device or the like: it would be overwritten."""
     if not path.exists():
         return
+    if not path.is_file():
+        raise InputError("is not a regular file, and is not overwritten; name another file", source=str(path))
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_MOST_CHARACTERS)
     if text and not text.startswith(_FIRST_LINE) and not _is_as_kubectl_writes_it(text):

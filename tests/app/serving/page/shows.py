@@ -26,6 +26,7 @@ def shown_of(backend: LocalBackend) -> Shown:
         mode="control-plane",
         title="a store",
         objects=objects,
+        events=lambda: backend.store.objects("Event"),
         now=lambda: NOW,
         options=RunOptions(ignore_extenders=True),
     )

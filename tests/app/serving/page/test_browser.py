@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,8 +98,40 @@ def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iter
         visit.context.close()
 
 
-def test_a_created_pod_appears_on_its_node_and_disappears_when_deleted(browser: Any, life: Life) -> None:
+def cordon(life: Life, name: str, *, does: bool) -> None:
+    _, raw = life.ask("GET", f"/api/v1/nodes/{name}")
+    raw["spec"] = {**raw.get("spec", {}), "unschedulable": does}
+    assert life.ask("PUT", f"/api/v1/nodes/{name}", raw)[0] == 200
+
+
+def test_the_first_view_says_what_is_wrong_and_its_buttons_ask_the_questions(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("wrong", cpu=1000))
     with visiting(browser, life.server) as visit:
+        visit.shown().page.wait_for_selector(".problem:has-text('asks for more cpu than the node has')")
+        assert visit.page.title() == "Podium: Now"
+        row = visit.page.locator(".problem:has-text('default/wrong')")
+        assert "no single change" in row.inner_text().lower()
+        for section, empty in (
+            ("budgets", "no budget stops a drain"),
+            ("losses", "every pod finds a place"),
+            ("nodes", "Every node is ready"),
+            ("preemptions", "No preemption is on record"),
+        ):
+            assert empty in visit.page.inner_text(f"#{section}")
+        row.get_by_role("button", name="Explain").click()
+        visit.page.wait_for_selector("table.verdicts")
+        cordon(life, "node-1", does=True)
+        visit.go("")
+        visit.page.wait_for_selector("#nodes .problem:has-text('cordoned')")
+        visit.page.click("#nodes .problem >> text=What if it fails")
+        visit.page.wait_for_selector(".headline:has-text('failure of node-1')")
+        assert visit.page.input_value(".form input >> nth=0") == "node-1"
+    life.ask("DELETE", f"{PODS}/wrong?gracePeriodSeconds=0")
+    cordon(life, "node-1", does=False)
+
+
+def test_a_created_pod_appears_on_its_node_and_disappears_when_deleted(browser: Any, life: Life) -> None:
+    with visiting(browser, life.server, "#cluster") as visit:
         visit.shown().page.wait_for_selector(".view")
         visit.page.wait_for_selector(".masthead .state:has-text('2 nodes')")
         life.ask("POST", PODS, pod("seen"))
@@ -115,7 +148,7 @@ def test_a_created_pod_appears_on_its_node_and_disappears_when_deleted(browser: 
 
 def test_the_page_shows_pods_created_before_and_during_its_load(browser: Any, life: Life) -> None:
     life.ask("POST", PODS, pod("before"))
-    with visiting(browser, life.server) as visit:
+    with visiting(browser, life.server, "#cluster") as visit:
         visit.shown()
         visit.wait(IS_THERE, "default/before")
         # Another part is shown meanwhile, which holds no watch of pods.
@@ -128,7 +161,7 @@ def test_the_page_shows_pods_created_before_and_during_its_load(browser: Any, li
 def test_a_pod_that_was_refused_before_the_page_was_opened_says_why_it_waits(browser: Any, life: Life) -> None:
     life.ask("POST", PODS, pod("refused", cpu=1000))
     life.wait_for(PODS, lambda raw: raw["metadata"]["name"] == "refused" and raw["status"].get("conditions"))
-    with visiting(browser, life.server) as visit:
+    with visiting(browser, life.server, "#cluster") as visit:
         visit.shown()
         visit.wait(IS_THERE, "default/refused")
         visit.page.fill(".search input", "refused")
@@ -139,6 +172,29 @@ def test_a_pod_that_was_refused_before_the_page_was_opened_says_why_it_waits(bro
         assert "not attempted yet" not in report
         assert "+-" not in report
     life.ask("DELETE", f"{PODS}/refused?gracePeriodSeconds=0")
+
+
+def test_a_pod_says_no_less_than_its_events_do_and_its_times_are_dates(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("elsewhere", spec={"schedulerName": "another"}))
+    message = "0/2 nodes are available: another scheduler says so"
+    about = {"kind": "Pod", "namespace": "default", "name": "elsewhere"}
+    metadata = {"name": "elsewhere.1", "namespace": "default"}
+    event = {"reason": "FailedScheduling", "message": message, "involvedObject": about, "metadata": metadata}
+    stamped = {**event, "lastTimestamp": "2026-01-31T10:30:00Z", "count": 7}
+    assert life.ask("POST", "/api/v1/namespaces/default/events", stamped)[0] == 201
+    with visiting(browser, life.server, timezone_id="America/New_York") as visit:
+        visit.shown().page.wait_for_selector(".problem:has-text('default/elsewhere')")
+        visit.go("#cluster")
+        visit.wait(IS_THERE, "default/elsewhere")
+        visit.page.fill(".search input", "elsewhere")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector(".details h3:has-text('Events')")
+        report = visit.page.inner_text(".details")
+        assert "not attempted yet" not in report
+        assert f"FailedScheduling {message} (7 times) 2026-01-31 05:30:00 (" in report
+        assert re.search(r"waits for a node since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, for \d+", report)
+        assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ", visit.page.inner_text(".clock"))
+    life.ask("DELETE", f"{PODS}/elsewhere?gracePeriodSeconds=0")
 
 
 def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life) -> None:
@@ -292,7 +348,7 @@ def test_a_token_is_asked_for_and_kept_by_the_page_alone(browser: Any, tmp_path:
     file.write_text(TOKEN)
     file.chmod(0o600)
     with up(tmp_path, "--nodes", "1", "--port", "0", "--token-file", str(file)) as life:
-        visit = Visit(browser, life.server)
+        visit = Visit(browser, life.server, "#cluster")
         try:
             for given in ("another-token-that-is-long", TOKEN):
                 visit.page.wait_for_selector("#token")
@@ -300,7 +356,7 @@ def test_a_token_is_asked_for_and_kept_by_the_page_alone(browser: Any, tmp_path:
                 visit.press("Come in")
             visit.shown().page.wait_for_selector(".view")
             kept = "() => [localStorage.length, sessionStorage.length, document.cookie, location.href]"
-            assert visit.page.evaluate(kept) == [0, 0, "", f"{life.server}/ui/"]
+            assert visit.page.evaluate(kept) == [0, 0, "", f"{life.server}/ui/#cluster"]
             visit.page.reload()
             visit.page.wait_for_selector("#token")
         finally:
@@ -311,7 +367,7 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
     with (
         up(tmp_path, "--nodes", "1", "--port", "0", "--no-scheduler") as life,
         _scheduler(life) as url,
-        visiting(browser, url) as visit,
+        visiting(browser, url, "#cluster") as visit,
     ):
         visit.shown().page.wait_for_selector(".view")
         assert "podium scheduler, to look at" in visit.page.inner_text(".masthead")

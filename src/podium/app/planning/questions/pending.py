@@ -66,7 +66,7 @@ def pending_answer(
         changes, untried = helpful_changes(decisions, waiting, shapes, progress)
         refused = refused_pods(decisions, namespace)
         changes = sorted([*changes, *raised_quotas(decisions, refused)], key=lambda each: each.order)
-        causes = _causes(decisions, waiting, changes)
+        causes = pending_causes(decisions, waiting, changes)
         more = _more_nodes(decisions, waiting, changes, shapes)
         number = len(result.waiting) + sum(each.number for each in refused)
         sections = (
@@ -104,7 +104,7 @@ def pending_answer(
     )
 
 
-def _causes(
+def pending_causes(
     decisions: Decisions, waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange]
 ) -> list[PendingCause]:
     """Return the causes, those of the most pods first, each with the change that places the most of its pods."""

@@ -6,6 +6,12 @@ const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14
 const DAY = 86400;
 const APART = 76;
 
+// The seconds of a moment by the clock of the place where the page is read.
+function zoned(start) {
+  const at = new Date(start);
+  return at.getTime() / 1000 - at.getTimezoneOffset() * 60;
+}
+
 export class Axis {
   constructor(scene, story, left, right) {
     Object.assign(this, { scene, story, left, right });
@@ -52,7 +58,10 @@ export class Axis {
     const least = ((last - first) * APART) / Math.max(this.right - this.left, 1);
     const step = this.step(least);
     const ticks = [];
-    for (let at = Math.ceil(first / step) * step; at <= last + step * 1e-9; at += step) {
+    // By the clock, ticks stand at whole minutes or hours of it.
+    const shift = story?.isLive && scene.axis === "time" ? zoned(story.start) % step : 0;
+    this.isLong = last - first > DAY;
+    for (let at = Math.ceil((first + shift) / step) * step - shift; at <= last + step * 1e-9; at += step) {
       const rounded = +at.toPrecision(12);
       ticks.push({ x: this.ofShare(rounded / span), text: this.text(rounded) });
     }
@@ -76,9 +85,9 @@ export class Axis {
 
   text(at) {
     if (this.scene.axis === "time") {
-      return since(at);
+      return this.story ? this.story.when(at, this.isLong) : since(at);
     }
-    return at < 1 ? "before" : `#${at} ${since(this.story.timeOf(Math.min(at, this.story.eventCount) - 1))}`;
+    return at < 1 ? "before" : `#${at} ${this.story.when(this.story.timeOf(Math.min(at, this.story.eventCount) - 1), false)}`;
   }
 }
 

@@ -1,12 +1,12 @@
 // Descriptions of pods, nodes and events at a moment, in the words of Podium's text.
 
-import { amount, counted, duration, number, percent, since } from "./formats.js";
+import { amount, counted, duration, number, percent } from "./formats.js";
 
 const MOST = 6;
 
 // An event in a line: time, what, and who did it or why.
 export function eventLine(story, event) {
-  return `${since(story.times[event])} ${story.reason(event)}${detail(story, event)}`;
+  return `${story.when(story.times[event])} ${story.reason(event)}${detail(story, event)}`;
 }
 
 // What is said of an event behind its reason.
@@ -20,7 +20,7 @@ export function detail(story, event) {
     said.push(message);
   }
   const count = story.events.count[event];
-  const again = count > 1 ? ` (${number(count)} times, last at ${since(story.events.lastTime[event])})` : "";
+  const again = count > 1 ? ` (${number(count)} times, last at ${story.when(story.events.lastTime[event])})` : "";
   return (said.length ? `: ${said.join(": ")}` : "") + again;
 }
 
@@ -46,7 +46,7 @@ export function podLines(story, pod, moment) {
 function state(story, pod, moment) {
   const { created, scheduled, started, killing, ended } = story.pods, node = story.nodeName(story.pods.node[pod]);
   if (moment < created[pod]) {
-    return [`is made at ${since(story.timeOf(created[pod]))}`];
+    return [`is made at ${story.when(story.timeOf(created[pod]))}`];
   }
   if (ended[pod] <= moment) {
     return [...ending(story, pod), `was on ${node || "no node"}`];
@@ -55,19 +55,19 @@ function state(story, pod, moment) {
     return waiting(story, pod, moment);
   }
   const began = story.timeOf(Math.max(scheduled[pod], -1));
-  const lines = [`on ${node}${scheduled[pod] < 0 ? " from before the start" : ` since ${since(began)}`}`];
+  const lines = [`on ${node}${scheduled[pod] < 0 ? before(story, pod) : ` since ${story.when(began)}`}`];
   if (moment < started[pod]) {
     lines.push("has its node, and does not run yet");
   }
   if (killing[pod] <= moment) {
     lines.push(`is being deleted: ${eventLine(story, killing[pod])}`);
-    const until = ended[pod] === Infinity ? "the end" : since(story.timeOf(ended[pod]));
+    const until = ended[pod] === Infinity ? "the end" : story.when(story.timeOf(ended[pod]));
     lines.push(`its grace period lasts until ${until}`);
   } else if (killing[pod] !== Infinity) {
     lines.push(`will be deleted: ${eventLine(story, killing[pod])}`);
   }
   for (const held of story.holdsOf.get(pod) ?? []) {
-    lines.push(`was to go, and held from ${since(held.from)} ${held.until === Infinity ? "on" : `to ${since(held.until)}`}: ${story.word(held.why)}`);
+    lines.push(`was to go, and held from ${story.when(held.from)} ${held.until === Infinity ? "on" : `to ${story.when(held.until)}`}: ${story.word(held.why)}`);
   }
   const refused = story.lastOf(pod, "FailedScheduling", scheduled[pod]);
   if (refused >= 0 && scheduled[pod] >= 0) {
@@ -106,14 +106,19 @@ function whyHere(story, pod) {
   return lines;
 }
 
+// How long a pod has been on its node that was there before the start.
+function before(story, pod) {
+  return story.isLive ? `; created ${story.when(story.createdAt(pod))}` : " from before the start";
+}
+
 function waiting(story, pod, moment) {
   const from = story.createdAt(pod);
-  const began = from < 0 ? `${duration(-from)} before the start` : since(from);
-  const lines = [`waits for a node since ${began}`];
+  const began = from < 0 && !story.isLive ? `${duration(-from)} before the start` : story.when(from);
+  const lines = [`waits for a node since ${began}${story.isLive ? `, for ${duration(Math.round(story.timeOf(moment) - from))}` : ""}`];
   const refused = story.lastOf(pod, "FailedScheduling", Math.max(moment, 0));
   // A live page may know the last failure of a pod, and not the event.
   const known = story.pods.refused ? story.word(story.pods.refused[pod]) : "";
-  lines.push(refused < 0 ? known || "not attempted yet" : story.word(story.events.message[refused]));
+  lines.push(refused < 0 ? known || (story.isLive ? "no scheduler has reported a decision about it" : "not attempted yet") : story.word(story.events.message[refused]));
   const nominated = story.lastOf(pod, "Nominated", Math.max(moment, 0));
   if (nominated > story.lastOf(pod, "NominationCleared", Math.max(moment, 0))) {
     lines.push(`nominated to ${story.nodeName(story.events.node[nominated])}`);
@@ -124,12 +129,12 @@ function waiting(story, pod, moment) {
 function ending(story, pod) {
   const at = story.pods.ended[pod];
   if (at < 0) {
-    return [`${story.word(story.pods.state[pod])} before the start`];
+    return [`${story.word(story.pods.state[pod])} ${story.isLive ? "before this page was opened" : "before the start"}`];
   }
   const disruption = story.word(story.pods.disruption[pod]);
   const preempted = story.lastOf(pod, "Preempted", Infinity);
   const why = preempted >= 0 ? `preempted${detail(story, preempted).replace(/^: /, " ")}` : disruption;
-  return [`ended at ${since(story.timeOf(at))}${why ? `: ${why}` : ""}`];
+  return [`ended at ${story.when(story.timeOf(at))}${why ? `: ${why}` : ""}`];
 }
 
 // Lines about a node at a moment, its name first.

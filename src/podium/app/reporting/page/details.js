@@ -3,7 +3,7 @@
 import { coloursOf } from "./colours.js";
 import { detail, nodeLines, podLines } from "./descriptions.js";
 import { element, fill } from "./dom.js";
-import { duration, number, since } from "./formats.js";
+import { duration, number } from "./formats.js";
 
 const WIDE = 300;
 const HIGH = 54;
@@ -37,6 +37,8 @@ const MOST_PODS = 40;
 export class Details {
   constructor(scene) {
     this.scene = scene;
+    // What others add about the selection.
+    this.beside = element("div", {});
     this.element = element("aside", { className: "details", "aria-label": "What is selected", "aria-live": "polite" });
     scene.on((changed) => {
       if (["selection", "moments", "rows", "resource"].some((name) => changed.has(name))) {
@@ -56,7 +58,7 @@ export class Details {
     const parts = scene.stories.map((story, place) => this.about(story, place, selection));
     const close = element("button", { type: "button", onclick: () => scene.select("", "") }, "✕");
     close.setAttribute("aria-label", "Let go of the selection");
-    fill(this.element, element("header", {}, element("h2", {}, selection.name), close), ...parts);
+    fill(this.element, element("header", {}, element("h2", {}, selection.name), close), ...parts, this.beside);
   }
 
   about(story, place, selection) {
@@ -130,7 +132,7 @@ export class Details {
 
   eventList(story, place, events) {
     const rows = events.slice(0, MOST_EVENTS).map((event) => element("li", {},
-      element("button", { type: "button", className: "link", onclick: () => this.scene.goTo(place, event) }, since(story.times[event])),
+      element("button", { type: "button", className: "link", onclick: () => this.scene.goTo(place, event) }, story.when(story.times[event])),
       ` ${story.reason(event)}${detail(story, event)}`));
     if (events.length > MOST_EVENTS) {
       rows.push(element("li", { className: "faint" }, `and ${number(events.length - MOST_EVENTS)} more`));

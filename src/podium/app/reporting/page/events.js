@@ -3,7 +3,7 @@
 import { KINDS } from "./colours.js";
 import { detail } from "./descriptions.js";
 import { choice, element, fill } from "./dom.js";
-import { number, since } from "./formats.js";
+import { number } from "./formats.js";
 
 const ROW = 24;
 const OVERSCAN = 6;
@@ -94,12 +94,12 @@ export class EventList {
   row(event, place) {
     const { story } = this, pod = story.events.pod[event], node = story.events.node[event];
     const made = element("button", { type: "button", className: `row ${KINDS[story.kind(event)][0]}` },
-      element("span", { className: "time" }, since(story.times[event])),
+      element("span", { className: "time" }, story.when(story.times[event], false)),
       element("span", { className: "reason" }, story.reason(event)),
       element("span", { className: "who" }, pod < 0 ? story.nodeName(node) : story.podName(pod)),
       element("span", { className: "why" }, explanation(story, event)));
     made.style.top = `${place * ROW}px`;
-    made.title = made.textContent;
+    made.title = `${story.when(story.times[event])} ${made.textContent}`;
     made.classList.toggle("past", event > this.scene.moments[this.place]);
     made.classList.toggle("now", event === this.scene.moments[this.place]);
     made.addEventListener("click", () => {

@@ -24,6 +24,22 @@ export function duration(seconds) {
   return text;
 }
 
+// A moment by the clock of the place where the page is read, with its date: "2026-11-29 12:03:10".
+export function clock(moment) {
+  const at = new Date(moment), two = (value) => String(value).padStart(2, "0");
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+const AGES = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+
+// How long ago a moment was, as kubectl has it, in one unit.
+export function ageText(moment, now) {
+  const seconds = Math.max(Math.floor((now - new Date(moment)) / 1000), 0);
+  const [size, unit] = AGES.find(([step]) => seconds >= 2 * step || step === 1);
+  return `${Math.floor(seconds / size)}${unit}`;
+}
+
 // A time from the start: "+1m30s"; "-1m30s" is before it.
 export function since(seconds) {
   return seconds < 0 ? duration(seconds) : `+${duration(seconds)}`;

@@ -1,6 +1,7 @@
 // One run and the state at each moment. A moment is the place of an event in the run.
 
 import { MOST_CLASSES, kindOf } from "./colours.js";
+import { clock, since } from "./formats.js";
 
 const NEVER = Infinity;
 
@@ -38,6 +39,8 @@ function never(column) {
 export class Story {
   constructor(data) {
     Object.assign(this, { name: data.name, start: data.start, end: data.end, resources: data.resources });
+    // Of a cluster that runs, times are those of the clock.
+    this.isLive = Boolean(data.isLive);
     Object.assign(this, { words: data.words, amounts: data.amounts, summary: data.summary });
     this.nodes = { ...data.nodes, gone: never(data.nodes.gone) };
     this.pods = { ...data.pods };
@@ -159,6 +162,11 @@ export class Story {
       }
     }
     return low - 1;
+  }
+
+  // A time in seconds from the start in words: by the clock if the cluster runs, with the date unless it is left out.
+  when(seconds, isDated = true) {
+    return this.isLive ? clock(Date.parse(this.start) + seconds * 1000).slice(isDated ? 0 : 11) : since(seconds);
   }
 
   timeOf(moment) {

@@ -5,7 +5,7 @@ import { rangeText, standing } from "./descriptions.js";
 import { Details } from "./details.js";
 import { button, choice, element, fill } from "./dom.js";
 import { EventList } from "./events.js";
-import { number, sharedEnd, since } from "./formats.js";
+import { number, sharedEnd } from "./formats.js";
 import { Scene } from "./page_state.js";
 import { Rows, Waiting } from "./pod_bars.js";
 import { Pointer } from "./pointer.js";
@@ -255,7 +255,7 @@ export class StoryPage {
       this.slider.value = share;
       const states = scene.stories.map((story, place) => `${story.name ? `${story.name}: ` : ""}${standing(story, scene.moments[place])}`);
       const order = scene.axis === "order" ? `, event ${number(scene.moments[0] + 1)} of ${number(scene.stories[0].eventCount)}` : "";
-      fill(this.clock, element("strong", {}, `${since(scene.time)}${order}`), ` ${states.join(" · ")}`);
+      fill(this.clock, element("strong", {}, `${scene.stories[0].when(scene.time)}${order}`), ` ${states.join(" · ")}`);
       this.slider.setAttribute("aria-valuetext", this.clock.textContent);
     }
   }

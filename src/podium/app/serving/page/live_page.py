@@ -20,6 +20,7 @@ from podium.api.input.yaml import parse_documents
 from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
+from podium.app.serving.page.now import NowView, described
 from podium.app.serving.page.watching import WATCHED, Shown, Watching
 from podium.server.http.bodies import read_body
 from podium.server.http.exchange import Exchange, Pages, read_target
@@ -68,6 +69,7 @@ HEADER = "Podium-Page"
 """The header of the page's requests for anything but files; pages of other origins cannot send it."""
 
 _ABOUT, _ASK, _READ = f"{PREFIX}about", f"{PREFIX}ask", f"{PREFIX}read"
+_NOW, _OBJECT = f"{PREFIX}now", f"{PREFIX}object"
 _WATCH = f"{PREFIX}watch/"
 _SAFE = ("GET", "HEAD")
 _LINES = "application/x-ndjson"
@@ -89,6 +91,7 @@ class LivePage:
         """
         self._shown = current
         self._answering = answering or Answering()
+        self._now = NowView()
         self._watching = watching
         self._flights = InFlightLimits({READING: _MOST_IN_FLIGHT})
 
@@ -116,6 +119,13 @@ class LivePage:
             _check_own(exchange)
             if exchange.path == _ABOUT and exchange.method in _SAFE:
                 return await self._about(exchange)
+            if exchange.path == _NOW and exchange.method in _SAFE:
+                found = await self._now.answer(self._shown())
+                return await send(exchange.request, of_object(found), exchange.reply_headers)
+            if exchange.path == _OBJECT and exchange.method in _SAFE:
+                query = dict(exchange.query)
+                about = described(self._shown(), query.get("kind", ""), query.get("name", ""))
+                return await send(exchange.request, of_object(about), exchange.reply_headers)
             if exchange.path == _ASK and exchange.method == "POST":
                 return await self._ask(exchange)
             if exchange.path == _READ and exchange.method == "POST":
@@ -126,6 +136,7 @@ class LivePage:
         if self._watching is not None:
             self._watching.end()
         await self._answering.close()
+        await self._now.close()
 
     async def _file(self, exchange: Exchange) -> StreamResponse:
         if exchange.method not in _SAFE:
@@ -310,6 +321,7 @@ def cluster_page(
             mode="component",
             title=title,
             objects=objects,
+            events=lambda: cluster.reflectors["Event"].machine.known.values() if "Event" in cluster.reflectors else (),
             now=now,
             options=options(),
             nodes_path="/ui/watch/nodes",

@@ -25,7 +25,9 @@ from podium.app.planning.command import plan
 from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.diff import UNCHANGED, Setting, read_setting
 from podium.app.reporting.pictures import picture_of
+from podium.app.serving.page.evaluated import evaluated
 from podium.app.serving.page.forms import EXPLAIN, FORMS
+from podium.app.serving.page.now import NOW
 from podium.framework.rescheduling.configuration import (
     ReschedulerConfiguration,
     default_rescheduler,
@@ -87,7 +89,12 @@ class PageInputs:
 
 
 def answered(read: Input, name: str, given: Any, options: RunOptions, progress: PlanProgress) -> dict[str, Any]:
-    """Return the picture of the answer to a question, and the scenario that was played. Raises PodiumError."""
+    """Return the picture of the answer to a question, and the scenario that was played; or the evaluation of `NOW`.
+
+    Raises PodiumError.
+    """
+    if name == NOW:
+        return evaluated(PageInputs(read, options, progress).load(), progress)
     form = FORMS.get(name)
     if form is None:
         raise InputError(f"there is no such question; there are {', '.join(FORMS)}", path=".question")

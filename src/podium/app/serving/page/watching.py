@@ -187,14 +187,16 @@ async def _always_idle() -> None:
 class Shown:
     """A cluster that a page shows under a ``title``.
 
-    ``objects`` are those that questions are about, to be read when they are ``idle``; ``options`` are those of a played
-    question, which starts at ``now``. Its time passes ``speed`` times as fast as the clock. Nodes and pods are watched
+    ``objects`` are those that questions are about, to be read when they are ``idle``, and ``events`` those of the API,
+    as far as they are known; ``options`` are those of a played question, which starts at ``now``. Its time passes
+    ``speed`` times as fast as the clock. Nodes and pods are watched
     at ``nodes_path`` and ``pods_path``.
     """
 
     mode: Mode
     title: str
     objects: Callable[[], list[Stored]]
+    events: Callable[[], Iterable[Stored]] = tuple
     now: Callable[[], int]
     options: RunOptions
     idle: Callable[[], Awaitable[None]] = _always_idle
@@ -225,6 +227,7 @@ def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float =
         mode="control-plane",
         title="podium up",
         objects=objects,
+        events=lambda: plane.store.objects("Event"),
         now=plane.now,
         options=options,
         idle=plane.idle,

@@ -2,7 +2,8 @@
 
 import { Theme, button, element, fill } from "./drawing/dom.js";
 import { Refusal, Server, readKinds } from "./api.js";
-import { LiveTab } from "./live.js";
+import { LiveTab, targetOf } from "./live.js";
+import { NowTab } from "./now.js";
 import { ObjectsTab } from "./objects.js";
 import { ExplainTab, PlansTab } from "./questions.js";
 
@@ -38,6 +39,21 @@ class Page {
 
   go(...parts) {
     location.hash = parts.map(encodeURIComponent).join("/");
+  }
+
+  // Asks a question of `podium plan` with its form filled in; the values may be too long for an address.
+  askPlan(name, values) {
+    this.plans.fillIn(name, values);
+    this.go("plans", name);
+  }
+
+  targetOf(workload) {
+    return targetOf(workload);
+  }
+
+  // Why pods wait, by name, of which the watch of pods does not say it.
+  noteReasons(reasons) {
+    this.cluster?.history.noteReasons(reasons);
   }
 
   explain(target, node = "") {
@@ -82,11 +98,12 @@ class App {
     this.page = page;
     const live = new LiveTab(page);
     page.cluster = live;
-    const parts = [["cluster", "Cluster", live]];
+    const parts = [["now", "Now", new NowTab(page)], ["cluster", "Cluster", live]];
     if (page.about.mode === "control-plane") {
       parts.push(["objects", "Objects", new ObjectsTab(page)]);
     }
-    parts.push(["explain", "Explain", new ExplainTab(page)], ["plans", "What if", new PlansTab(page)]);
+    page.plans = new PlansTab(page);
+    parts.push(["explain", "Explain", new ExplainTab(page)], ["plans", "What if", page.plans]);
     this.parts = new Map(parts.map(([name, , part]) => [name, part]));
     this.tabs = new Map(parts.map(([name, title]) => [name, element("a", { href: `#${name}` }, title)]));
     this.main = element("main", { tabIndex: -1 });
@@ -102,7 +119,7 @@ class App {
 
   async show() {
     const [name, ...rest] = location.hash.slice(1).split("/").map(decoded);
-    const chosen = this.parts.has(name) ? name : "cluster", part = this.parts.get(chosen);
+    const chosen = this.parts.has(name) ? name : "now", part = this.parts.get(chosen);
     if (part !== this.shown) {
       this.shown?.hide();
       this.shown = part;

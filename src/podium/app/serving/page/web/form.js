@@ -125,6 +125,11 @@ export class Form {
     }
   }
 
+  // Empties all fields.
+  reset() {
+    this.inputs.forEach((input) => input.set(""));
+  }
+
   rowOf(field) {
     count += 1;
     const id = `field-${count}`, input = this.inputOf(field, id);

@@ -136,7 +136,7 @@ export class History {
     this.next = 0;
     this.pods = new Map();
     this.nodes = new Map();
-    this.nodeNames = new Map();
+    this.reasons = {};
   }
 
   // Takes in what has become of pods; `isFirst`: they are listed for the first time, and existed before.
@@ -212,6 +212,11 @@ export class History {
       life.ended = this.note(reason, now, { life, node: life.record.node });
     }
     life.isGone = true;
+  }
+
+  // Why pods wait, by name, of which no condition says it.
+  noteReasons(reasons) {
+    this.reasons = reasons;
   }
 
   // Takes in what has become of nodes.
@@ -315,6 +320,7 @@ export function columnsOf(history, now) {
   const { events } = history;
   return {
     name: "",
+    isLive: true,
     start: new Date(history.began).toISOString(),
     end: Math.max(seconds(now), 1),
     words: words.list,
@@ -343,7 +349,7 @@ export function columnsOf(history, now) {
       age: pods.map((life) => Math.max((history.began - life.from) / 1000, 0)),
       state: pods.map((life) => words.of(life.record.phase)),
       disruption: pods.map((life) => words.of(life.disruption)),
-      refused: pods.map((life) => words.of(life.refused)),
+      refused: pods.map((life) => words.of(life.refused || history.reasons[life.record.name])),
       nominated: pods.map((life) => node(life.record.nominated)),
     },
     events: {

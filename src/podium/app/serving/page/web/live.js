@@ -4,6 +4,7 @@ import { button, element, fill } from "./drawing/dom.js";
 import { counted } from "./drawing/formats.js";
 import { StoryPage } from "./drawing/run_page.js";
 import { Follower } from "./api.js";
+import { Described } from "./described.js";
 import { History, columnsOf, nodeOf, podOf } from "./history.js";
 
 const TOLD_MS = 200;
@@ -149,6 +150,8 @@ export class LiveTab {
       const { scene } = this.story;
       scene.set({ axis: "time", size: true });
       scene.on((changed) => changed.has("selection") && this.offer(scene.selection));
+      this.described = new Described(this.page);
+      fill(this.story.details.beside, this.described.element);
       this.element.append(this.story.element);
       scene.flush();
     } else if (this.isStale) {
@@ -162,6 +165,7 @@ export class LiveTab {
   // What can be done with what is selected.
   offer(selection) {
     const { page } = this;
+    this.described?.show(selection && { pod: "Pod", node: "Node" }[selection.kind], selection?.name);
     if (!selection) {
       fill(this.links, element("span", { className: "hint" },
         "What happens from when this page was opened on. Select a pod or a node to explain it, to open it, or to ask what if."));
@@ -190,7 +194,7 @@ export class LiveTab {
 }
 
 // A workload as commands name it: `Deployment shop/web` is `deployment/shop/web`.
-function targetOf(label) {
+export function targetOf(label) {
   const [kind, key] = label.split(" ");
   return kind === "Pod" ? key : `${kind.toLowerCase()}/${key}`;
 }

@@ -2,6 +2,7 @@
 
 import { button, element, fill } from "./drawing/dom.js";
 import { Refusal, YAML, kindOf, pathOf, writing } from "./api.js";
+import { Described } from "./described.js";
 import { Editor, withoutIdentity, withoutManagedFields } from "./editor.js";
 import { Messages } from "./form.js";
 
@@ -115,10 +116,11 @@ export class ObjectPanel {
       onchange: () => this.tellState(),
     });
     this.tools = element("div", { className: "tools" });
+    this.described = new Described(page);
     this.element = element("section", { className: "object-panel", "aria-label": "Object" },
       element("header", { className: "panel-head" }, this.title, this.state,
         button("Close", "Close this object", () => this.close())),
-      this.tools, this.messages.element, this.editor.element);
+      this.tools, this.messages.element, this.editor.element, this.described.element);
     this.element.hidden = true;
     this.ref = null;
   }
@@ -130,6 +132,7 @@ export class ObjectPanel {
   // Shows a new object of a kind.
   make(kind) {
     this.ref = null;
+    this.described.show("", "");
     this.title.textContent = `New ${kind.label}`;
     this.put(templateOf(kind));
     this.messages.clear();
@@ -151,6 +154,7 @@ export class ObjectPanel {
     this.title.textContent = `${kind.kind} ${namespace ? `${namespace}/` : ""}${name}`;
     this.element.hidden = false;
     this.showTools(kind);
+    this.described.show(kind.group === "" && ["Pod", "Node"].includes(kind.kind) ? kind.kind : "", namespace ? `${namespace}/${name}` : name);
   }
 
   async load() {

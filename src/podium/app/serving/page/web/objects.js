@@ -1,7 +1,7 @@
 // The objects of the cluster, kind by kind, in the server's tables.
 
 import { button, element, fill } from "./drawing/dom.js";
-import { NATURAL, number } from "./drawing/formats.js";
+import { NATURAL, ageText, number } from "./drawing/formats.js";
 import { Follower, TABLE, pathOf } from "./api.js";
 import { ObjectPanel } from "./object_panel.js";
 
@@ -127,15 +127,6 @@ function cellOf(cell) {
 
 const PAINT_EACH = 250;
 const AGE = "Age";
-const STEPS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
-
-// An age as kubectl has it, in one unit.
-export function ageOf(created, now) {
-  const seconds = Math.max(Math.floor((now - Date.parse(created)) / 1000), 0);
-  const [size, unit] = STEPS.find(([step]) => seconds >= 2 * step || step === 1);
-  return `${Math.floor(seconds / size)}${unit}`;
-}
-
 export class ObjectsTab {
   constructor(page) {
     this.page = page;
@@ -266,7 +257,7 @@ export class ObjectsTab {
         key: row.key,
         cells: [
           ...(this.kind.namespaced ? [row.namespace] : []),
-          ...shown.map(({ name, place }) => (name === AGE && row.created ? ageOf(row.created, now) : row.cells[place])),
+          ...shown.map(({ name, place }) => (name === AGE && row.created ? ageText(row.created, now) : row.cells[place])),
         ],
       }));
     this.grid.show([...(this.kind.namespaced ? ["Namespace"] : []), ...shown.map((column) => column.name)], rows);

@@ -247,6 +247,11 @@ export class PlansTab {
     this.answers = new Map();
   }
 
+  // Asks a question when it is shown next, with only these values.
+  fillIn(name, values) {
+    this.filled = { name, values };
+  }
+
   // Shows a question's form, and the answer that it has had last.
   show([name, values]) {
     const form = this.page.about.plans.find((each) => each.name === name) || this.current || this.page.about.plans[0];
@@ -263,6 +268,15 @@ export class PlansTab {
     }
     fill(this.aside, this.menu, element("p", { className: "hint" }, form.about), this.forms.get(form.name).element);
     this.messages.clear();
+    const { filled } = this;
+    this.filled = null;
+    if (filled?.name === form.name) {
+      const made = this.forms.get(form.name);
+      made.reset();
+      made.set(filled.values);
+      this.ask(form, made.values);
+      return;
+    }
     this.paint(this.answers.get(form.name));
   }
 
