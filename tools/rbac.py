@@ -14,7 +14,8 @@ from typing import get_args
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, ForReplacement, Wishes
 from podium.api.kinds import KINDS, group_of
-from podium.app.exporter.exporter import WATCHES as EXPORTER_WATCHES
+from podium.app.admission.webhook import WATCHES as ADMISSION_WATCHES
+from podium.app.live.followed_cluster import WATCHES as EXPORTER_WATCHES
 from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers import actions
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
@@ -72,6 +73,11 @@ def reader_rights() -> set[Right]:
 def exporter_rights() -> set[Right]:
     """Return the rights of the exporter, which writes nothing."""
     return {right for right in watch_rights(EXPORTER_WATCHES) if right.verb != "get"}
+
+
+def admission_rights() -> set[Right]:
+    """Return the rights of the webhook in all namespaces; it writes only to its own configuration."""
+    return {right for right in watch_rights(ADMISSION_WATCHES) if right.verb != "get"}
 
 
 def preemption_rights() -> set[Right]:
@@ -204,7 +210,8 @@ def files() -> dict[Path, str]:
         DEPLOY / "avoid-lists" / "cluster-role.yaml": _HEADER
         + cluster_role("podium-scheduler-avoid-lists", avoid_list_rights()),
         **_rescheduler_files(),
-        **_exporter_files(),
+        **_reading_files("exporter", exporter_rights()),
+        **_reading_files("admission", admission_rights()),
         DEPLOY / "reader" / "cluster-role.yaml": _HEADER.replace("the scheduler watches and asks for", "is read")
         + cluster_role("podium-reader", reader_rights()),
     }
@@ -227,15 +234,16 @@ def _rescheduler_files() -> dict[Path, str]:
     return made
 
 
-def _exporter_files() -> dict[Path, str]:
-    header, rights = _HEADER.replace("the scheduler watches and asks for", "the exporter watches"), exporter_rights()
-    chart = cluster_role("{{ .Release.Name }}-exporter", rights)
+def _reading_files(name: str, rights: set[Right]) -> dict[Path, str]:
+    """Return the roles of a program that watches alone."""
+    program = "webhook" if name == "admission" else name
+    header = _HEADER.replace("the scheduler watches and asks for", f"the {program} watches")
+    chart = cluster_role(f"{{{{ .Release.Name }}}}-{name}", rights)
     templates = DEPLOY / "helm" / "podium" / "templates"
     return {
-        DEPLOY / "exporter" / "cluster-role.yaml": header + cluster_role("podium-exporter", rights),
-        templates / "exporter-cluster-role.yaml": (
-            f"{header}{{{{- if .Values.exporter.enabled }}}}\n{chart}{{{{- end }}}}\n"
-        ),
+        DEPLOY / name / "cluster-role.yaml": header + cluster_role(f"podium-{name}", rights),
+        templates
+        / f"{name}-cluster-role.yaml": f"{header}{{{{- if .Values.{name}.enabled }}}}\n{chart}{{{{- end }}}}\n",
     }
 
 

@@ -82,6 +82,7 @@ CHAPTERS = (
             "docs/rescheduling-policies.md",
             "docs/deploy.md",
             "docs/exporter.md",
+            "docs/admission.md",
             "docs/security.md",
         ),
     ),

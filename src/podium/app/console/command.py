@@ -38,6 +38,7 @@ SUBCOMMANDS = {
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "exporter": ("podium.app.exporter.command:exporter", "Serve metrics on which failures a cluster can take."),
+    "admission": ("podium.app.admission.command:admission", "Warn of pods without a node at admission (webhook)."),
     "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
     "schema": ("podium.app.schemas.command:schema", "Print the JSON Schema of an answer, or of a Scenario."),
     "mcp": ("podium.app.mcp.command:mcp", "Answer an assistant's questions about a cluster (MCP)."),

@@ -84,12 +84,12 @@ class Evaluation(msgspec.Struct, frozen=True):
         return sorted((each for each in self.failures if each.scope == kind), key=lambda each: each.order)
 
 
-def evaluate(cluster: Cluster, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
+def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
     """Return the share in that ``place`` of so many: in the first all but the groups, in the others some of these.
 
     Raises InputError for objects that no API server accepts.
     """
-    decisions = Decisions(cluster)
+    decisions = cluster if isinstance(cluster, Decisions) else Decisions(cluster)
     nodes = decisions.cluster.nodes
     labels = {name: nodes.node(nodes.row_of[name]).metadata.labels for name in sorted(nodes.row_of)}
     skipped: dict[str, int] = {}

@@ -28,20 +28,17 @@ from podium.app.console.page import Section
 from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
 from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
 from podium.app.inputs import DecisionSettings
-from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, hidden_kinds, of_access
+from podium.app.live.followed_cluster import followed_kinds
+from podium.app.live.live_program import LiveProgram, ProgramSettings, hidden_kinds, of_access
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import forked
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
-from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
 from podium.runtime.runtime import Component
-
-WATCHES = Scheduler.watches | {"PriorityClass"}
-"""The kinds that the exporter watches."""
 
 MAX_NAMES = 50
 _KINDS = (NODE, *GROUPS)
@@ -51,7 +48,6 @@ _CAVEATS = (
     "two nodes of a pool that fail are the two with the most pods, not every pair",
 )
 Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
-_ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 _SECOND = 10**9
 _LEAST_PAUSE_S = 0.5
 
@@ -175,7 +171,7 @@ class LiveExporter(LiveProgram):
         self._settings = settings
 
     def watched(self) -> Watched:
-        return Watched(kinds=WATCHES, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
+        return followed_kinds()
 
     def components(self, *, is_podium_server: bool) -> list[Component]:
         return []

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,7 +23,7 @@ from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
 from podium.app.live.logs import Format, Log
-from podium.app.live.metrics import Health, HealthSettings, ProgramMetrics, of_ledger
+from podium.app.live.metrics import Health, HealthSettings, Posts, ProgramMetrics, of_ledger
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
@@ -94,12 +95,14 @@ class LiveProgram(ABC):
     """One run of a program; `run` returns its exit code: 0 after a stop signal, 1 after it lost its lease.
 
     ``user_agent`` names it in requests, ``noun`` in messages. ``runs_in_thread``: its controllers make blocking calls,
-    and run in a thread beside the event loop.
+    and run in a thread beside the event loop. ``posts`` answers POST requests with bodies of at most ``body_bytes``.
     """
 
     user_agent = "podium"
     noun = "the program"
     runs_in_thread = False
+    posts: Posts = MappingProxyType({})
+    body_bytes = 1
 
     def __init__(self, access: ClusterAccess, settings: ProgramSettings, log: Log, metrics: ProgramMetrics) -> None:
         self._access = access
@@ -178,7 +181,15 @@ class LiveProgram(ABC):
                 from podium.app.serving.page.live_page import cluster_page
 
                 page = cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
-            health = Health(self._program.health, self._metrics.documents, self._ready, page)
+            health = Health(
+                self._program.health,
+                self._metrics.documents,
+                self._ready,
+                page,
+                posts=self.posts,
+                body_bytes=self.body_bytes,
+                on_problem=self._certificate_problem,
+            )
             self._metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
@@ -348,6 +359,12 @@ class LiveProgram(ABC):
             self._log.error(f"cannot write the {what}", file=file, problem=problem)
         else:
             self._log.info(f"writing the {what} again", file=file)
+
+    def _certificate_problem(self, file: str, problem: str) -> None:
+        if problem:
+            self._log.error("the changed certificate cannot be used", file=file, problem=problem)
+        else:
+            self._log.info("using the changed certificate", file=file)
 
     def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9

@@ -6,10 +6,14 @@ not grow with the cluster. Source: pkg/scheduler/metrics/metrics.go, cmd/kube-sc
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -30,6 +34,8 @@ from podium.server.http.settings import TLS, read_token
 _COUNTS = ("lists", "watches", "broken", "expired")
 _CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Documents = Mapping[str, Callable[[], tuple[bytes, str]]]
+Posts = Mapping[str, Callable[[web.Request], Awaitable[web.Response]]]
+"""The answers to POST requests by path, for clients without a token."""
 
 
 class ProgramMetrics:
@@ -199,6 +205,18 @@ class Metrics(ProgramMetrics):
         self.pod_attempts.observe(attempts)
 
 
+def _states(tls: TLS) -> list[tuple[int, int] | None]:
+    """Return the times and numbers of the certificate's files, None for a missing one."""
+    found: list[tuple[int, int] | None] = []
+    for file in filter(None, (tls.certificate_file, tls.key_file)):
+        try:
+            status = Path(file).stat()
+            found.append((status.st_mtime_ns, status.st_ino))
+        except OSError:
+            found.append(None)
+    return found
+
+
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
 
@@ -240,10 +258,15 @@ class HealthSettings:
             raise InputError(f"{where}: give --page a --page-token-file, or listen on 127.0.0.1")
 
 
+# How often the certificate's files are looked at.
+_RELOADED_EACH_S = 10.0
+
+
 class Health:
     """The HTTP server of health checks and metrics; ``ready`` returns the problems by check.
 
-    A program that answers is alive: a leader that cannot renew its lease exits.
+    A program that answers is alive: a leader that cannot renew its lease exits. A certificate that changes is loaded
+    again; ``on_problem`` receives why it cannot be, "" if it can. The bodies of ``posts`` have at most ``body_bytes``.
     """
 
     def __init__(
@@ -252,8 +275,14 @@ class Health:
         documents: Documents,
         ready: Callable[[], dict[str, str]],
         pages: Pages | None = None,
+        *,
+        posts: Posts = MappingProxyType({}),
+        body_bytes: int = 1,
+        on_problem: Callable[[str, str], None] = lambda file, problem: None,
     ) -> None:
         self._settings = settings
+        self._posts, self._body_bytes, self._on_problem = posts, body_bytes, on_problem
+        self._reloading: asyncio.Task[None] | None = None
         self._pages = pages
         self._documents = documents
         self._ready = ready
@@ -268,7 +297,9 @@ class Health:
         settings.check()
         if settings.token_file:
             self._token = read_token(settings.token_file, is_shared=True).encode()
-        app = web.Application(client_max_size=1)
+        app = web.Application(client_max_size=self._body_bytes)
+        for path, answer in self._posts.items():
+            app.router.add_post(path, answer)
         for path in self._documents:
             app.router.add_get(path, self._get_document)
         for path in ("/healthz", "/livez", "/readyz"):
@@ -289,11 +320,32 @@ class Health:
             problem = f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}"
             raise InputError(problem) from None
         self._runner = runner
+        if context is not None and settings.tls is not None:
+            self._reloading = asyncio.ensure_future(self._reload(context, settings.tls))
         port = runner.addresses[0][1]
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         return f"{'http' if context is None else 'https'}://{host}:{port}"
 
+    async def _reload(self, context: ssl.SSLContext, tls: TLS) -> None:
+        """Use the certificate and the key for new connections whenever their files have changed."""
+        known = _states(tls)
+        while True:
+            await asyncio.sleep(_RELOADED_EACH_S)
+            found = _states(tls)
+            if found != known:
+                try:
+                    # Both are checked first: a context with a certificate and another key refuses connections.
+                    ssl_context(tls)
+                    context.load_cert_chain(tls.certificate_file, tls.key_file or None)
+                except (InputError, OSError) as error:
+                    self._on_problem(tls.certificate_file, str(error))
+                else:
+                    known = found
+                    self._on_problem(tls.certificate_file, "")
+
     async def stop(self) -> None:
+        if self._reloading is not None:
+            self._reloading.cancel()
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

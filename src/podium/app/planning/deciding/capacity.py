@@ -158,7 +158,7 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
         found = _gang_of(decisions, pod, number, preempts=preempts)
         # Further pods of a complete gang go wherever they fit.
         is_free = found.is_cut and not preempts and not (group and group.topology_key)
-        by_row = _by_row(decisions, pod, preempts=False) if is_free else None
+        by_row = capacity_by_node(decisions, pod) if is_free else None
         if by_row is not None:
             return by_row
         while found.is_cut and number < MAX_PLACED_PODS:
@@ -168,11 +168,21 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     blocked = blocked_pod(decisions, pod)
     if blocked.before is not None:
         return Capacity(before=blocked.before.text)
-    return _by_row(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
+    return capacity_by_node(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
 
 
-def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity | None:
-    """Return the capacity if all filters look at one node alone; otherwise None."""
+def capacity_by_node(
+    decisions: Decisions,
+    pod: PodRecord,
+    *,
+    preempts: bool = False,
+    per_node: int = MAX_PER_NODE,
+    enough: int | None = None,
+) -> Capacity | None:
+    """Return the capacity if all filters look at one node alone; otherwise None.
+
+    At most ``per_node`` pods are tried on a node, and no more once ``enough`` fit in all.
+    """
     cluster, runner, state = decisions.cluster, decisions.runners[pod.scheduler_name], CycleState()
     pre_filter = runner.pre_filter(state, pod)
     rows = cluster.nodes.all_rows() if pre_filter.rows is None else pre_filter.rows
@@ -186,8 +196,8 @@ def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity
         _remove_preemptible(decisions, plugin, pod, worlds)
     counts = dict.fromkeys(rows.tolist(), 0)
     limits: dict[int, str] = {}
-    for _ in range(MAX_PER_NODE):
-        if not len(worlds):
+    for _ in range(per_node):
+        if not len(worlds) or (enough is not None and sum(counts.values()) >= enough):
             break
         outcome = runner.filter_worlds(state, pod, worlds, pod.uid)
         fits: Bools = outcome.refused == 0
@@ -198,7 +208,7 @@ def _by_row(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity
         for row in worlds.rows.tolist():
             counts[row] += 1
         worlds.join(np.arange(len(worlds)), [pod] * len(worlds))
-    if not preempts and 0 in counts.values():
+    if not preempts and enough is None and 0 in counts.values():
         limits |= {row: text for row, text in _limits(decisions, pod).items() if not counts.get(row)}
     return Capacity(counts, limits, is_cut=len(worlds) > 0)
 

@@ -21,6 +21,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console.cells import by_key
 from podium.app.console.page import Section
+from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
 from podium.app.explaining.obstacles import Obstacle
 from podium.app.planning.answer import PlanAnswer
@@ -170,10 +171,13 @@ class Workloads:
 class Decisions:
     """A loaded cluster on which many decisions are made. Only its owner may use it inside `what_if`."""
 
-    def __init__(self, loaded: LoadedCluster) -> None:
-        """Raise InputError for a pod that no API server would have accepted."""
-        explainer = loaded.explainer
-        self.loaded = loaded
+    def __init__(self, source: LoadedCluster | Explainer) -> None:
+        """Raise InputError for a pod that no API server would have accepted.
+
+        An explainer suffices for decisions, but not for answers about the input.
+        """
+        explainer = source if isinstance(source, Explainer) else source.explainer
+        self._source = source
         self.cluster, self.runners, self.objects = explainer.cluster, explainer.runners, explainer.objects
         self.scratch = ClusterTransaction(self.cluster, self.runners)
         self.budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
@@ -189,6 +193,13 @@ class Decisions:
         self.workloads = Workloads(self.objects, self.cluster, self.pending)
         for pod in self.pending:
             _note_shared_kind(pod, self.runners.get(pod.scheduler_name))
+
+    @property
+    def loaded(self) -> LoadedCluster:
+        """The loaded input."""
+        if isinstance(self._source, Explainer):
+            raise AssertionError("these decisions are about no loaded input")
+        return self._source
 
     def in_order(self, pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
         """Return the pods in queue order: by importance, then age, then key."""

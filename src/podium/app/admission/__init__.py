@@ -1,0 +1,1 @@
+"""`podium admission`: a validating webhook that warns of what the pods of a request would meet."""

@@ -1,0 +1,253 @@
+"""The admission webhook: follows a cluster by watches, and answers reviews with warnings, in bounded time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from pathlib import Path
+from time import perf_counter
+
+import msgspec
+from aiohttp import web
+
+from podium.api.basis import Caveat
+from podium.api.errors import PodiumError
+from podium.api.input.codec import Document, decode
+from podium.api.input.json import without_nulls
+from podium.api.meta import Raw
+from podium.api.nested import object_at
+from podium.app.admission.certificates import RENEWED_DAYS, OwnCertificate
+from podium.app.admission.decision import KINDS, decide
+from podium.app.console.cells import listed
+from podium.app.live.followed_cluster import WATCHES as FOLLOWED
+from podium.app.live.followed_cluster import FollowedCluster, followed_kinds
+from podium.app.live.live_program import LiveProgram, ProgramSettings, hidden_kinds, of_access
+from podium.app.live.logs import Log
+from podium.app.live.metrics import ProgramMetrics
+from podium.client.credentials import ClusterAccess
+from podium.client.live_cluster import LiveCluster, Watched
+from podium.framework.settings.configuration import Configuration
+from podium.runtime.runtime import Component
+
+WATCHES = FOLLOWED | {"LimitRange", "ResourceClaimTemplate", "RuntimeClass"}
+"""The kinds that the webhook watches: those from which new pods get defaults, too."""
+
+PATH = "/validate"
+MAX_BODY_BYTES = 8 << 20
+"""The size of the largest review that is read: two objects of the size that the API server accepts, and more."""
+
+_REVIEW = "admission.k8s.io/v1"
+_JSON = {"Content-Type": "application/json"}
+_SECONDS = tuple(0.001 * 2**power for power in range(11))
+# The share of the time limit in which a decision has to end, so that its answer comes in time.
+_DECIDING = 0.8
+_DAY_S = 86_400.0
+_LOOKED_EACH_S = 0.05
+_CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1000000"}}}
+_LARGE = {"object": {"apiVersion": "v1", "kind": "Pod", "spec": {"priority": 10**9, "containers": [_CONTAINER]}}}
+# How often the authority in the webhook's configuration is checked.
+_PUBLISHED_EACH_S = 60.0
+
+
+class AdmissionSettings(ProgramSettings, frozen=True, kw_only=True):
+    """The settings of the webhook. ``configuration`` is that of the cluster's schedulers.
+
+    A review is answered within ``limit_s``, without warnings if need be; of more than ``concurrency`` at a time the
+    others are, too. The certificate in ``certificate_folder`` is made here for the webhook ``self_signed_for``, "" for
+    none.
+    """
+
+    configuration: Configuration
+    limit_s: float = 0.1
+    concurrency: int = 16
+    self_signed_for: str = ""
+    certificate_folder: str = ""
+
+
+class AdmissionMetrics(ProgramMetrics):
+    """The metrics of the webhook."""
+
+    prefix = "podium_admission"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests = self.counter(
+            "podium_admission_requests", "Number of reviews by the kind of object and the result.", "kind", "result"
+        )
+        self.warnings = self.counter("podium_admission_warnings", "Number of warnings that were sent.")
+        self.seconds = self.histogram(
+            "podium_admission_duration_seconds", "Seconds until a review was answered.", buckets=_SECONDS
+        )
+
+
+class LiveAdmission(LiveProgram):
+    """The webhook as a program. It allows every request."""
+
+    user_agent = "podium-admission"
+    noun = "the webhook"
+    # Decisions and observations share a lock, so that neither may hold up the event loop.
+    runs_in_thread = True
+    body_bytes = MAX_BODY_BYTES
+
+    def __init__(self, access: ClusterAccess, settings: AdmissionSettings, log: Log) -> None:
+        self.metrics = AdmissionMetrics()
+        super().__init__(access, settings, log, self.metrics)
+        self._settings = settings
+        self._followed: FollowedCluster | None = None
+        self._deciding = ThreadPoolExecutor(1, "podium-admission")
+        self._in_progress = 0
+        self._is_warm = False
+        self.posts = {PATH: self._review}
+
+    def watched(self) -> Watched:
+        return followed_kinds(WATCHES)
+
+    def components(self, *, is_podium_server: bool) -> list[Component]:
+        def make() -> FollowedCluster:
+            self._followed = FollowedCluster(self._settings.configuration, self.release, self.now(), WATCHES)
+            return self._followed
+
+        return [Component("followed-cluster", make)]
+
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
+        return [*of_access(self._access), *hidden_kinds(hidden)]
+
+    def on_started(self) -> None:
+        self._log.info("answering reviews", version=str(self.release), path=PATH)
+
+    @property
+    def in_sync(self) -> bool:
+        """Whether decisions count the objects of all kinds."""
+        cluster, shown = self._cluster, self._followed
+        return (
+            self._is_warm and shown is not None and shown.is_complete and cluster is not None and not cluster.unsynced
+        )
+
+    def _ready(self) -> dict[str, str]:
+        return super()._ready() | ({} if self.in_sync else {"decisions": "the cluster is not known yet"})
+
+    async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
+        ending.callback(self._deciding.shutdown, wait=False, cancel_futures=True)
+        warming = asyncio.ensure_future(self._warm_up())
+        ending.callback(warming.cancel)
+        settings = self._settings
+        if settings.self_signed_for:
+            folder = Path(settings.certificate_folder)
+            certificate = OwnCertificate(folder, settings.self_signed_for, self._session)
+            await certificate.renew()
+            renewing = asyncio.ensure_future(self._keep(certificate))
+            ending.callback(renewing.cancel)
+
+    async def _warm_up(self) -> None:
+        """Decide about a pod that fits nowhere, and may preempt all: the first decision fills the caches."""
+        while (cluster := self._followed) is None or not cluster.is_complete:
+            await asyncio.sleep(_LOOKED_EACH_S)
+        warming = asyncio.get_running_loop().run_in_executor(
+            self._deciding, self._decide, cluster, _LARGE, lambda: True
+        )
+        await asyncio.gather(warming, return_exceptions=True)
+        self._is_warm = True
+
+    async def _keep(self, certificate: OwnCertificate) -> None:
+        """Renew the certificate in time, and write its authority again where another manifest has replaced it."""
+        made_s = perf_counter()
+        while True:
+            await asyncio.sleep(_PUBLISHED_EACH_S)
+            try:
+                if perf_counter() - made_s > RENEWED_DAYS * _DAY_S:
+                    await certificate.renew()
+                    made_s = perf_counter()
+                    self._log.info("renewed the certificate", days=RENEWED_DAYS)
+                elif await certificate.publish():
+                    self._log.info("wrote the certificate's authority again", into=self._settings.self_signed_for)
+            except PodiumError as error:
+                self._log.error("the certificate cannot be kept", problem=str(error))
+
+    async def _review(self, request: web.Request) -> web.Response:
+        """Answer an AdmissionReview: the request is allowed, with warnings if there is something to say in time."""
+        began_s = perf_counter()
+        try:
+            review = msgspec.json.decode(await request.read())
+            asked = object_at(review, "request")
+            uid = asked["uid"]
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+            uid, asked, review = None, {}, {}
+        if not isinstance(uid, str) or review.get("apiVersion") != _REVIEW:
+            self.metrics.requests.labels("other", "invalid").inc()
+            return web.Response(status=400, text=f"an AdmissionReview of {_REVIEW} with a request is needed\n")
+        kind = object_at(asked, "kind").get("kind")
+        result, warnings = "other", list[str]()
+        if kind in KINDS and asked.get("operation") in ("CREATE", "UPDATE"):
+            result, warnings = await self._warnings(asked, began_s)
+        problem = self._view_problem() if kind in KINDS else ""
+        if problem:
+            warnings.append(problem)
+        self.metrics.requests.labels(kind if kind in KINDS else "other", result).inc()
+        self.metrics.warnings.inc(len(warnings))
+        response: Raw = {"uid": uid, "allowed": True, **({"warnings": warnings} if warnings else {})}
+        answer = {"apiVersion": _REVIEW, "kind": "AdmissionReview", "response": response}
+        self.metrics.seconds.observe(perf_counter() - began_s)
+        return web.Response(body=msgspec.json.encode(answer), headers=_JSON)
+
+    async def _warnings(self, asked: Raw, began_s: float) -> tuple[str, list[str]]:
+        """Return the result for metrics, and the warnings about a request."""
+        cluster, limit_s = self._followed, self._settings.limit_s
+        if cluster is None or not self.in_sync:
+            return "unsynced", []
+        if self._in_progress >= self._settings.concurrency:
+            return "busy", []
+        self._in_progress += 1
+        ends_s = began_s + limit_s * _DECIDING
+        loop = asyncio.get_running_loop()
+        deciding = loop.run_in_executor(self._deciding, self._decide, cluster, asked, lambda: perf_counter() < ends_s)
+        deciding.add_done_callback(self._decided)
+        try:
+            async with asyncio.timeout(limit_s - (perf_counter() - began_s)):
+                found = await asyncio.shield(deciding)
+        except TimeoutError:
+            return "timeout", []
+        except Exception:
+            return "failed", []
+        return ("warned" if found else "silent"), list(found)
+
+    def _decided(self, deciding: asyncio.Future[tuple[str, ...]]) -> None:
+        """Log why a decision failed, also one that nothing waits for any more."""
+        self._in_progress -= 1
+        error = None if deciding.cancelled() else deciding.exception()
+        if error is not None:
+            self._log.info("a review could not be decided", 1, problem=f"{type(error).__name__}: {error}")
+
+    def _decide(self, cluster: FollowedCluster, asked: Raw, has_time: Callable[[], bool]) -> tuple[str, ...]:
+        """Return the warnings about a request, on the thread that decides."""
+        if not has_time():
+            return ()
+        namespace = asked.get("namespace")
+        given, old = (document_of(without_nulls(asked.get(name)), namespace) for name in ("object", "oldObject"))
+        if given is None:
+            return ()
+        with cluster.lock:
+            decisions = cluster.decisions(self.now())
+            return decide(decisions, given, None if old is None else old.object, has_time).warnings()
+
+    def _view_problem(self) -> str:
+        """Return why the warnings, or their absence, may be wrong: "" if the view of the cluster is in sync."""
+        cluster = self._cluster
+        if cluster is None or not self.in_sync:
+            return "podium has checked nothing: its view of the cluster is not in sync yet"
+        optional = self.watched().optional
+        old = [kind for kind, each in cluster.reflectors.items() if each.machine.problem and kind not in optional]
+        return f"podium's view of the cluster is not in sync: it cannot watch {listed(old, 3)}" if old else ""
+
+
+def document_of(raw: Raw | None, namespace: str | None) -> Document | None:
+    """Return an object of a review; a pod whose name is not generated yet gets one."""
+    if not raw:
+        return None
+    metadata = dict(raw.get("metadata") or {})
+    metadata.setdefault("name", f"{metadata.get('generateName', '')}new")
+    if namespace:
+        metadata.setdefault("namespace", namespace)
+    raw = {**raw, "metadata": metadata}
+    return Document("the review", 1, raw, decode(raw))
