@@ -16,11 +16,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from podium.api.errors import InputError
 from podium.apirequests.request import Request, Response
 from podium.app.console.command import podium as command
 from podium.app.console.options import ClusterSource
 from podium.app.recording import recording
-from podium.app.recording.recording import Limits, Recorded, RecordingFile
+from podium.app.recording.recording import Limits, Recorded, RecordingFile, recover
 from podium.sim.recording.tape import RecordingEntry
 from podium.store.errors import StoreError
 from tests.app.snapshots.fake_api_server import kubeconfig
@@ -39,8 +40,8 @@ class Written:
         self.more = asyncio.Condition()
         write = RecordingFile.write
 
-        def counted(file: RecordingFile, entry: RecordingEntry) -> None:
-            write(file, entry)
+        def counted(file: RecordingFile, entry: RecordingEntry, elapsed_ns: int) -> None:
+            write(file, entry, elapsed_ns)
             if entry.steps or entry.events:
                 self.count += 1
 
@@ -107,7 +108,7 @@ def test_an_interrupted_recording_keeps_its_events(tmp_path: Path, monkeypatch: 
     assert items[3]["spec"]["until"] == items[4]["length"]
     assert (made.objects, made.steps, made.events, made.is_full) == (2, 2, 3, False)
     assert stat.S_IMODE((tmp_path / "a.podium").stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert {path.name for path in tmp_path.iterdir()} == {"a.podium", "kubeconfig"}
 
     result = CliRunner().invoke(command, ["simulate", "-f", str(tmp_path / "a.podium")])
     assert result.exit_code == 0, result.output
@@ -217,10 +218,10 @@ def test_the_command_says_what_is_wrong_with_its_cluster(tmp_path: Path) -> None
     assert not (tmp_path / "a.podium").exists()
 
 
-def test_a_disk_that_is_full_ends_the_recording_and_leaves_no_part_of_a_file(
+def test_a_disk_that_is_full_ends_the_recording_and_the_next_start_completes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(file: RecordingFile, entry: RecordingEntry) -> None:
+    def fail(file: RecordingFile, entry: RecordingEntry, elapsed_ns: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(RecordingFile, "write", fail)
@@ -237,4 +238,135 @@ def test_a_disk_that_is_full_ends_the_recording_and_leaves_no_part_of_a_file(
     with pytest.raises(OSError, match="No space left"):
         asyncio.run(story())
 
-    assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.podium.journal", "kubeconfig"}
+    assert recover(str(tmp_path / "a.podium"))
+    assert [item["kind"] for item in items_of(tmp_path / "a.podium")] == ["Node", "Snapshot", "Scenario", "Recording"]
+
+
+def test_files_follow_one_another_and_each_begins_with_the_present_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, folder = Written(monkeypatch), tmp_path / "month"
+    said_lines: list[str] = []
+    source_of: list[ClusterSource] = []
+
+    async def story() -> Recorded:
+        async with APIServer() as server:
+            server.add(node("n1"))
+            source_of.append(ClusterSource("test", str(kubeconfig(tmp_path, server.url))))
+            limits = Limits(None, PLENTY, every_ns=3600 * 10**9)
+            task = asyncio.ensure_future(recording._record(source_of[0], str(folder), limits, said_lines.append))
+            (at_work,) = await began(said_lines, 1)
+            server.add(pod("a"))
+            await written.reach(1)
+            at_work._ends.set()
+            await began(said_lines, 2)
+            server.add(pod("b"))
+            await written.reach(2)
+            server.store.delete("Pod", "default/a", now=NOW)
+            await written.reach(3)
+            os.kill(os.getpid(), signal.SIGINT)
+            return await task
+
+    recordings: list[recording._Recording] = []
+    make = recording._Recording.__init__
+
+    def noted(self: recording._Recording, *args: Any) -> None:
+        recordings.append(self)
+        make(self, *args)
+
+    monkeypatch.setattr(recording._Recording, "__init__", noted)
+
+    async def began(lines: list[str], count: int) -> list[recording._Recording]:
+        async with asyncio.timeout(30):
+            while sum(" at the start; " in line for line in lines) < count:
+                await asyncio.sleep(0.005)
+        return recordings
+
+    made = asyncio.run(story())
+    first, second = (items_of(file) for file in sorted(folder.iterdir(), key=lambda file: (len(file.name), file.name)))
+
+    assert (made.files, made.objects, made.steps, made.events) == (2, 1, 3, 3)
+    assert [item["kind"] for item in first] == ["Node", "Snapshot", "Scenario", "Recording"]
+    assert [step["apply"][0]["metadata"]["name"] for step in first[2]["spec"]["steps"]] == ["a"]
+    assert [item["kind"] for item in second] == ["Node", "Pod", "Snapshot", "Scenario", "Recording"]
+    assert [list(step)[-1] for step in second[3]["spec"]["steps"]] == ["apply", "delete"]
+    assert second[3]["spec"]["steps"][1]["delete"]["name"] == "a"
+    assert all(path.suffix == ".podium" for path in folder.iterdir())
+
+
+def test_a_file_that_the_objects_alone_fill_is_refused(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"))
+            source = ClusterSource("test", str(kubeconfig(tmp_path, server.url)))
+            await recording._record(source, str(tmp_path / "month"), Limits(None, 500, 10**12), list[str]().append)
+
+    with pytest.raises(InputError, match="raise --max-size"):
+        asyncio.run(story())
+    assert list((tmp_path / "month").iterdir()) == []
+
+
+JOURNAL: list[Raw] = [
+    {"object": node("n1")},
+    {"snapshot": {"apiVersion": "podium.dev/v1alpha1", "kind": "Snapshot", "metadata": {}, "context": "prod"}},
+    {"at": "1s", "steps": [{"at": "1s", "apply": [pod("late")]}], "events": []},
+    {"at": "2s", "steps": [], "events": [{"at": "2s", "what": "bound", "kind": "Pod", "key": "default/late"}]},
+]
+
+
+def journal_of(lines: list[Raw], cut: int = 0) -> bytes:
+    text = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    return text[: len(text) - cut]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30])
+def test_a_recording_that_was_killed_is_completed_up_to_its_last_whole_line(tmp_path: Path, cut: int) -> None:
+    file = tmp_path / "a.podium"
+    (tmp_path / "a.podium.journal").write_bytes(journal_of(JOURNAL, cut))
+
+    assert recover(str(file))
+    assert not recover(str(file))
+
+    *_, scenario, events = items_of(file)
+    assert scenario["spec"]["until"] == events["length"] == ("1s" if cut else "2s")
+    assert len(scenario["spec"]["steps"]) == 1
+    assert len(events["events"]) == (0 if cut else 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.podium"]
+
+
+def test_a_journal_without_a_beginning_is_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "a.podium.journal").write_bytes(journal_of(JOURNAL[:1]))
+
+    assert not recover(str(tmp_path / "a.podium"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_in_progress_and_a_file_that_exists_are_left_alone(tmp_path: Path) -> None:
+    target = str(tmp_path / "a.podium")
+    at_work = RecordingFile(target, "prod")
+
+    with pytest.raises(InputError, match="another process is recording to it"):
+        recover(target)
+    at_work.end(0)
+    (tmp_path / "a.podium").write_text("something else")
+    with pytest.raises(InputError, match="move one away"):
+        recover(target)
+
+    assert (tmp_path / "a.podium").read_text() == "something else"
+
+
+def test_the_next_recording_names_the_file_that_was_completed(tmp_path: Path) -> None:
+    config = str(kubeconfig(tmp_path, "http://127.0.0.1:1"))
+    (tmp_path / "a.podium.journal").write_bytes(journal_of(JOURNAL))
+    (tmp_path / "month").mkdir()
+    (tmp_path / "month" / "b.podium.journal").write_bytes(journal_of(JOURNAL))
+
+    def record(*args: str) -> str:
+        return CliRunner().invoke(command, ["record", "--kubeconfig", config, *args]).output
+
+    alone, among = record("-o", str(tmp_path / "a.podium")), record("-o", str(tmp_path / "month"), "--every", "1h")
+
+    assert "a.podium: it is that of a recording that was killed, and complete now; name another" in alone
+    assert "b.podium: completed; the recording was killed" in among
+    assert len(items_of(tmp_path / "month" / "b.podium")) == len(items_of(tmp_path / "a.podium")) == 4

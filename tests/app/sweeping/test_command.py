@@ -54,6 +54,13 @@ def test_files_can_be_varied(tmp_path: Path) -> None:
     assert runs[0]["summary"] != runs[1]["summary"]
 
 
+def test_varied_files_need_no_others() -> None:
+    runs = json.loads(sweep("--vary", f"{FILENAME}={LOOP}", "-o", "json").stdout)["runs"]
+
+    assert runs[0]["summary"] == podium.simulate(LOOP, seed=0).summary
+    assert "Nothing to read" in sweep("--seeds", "2").stderr
+
+
 def test_runs_without_result_are_reported_beside_the_others() -> None:
     result = sweep("-f", LOOP, "--vary", "until=1s,10m", "--max-events", "20")
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
 import signal
-import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from types import TracebackType
-from typing import IO, Self
+from itertools import chain, count
+from pathlib import Path
 
 import msgspec
 
 from podium.api.errors import InputError
 from podium.api.kinds import KINDS
-from podium.api.meta import ObjectMeta
+from podium.api.meta import ObjectMeta, Raw
 from podium.api.snapshot import API_VERSION, HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import Seen
@@ -42,16 +42,21 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of a recording: its length, None for no limit, and the uncompressed size of its file."""
+    """The limits of a recording: its length, None for no limit, and the uncompressed size of a file.
+
+    With ``every_ns`` a file ends after that time, or when it is full, and another one begins.
+    """
 
     length_ns: int | None
     size_bytes: int
+    every_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The numbers of a recording."""
+    """The numbers of a recording; ``objects`` are those of its first file."""
 
+    files: int
     objects: int
     steps: int
     events: int
@@ -60,29 +65,53 @@ class Recorded:
 
 
 def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
-    """Record until an interrupt or a limit, and complete the file. Raises PodiumError."""
+    """Record until an interrupt or a limit, and complete the file. Raises PodiumError.
+
+    If a file ends after some time, ``target`` is a folder, and files are named by the time of their beginning. What an
+    earlier recording has left that was killed is completed first.
+    """
     return asyncio.run(_record(source, target, limits, say))
 
 
 async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
+    _recover_all(target, limits, say)
     async with open_session(source, "podium-record", _TIMEOUT_S) as session:
         # Reflectors retry for ever, so a server that cannot be reached is reported here.
         version = await server_version(session, must_answer=True)
-        with RecordingFile(target, session.access.name) as file:
-            return await _Recording(session, file, limits, say).run(version)
+        return await _Recording(session, target, limits, say).run(version)
+
+
+def _recover_all(target: str, limits: Limits, say: Say) -> None:
+    """Complete the files of recordings that were killed. Raises InputError if ``target`` is the only one."""
+    if limits.every_ns is None:
+        if recover(target):
+            raise InputError("it is that of a recording that was killed, and complete now; name another", source=target)
+        return
+    try:
+        Path(target).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"is no folder to write to: {error.strerror or error}", source=target) from None
+    for journal in sorted(Path(target).glob("*.podium.journal")):
+        file = str(journal).removesuffix(".journal")
+        try:
+            say(f"{file}: {'completed' if recover(file) else 'nothing was recorded'}; the recording was killed")
+        except InputError as error:
+            say(str(error))
 
 
 class _Recording:
     """One recording: reflectors pass changes to a recorder, and its entries are written to the file."""
 
-    def __init__(self, session: Session, file: RecordingFile, limits: Limits, say: Say) -> None:
+    def __init__(self, session: Session, target: str, limits: Limits, say: Say) -> None:
         self._session = session
-        self._file = file
+        self._target = target
         self._limits = limits
         self._say = say
         self._recorder = ClusterRecorder(Slimmer().slim)
-        self._began_ns: int | None = None
-        self._over = asyncio.Event()
+        self._file: RecordingFile | None = None
+        self._began_ns = 0
+        # The end of the present file, and of the recording.
+        self._ends, self._over = asyncio.Event(), asyncio.Event()
         self._is_full = False
         self._reflectors = [
             Reflector(
@@ -96,17 +125,18 @@ class _Recording:
         ]
 
     async def run(self, version: str) -> Recorded:
-        """Record until the end, and complete the file. Raises InputError if it ends before the initial lists."""
+        """Record until the end, and complete the files. Raises InputError if it ends before the initial lists."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            loop.add_signal_handler(number, self._over.set)
+            loop.add_signal_handler(number, self._stop)
         keeping_up = Reflectors(self._reflectors)
         keeping_up.begin()
         try:
             await keeping_up.during(self._sync())
-            self._begin(version)
-            await keeping_up.during(self._wait())
+            made = await keeping_up.during(self._write_files(version))
         finally:
+            if self._file is not None:
+                self._file.close()
             await keeping_up.close()
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
@@ -116,10 +146,33 @@ class _Recording:
                 self._say(f"{machine.resource.name}: {count} omitted: they cannot be read")
             if machine.counts.expired:
                 self._say(f"{machine.resource.name}: changes during broken connections have the time of reconnection")
-        length_ns = self._elapsed_ns()
-        termination_ns = self._recorder.terminations.usual_ns
-        self._file.end(format_duration(length_ns), None if termination_ns is None else format_duration(termination_ns))
-        return Recorded(self._file.objects.count, self._file.steps, self._file.events, length_ns, self._is_full)
+        return made
+
+    def _stop(self) -> None:
+        self._ends.set()
+        self._over.set()
+
+    async def _write_files(self, version: str) -> Recorded:
+        """Write one file, or one after another; each begins with the objects as they are when the one before ends."""
+        limit_ns, every_ns = self._limits.length_ns, self._limits.every_ns
+        files = [self._begin(version)]
+        began_ns = self._began_ns
+        while True:
+            left_ns = None if limit_ns is None else limit_ns - (self._began_ns - began_ns)
+            await self._wait(min((part for part in (every_ns, left_ns) if part is not None), default=None))
+            elapsed_ns = self._elapsed_ns()
+            length_ns = self._began_ns + elapsed_ns - began_ns
+            ended = files[-1]
+            ended.end(elapsed_ns, self._recorder.terminations.usual_ns)
+            self._file = None
+            is_last = every_ns is None or self._over.is_set() or (limit_ns is not None and length_ns >= limit_ns)
+            if not is_last:
+                files.append(self._begin(version))
+            # Meanwhile changes go to the next file.
+            await asyncio.to_thread(ended.complete)
+            if is_last:
+                steps, events = (sum(getattr(file, name) for file in files) for name in ("steps", "events"))
+                return Recorded(len(files), files[0].objects, steps, events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
@@ -144,11 +197,9 @@ class _Recording:
             or f"the initial lists are incomplete: {', '.join(machine.resource.name for machine in machines)}"
         )
 
-    def _begin(self, version: str) -> None:
+    def _begin(self, version: str) -> RecordingFile:
+        """Begin a file with all objects. Raises InputError if it cannot be written or is full at once."""
         name = self._session.access.name
-        self._began_ns = time.time_ns()
-        for raw in self._recorder.begin():
-            self._file.objects.add(raw)
         absent = [reflector.machine for reflector in self._reflectors if reflector.machine.is_absent]
         hidden = tuple(
             HiddenKind(api_version=machine.resource.api_version, kind=machine.resource.kind, message=machine.problem)
@@ -156,106 +207,187 @@ class _Recording:
             if machine.problem.startswith("403")
         )
         hidden_kinds = {kind.kind for kind in hidden}
-        self._file.begin(
-            Snapshot(
-                metadata=ObjectMeta(name=name),
-                context=name,
-                server_version=version,
-                taken_at=format_time(self._began_ns),
-                hidden=hidden,
-                not_served=tuple(
-                    f"{machine.resource.kind} ({machine.resource.api_version})"
-                    for machine in absent
-                    if machine.resource.kind not in hidden_kinds
-                ),
-                left_out=left_out_beside(()),
-            )
+        elapsed_ns, self._began_ns = self._elapsed_ns(), time.time_ns()
+        snapshot = Snapshot(
+            metadata=ObjectMeta(name=name),
+            context=name,
+            server_version=version,
+            taken_at=format_time(self._began_ns),
+            hidden=hidden,
+            not_served=tuple(
+                f"{machine.resource.kind} ({machine.resource.api_version})"
+                for machine in absent
+                if machine.resource.kind not in hidden_kinds
+            ),
+            left_out=left_out_beside(()),
         )
-        self._say(f"recording {name}: {counted(self._file.objects.count, 'object')} at the start; interrupt to end")
+        every_ns, size_bytes = self._limits.every_ns, self._limits.size_bytes
+        target = self._target if every_ns is None else _named_by_time(self._target, self._began_ns)
+        file = RecordingFile(target, name)
+        file.begin(self._recorder.begin(elapsed_ns), snapshot)
+        if every_ns is not None and file.size > size_bytes // 2:
+            file.close()
+            _journal_of(target).unlink()
+            problem = f"the objects alone take {file.size >> 20} MiB, and a file is to have {size_bytes >> 20} at most"
+            raise InputError(f"{problem}; raise --max-size", source=self._target)
+        self._file, self._is_full = file, False
+        self._ends.clear()
+        self._say(f"recording {name}: {counted(file.objects, 'object')} at the start; interrupt to end")
+        return file
 
-    async def _wait(self) -> None:
-        limit_ns = self._limits.length_ns
+    async def _wait(self, limit_ns: int | None) -> None:
+        if self._over.is_set():
+            return
         try:
             async with asyncio.timeout(None if limit_ns is None else limit_ns / 10**9):
-                await self._over.wait()
+                await self._ends.wait()
         except TimeoutError:
             return
 
     def _see(self, _kind: str, seen: Seen) -> None:
-        entry = self._recorder.see(seen, self._elapsed_ns())
-        if self._began_ns is not None and not self._is_full:
-            self._file.write(entry)
-            self._is_full = self._file.size >= self._limits.size_bytes
+        elapsed_ns, file = self._elapsed_ns(), self._file
+        entry = self._recorder.see(seen, elapsed_ns)
+        if file is not None and not self._is_full:
+            file.write(entry, elapsed_ns)
+            self._is_full = file.size >= self._limits.size_bytes
             if self._is_full:
-                self._over.set()
+                self._ends.set()
 
     def _problem(self, kind: str, problem: str) -> None:
         if problem and not problem.startswith(_ABSENT):
             self._say(f"{kind}: {problem}")
-        if kind in _NEEDED and self._began_ns is None and problem.startswith(_REFUSED):
+        if kind in _NEEDED and self._file is None and problem.startswith(_REFUSED):
             # Retries do not help against missing rights.
-            self._over.set()
+            self._stop()
 
     def _elapsed_ns(self) -> int:
         """Return the elapsed time in whole milliseconds, the precision of the recording."""
-        elapsed_ns = 0 if self._began_ns is None else max(time.time_ns() - self._began_ns, 0)
+        elapsed_ns = max(time.time_ns() - self._began_ns, 0) if self._began_ns else 0
         return elapsed_ns // _MILLISECOND * _MILLISECOND
 
 
-_COPIED_BYTES = 1 << 20
+def _named_by_time(folder: str, time_ns: int) -> str:
+    """Return the name of a file that begins now and does not exist yet."""
+    name = str(Path(folder) / format_time(time_ns).replace(":", "-"))
+    names = chain((f"{name}.podium",), (f"{name}-{number}.podium" for number in count(2)))
+    return next(file for file in names if not (Path(file).exists() or _journal_of(file).exists()))
 
 
 class RecordingFile:
-    """A file of a recording: initial objects, `begin`, entries, `end`. It gets its name when it is complete."""
+    """A file of a recording: `begin` with the objects, entries, `end`, and `complete`, which gives it its name.
+
+    Until then all is in a journal beside it, a line for each part. If the recording is killed or fails, `recover` makes
+    the file of what the journal has.
+    """
 
     def __init__(self, target: str, name: str) -> None:
-        self.objects = SnapshotFile(target)
+        """Create the journal, readable by its owner alone. Raises InputError."""
+        self._target = target
         self._name = name
-        self._between_steps = self._between_events = b""
-        self.steps = self.events = 0
+        self._termination_ns: int | None = None
+        self.objects = self.steps = self.events = self.size = 0
+        """How much was written; the size is that of the journal in bytes."""
+        try:
+            descriptor = os.open(_journal_of(target), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            # As long as this process runs, no other one takes the journal for that of a recording that was killed.
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror or error}", source=target) from None
+        self._journal = os.fdopen(descriptor, "wb")
 
-    def __enter__(self) -> Self:
-        with ExitStack() as opened:
-            self._events: IO[bytes] = opened.enter_context(tempfile.TemporaryFile(prefix="podium-"))
-            self.objects.__enter__()
-            opened.pop_all()
-        return self
+    def begin(self, objects: Iterable[Raw], snapshot: Snapshot) -> None:
+        for raw in objects:
+            self._add({"object": raw})
+            self.objects += 1
+        self._add({"snapshot": snapshot.to_dict()})
+        self._journal.flush()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._events.close()
-        self.objects.__exit__(kind, error, traceback)
+    def write(self, entry: RecordingEntry, elapsed_ns: int) -> None:
+        if entry.steps or entry.events:
+            self.steps += len(entry.steps)
+            self.events += len(entry.events)
+            self._add({"at": format_duration(elapsed_ns), "steps": entry.steps, "events": entry.events})
+            self._journal.flush()
 
-    @property
-    def size(self) -> int:
-        return self.objects.size + self._events.tell()
+    def _add(self, line: Raw) -> None:
+        self.size += self._journal.write(msgspec.json.encode(line) + b"\n")
 
-    def begin(self, snapshot: Snapshot) -> None:
-        self.objects.end(snapshot)
-        self.objects.begin(_opening("Scenario", self._name) + b',"spec":{"recorded":true,"steps":[')
-        self._events.write(_opening(RECORDING, self._name) + b',"format":%d,"events":[' % FORMAT)
+    def close(self) -> None:
+        """Leave the recording as it is, for `recover`."""
+        self._journal.close()
 
-    def write(self, entry: RecordingEntry) -> None:
-        for step in entry.steps:
-            self.objects.go_on(self._between_steps + msgspec.json.encode(step))
-            self._between_steps = b",\n"
-        for event in entry.events:
-            self._events.write(self._between_events + msgspec.json.encode(event))
-            self._between_events = b",\n"
-        self.steps += len(entry.steps)
-        self.events += len(entry.events)
+    def end(self, elapsed_ns: int, termination_ns: int | None = None) -> None:
+        """End the recording, with its length and the usual time that pods take to end."""
+        self._add({"at": format_duration(elapsed_ns)})
+        self._journal.close()
+        self._termination_ns = termination_ns
 
-    def end(self, length: str, termination: str | None = None) -> None:
-        """Complete the file with the length of the recording and the usual ``termination`` time of pods."""
-        ending = msgspec.json.encode(length)
-        self.objects.go_on(b'],"until":' + ending + b"}}")
-        suffix = b"" if termination is None else b',"termination":' + msgspec.json.encode(termination)
-        self._events.write(b'],"length":' + ending + suffix + b"}")
-        self._events.seek(0)
-        self.objects.begin(self._events.read(_COPIED_BYTES))
-        while part := self._events.read(_COPIED_BYTES):
-            self.objects.go_on(part)
+    def complete(self) -> None:
+        """Write the file, and remove the journal."""
+        _complete(self._target, self._name, self._termination_ns)
+        _journal_of(self._target).unlink()
+
+
+def recover(target: str) -> bool:
+    """Complete the file of a recording that was killed; return whether there was one.
+
+    A journal that ends before the recording has begun counts as none, and is removed. Raises InputError if the file
+    exists, too, or if another process is writing it.
+    """
+    journal = _journal_of(target)
+    if not journal.exists():
+        return False
+    with journal.open("rb") as locked:
+        try:
+            fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError("another process is recording to it", source=target) from None
+        if Path(target).exists():
+            problem = f"exists, and so does the journal of a recording that was killed, {journal}; move one away"
+            raise InputError(problem, source=target)
+        snapshot = next((line["snapshot"] for line in _lines(journal) if "snapshot" in line), None)
+        if snapshot is not None:
+            _complete(target, snapshot.get("context", ""), None)
+        journal.unlink()
+    return snapshot is not None
+
+
+def _journal_of(target: str) -> Path:
+    return Path(f"{target}.journal")
+
+
+def _lines(journal: Path) -> Iterator[Raw]:
+    """Yield the lines of a journal; the last one may be incomplete."""
+    with journal.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield msgspec.json.decode(line)
+
+
+def _complete(target: str, name: str, termination_ns: int | None) -> None:
+    """Write the file of a recording from its journal: the objects, a Scenario with the steps, and the events."""
+    journal, length, separator = _journal_of(target), "0s", b""
+    with SnapshotFile(target) as file:
+        for line in _lines(journal):
+            if "object" in line:
+                file.add(line["object"])
+            elif "snapshot" in line:
+                file.begin(msgspec.json.encode(line["snapshot"]))
+                file.begin(_opening("Scenario", name) + b',"spec":{"recorded":true,"steps":[')
+            length = line.get("at", length)
+            for step in line.get("steps", ()):
+                file.go_on(separator + msgspec.json.encode(step))
+                separator = b",\n"
+        file.go_on(b'],"until":' + msgspec.json.encode(length) + b"}}")
+        file.begin(_opening(RECORDING, name) + b',"format":%d,"events":[' % FORMAT)
+        separator = b""
+        for event in (event for line in _lines(journal) for event in line.get("events", ())):
+            file.go_on(separator + msgspec.json.encode(event))
+            separator = b",\n"
+        file.go_on(b'],"length":' + msgspec.json.encode(length))
+        if termination_ns is not None:
+            file.go_on(b',"termination":' + msgspec.json.encode(format_duration(termination_ns)))
+        file.go_on(b"}")
 
 
 def _opening(kind: str, name: str) -> bytes:

@@ -11,7 +11,14 @@ import click
 
 from podium.api.errors import PodiumError
 from podium.app.console.command import Command
-from podium.app.console.options import HTML, Source, config_option, run_options, source_options, validate_option
+from podium.app.console.options import (
+    HTML,
+    Source,
+    config_option,
+    optional_source_options,
+    run_options,
+    validate_option,
+)
 
 if TYPE_CHECKING:
     from podium.api.input.codec import Input
@@ -36,7 +43,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@source_options
+@optional_source_options
 @click.option(
     "--vary",
     "varied",
@@ -129,7 +136,7 @@ def sweep(
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
 
     def read(file: str) -> Input:
-        return read_shown(replace(source, files=(*source.files, file)) if file else source, validation)
+        return read_shown(replace(source, files=(*source.files, file)) if file else source.needed(), validation)
 
     settings = read_settings(config or None, ignore_extenders=True)
     wanted = make_sweep(variations, read, settings, options, range(first_seed, first_seed + seeds))

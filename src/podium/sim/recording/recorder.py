@@ -60,11 +60,17 @@ class ClusterRecorder:
         self._steps: list[Raw] = []
         self._events: list[tape.RecordedEvent] = []
 
-    def begin(self) -> Iterator[Raw]:
-        """Yield all objects in their present state, once all are known."""
+    def begin(self, elapsed_ns: int = 0) -> Iterator[Raw]:
+        """Yield all objects in their present state, once all are known: a recording begins, or another one.
+
+        ``elapsed_ns`` is the time since the start of the one before; times count from now on.
+        """
         self._has_begun = True
         for known in self._known.values():
             known.is_made_by_controller = tape.is_made_by_controller(known.object, self._objects)
+            known.has_its_name = True
+            if known.stopped_ns is not None:
+                known.stopped_ns -= elapsed_ns
             yield known.raw
 
     def see(self, seen: Seen, at_ns: int) -> tape.RecordingEntry:
