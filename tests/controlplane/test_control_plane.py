@@ -389,3 +389,32 @@ def test_components_that_never_rest_at_one_instant_end_the_test(monkeypatch: pyt
 
         with pytest.raises(PodiumError, match="go on for ever"):
             cluster.settle()
+
+
+HEARTBEAT = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+
+
+def test_all_conditions_of_a_node_whose_kubelet_never_posted_become_unknown() -> None:
+    dark = {**node("dark"), "metadata": {"name": "dark", "annotations": {POWER: "off"}}, "status": {}}
+    with Cluster(nodes=1, objects=[dark]) as cluster:
+        cluster.advance("2m")
+
+        dark = cluster.get("Node", "dark") or {}
+        found = {condition["type"]: condition for condition in dark["status"]["conditions"]}
+        assert {(found[type_]["status"], found[type_]["reason"]) for type_ in HEARTBEAT} == {
+            ("Unknown", "NodeStatusNeverUpdated")
+        }
+        assert found["Ready"]["message"] == "Kubelet never posted node status."
+        assert found["Ready"]["lastHeartbeatTime"] == dark["metadata"]["creationTimestamp"]
+        keys = [(taint["key"], taint["effect"]) for taint in dark["spec"]["taints"]]
+        assert ("node.kubernetes.io/unreachable", "NoExecute") in keys
+
+
+def test_all_conditions_of_a_node_whose_kubelet_fell_silent_become_unknown() -> None:
+    with Cluster(nodes=2) as cluster:
+        cluster.stop_node("node-1")
+        cluster.advance("2m")
+
+        conditions = (cluster.get("Node", "node-1") or {})["status"]["conditions"]
+        found = {condition["type"]: (condition["status"], condition["reason"]) for condition in conditions}
+        assert {found[type_] for type_ in HEARTBEAT} == {("Unknown", "NodeStatusUnknown")}

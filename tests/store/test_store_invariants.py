@@ -270,8 +270,11 @@ class Writers(RuleBasedStateMachine):
         """A2, A7."""
         for field in ("uid", "name", "namespace", "creationTimestamp"):
             assert old.raw["metadata"][field] == new.raw["metadata"][field]
-        spec_changed = new.resource.has_generation and old.raw["spec"] != new.raw["spec"]
-        assert new.object.metadata.generation - old.object.metadata.generation == int(spec_changed)
+        before, after = old.object.metadata, new.object.metadata
+        # The first request for deletion counts as a change of the desired state.
+        is_deleted = before.deletion_timestamp is None and after.deletion_timestamp is not None
+        changes = (old.raw["spec"] != new.raw["spec"]) + is_deleted if new.resource.has_generation else 0
+        assert after.generation - before.generation == changes
 
     def check_pod(self, old: Pod, new: Pod) -> None:
         """A8, A9, A10, A11."""

@@ -128,26 +128,26 @@ def is_ready(node: Node) -> bool:
     return condition_status(node, READY) in ("", "True")
 
 
-def unknown_conditions(raw: Raw, now: int) -> list[Raw] | None:
+def unknown_conditions(raw: Raw, now: int, *, reports_all: bool) -> list[Raw] | None:
     """Return the conditions of an unresponsive node, from its wire form; None if they are Unknown already.
 
-    The kubelet does not report NetworkUnavailable, so that condition is kept.
+    NetworkUnavailable is kept, because the kubelet does not report it. With ``reports_all``, conditions that the
+    kubelet never posted are added; without it kubelets post few, and only Ready is added.
     """
-    conditions: list[Raw] = list(raw.get("status", {}).get("conditions", []))
-    if not any(condition.get("type") == READY for condition in conditions):
-        conditions.append({"type": READY})
-    stale = [
-        condition
-        for condition in conditions
-        if condition.get("type") in _HEARTBEAT and condition.get("status") != "Unknown"
-    ]
-    if not stale:
-        return None
+    changed = format_time(now)
     lost = {"status": "Unknown", "reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-    return [
-        {**condition, **lost, "lastTransitionTime": format_time(now)} if condition in stale else condition
-        for condition in conditions
-    ]
+    conditions: list[Raw] = list(raw.get("status", {}).get("conditions", []))
+    is_stale = False
+    for index, condition in enumerate(conditions):
+        if condition.get("type") in _HEARTBEAT and condition.get("status") != "Unknown":
+            is_stale, conditions[index] = True, {**condition, **lost, "lastTransitionTime": changed}
+    if reports_all:
+        lost |= {"reason": "NodeStatusNeverUpdated", "message": "Kubelet never posted node status."}
+        lost |= {"lastHeartbeatTime": raw["metadata"]["creationTimestamp"]}
+    there = {condition.get("type") for condition in conditions}
+    missing = [type_ for type_ in (_HEARTBEAT if reports_all else (READY,)) if type_ not in there]
+    conditions += [{"type": type_, **lost, "lastTransitionTime": changed} for type_ in missing]
+    return conditions if is_stale or missing else None
 
 
 MAINTENANCE_TIME = "podium.dev/maintenance-time"

@@ -230,6 +230,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
     volumes: tuple[Volume, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     termination_grace_period_seconds: Int64 = 30
+    active_deadline_seconds: Int64 | None = None
     restart_policy: str = "Always"
     host_network: bool = False
     host_users: bool | None = None

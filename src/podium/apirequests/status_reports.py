@@ -6,7 +6,7 @@ manager of the kubelet: all of them take the newest status that they know, chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from podium.api.meta import Raw
@@ -20,7 +20,7 @@ from podium.store.patching import StatusPatch
 from podium.store.strategic_patch import MergeSchema, merge_schema_of
 
 _NOMINATED = "nominatedNodeName"
-_PLAIN = frozenset((str, type(None)))
+_PLAIN = frozenset((str, int, type(None)))
 
 
 def report_at_once(action: ReportStatus, ask: Answer, now: int) -> Response:
@@ -89,7 +89,9 @@ def _patch(
         is_known = False
     conditions = [each for each in conditions if each.status] if ended else conditions
     if conditions:
-        after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), conditions, now)
+        # Kubelets say of each condition, too, of which spec it is.
+        bodies = [condition_body(condition, fields.get("observedGeneration")) for condition in conditions]
+        after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), bodies, now)
         is_known = is_known and are_unique
     if after == status:
         return None
@@ -103,7 +105,7 @@ def _change(before: Raw, after: Raw) -> Raw:
     return {"metadata": {"uid": before["metadata"]["uid"]}, "status": status}
 
 
-def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], now: int) -> tuple[list[Raw], bool]:
+def _with_conditions(listed: Sequence[Raw], conditions: Sequence[Raw], now: int) -> tuple[list[Raw], bool]:
     """Return the result of `with_conditions`, and whether the listed conditions have unique types.
 
     If so, the fields of each condition are in merge order, which is their order before.
@@ -112,17 +114,16 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
     for place, before in enumerate(listed):
         places[before.get("type")] = place
     if len(places) < len(listed) or None in places:
-        return with_conditions(listed, map(condition_body, conditions), now), False
+        return with_conditions(listed, conditions, now), False
     result, time = list(listed), format_time(now)
-    for reported in conditions:
-        condition = condition_body(reported)
+    for condition in conditions:
         condition["lastTransitionTime"] = time
-        place = places.setdefault(reported.type, len(result))
+        place = places.setdefault(condition["type"], len(result))
         if place == len(result):
             result.append(condition)
             continue
         before = result[place]
-        if before.get("status") == reported.status and "lastTransitionTime" in before:
+        if before.get("status") == condition["status"] and "lastTransitionTime" in before:
             condition["lastTransitionTime"] = before["lastTransitionTime"]
         # A condition that is reported twice is merged with the existing one.
         merged = listed[place] | condition if place < len(listed) else condition
@@ -132,13 +133,15 @@ def _with_conditions(listed: Sequence[Raw], conditions: Iterable[PodCondition], 
     return result, True
 
 
-def condition_body(condition: PodCondition) -> Raw:
+def condition_body(condition: PodCondition, generation: int | None = None) -> Raw:
     """Return the condition in the wire form, without unset fields."""
-    fields = {"type": condition.type, "status": condition.status}
+    fields: Raw = {"type": condition.type, "status": condition.status}
     if condition.reason:
         fields["reason"] = condition.reason
     if condition.message:
         fields["message"] = condition.message
+    if generation is not None:
+        fields["observedGeneration"] = generation
     return fields
 
 

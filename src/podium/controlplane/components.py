@@ -58,7 +58,9 @@ def _counts_terminating(settings: ComponentSettings) -> bool:
 
 _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     names.KUBELET: lambda settings: Kubelet(settings.kubelets),
-    names.NODE_LIFECYCLE: lambda settings: NodeLifecycle(settings.node_lifecycle, settings.given),
+    names.NODE_LIFECYCLE: lambda settings: NodeLifecycle(
+        settings.node_lifecycle, settings.given, reports_all=settings.reports_all
+    ),
     "taint-eviction-controller": lambda _: TaintEviction(),
     "pod-garbage-collector": lambda _: PodGarbageCollector(),
     "deployment-controller": lambda settings: Deployments(

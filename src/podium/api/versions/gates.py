@@ -27,6 +27,7 @@ class Gate(StrEnum):
     IN_PLACE_RESIZE = "InPlacePodVerticalScaling"
     IN_PLACE_RESIZE_OF_PODS = "InPlacePodLevelResourcesVerticalScaling"
     NODE_DECLARED_FEATURES = "NodeDeclaredFeatures"
+    OBSERVED_GENERATION = "PodObservedGenerationTracking"
     POD_LEVEL_RESOURCES = "PodLevelResources"
     NON_PREEMPTING_PRIORITY = "NonPreemptingPriority"
     """Podium's own in these versions: off, every pod preempts, and can be preempted, by priority alone."""

@@ -22,6 +22,10 @@ from podium.controllers.kubelets.pod_run import PodRun
 
 KUBELET = "kubelet"
 
+_OBSERVED = "observedGeneration"
+# The conditions that kubelets report (pkg/kubelet/types/pod_status.go).
+_REPORTED = frozenset((READY, "PodReadyToStartContainers", "Initialized", "ContainersReady", "PodScheduled"))
+
 _READY = PodCondition(type=READY, status="True")
 _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
 _COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
@@ -72,6 +76,8 @@ def resized(run: PodRun) -> ReportStatus:
     """Report that containers and pod have the resources that they want; the resize is not pending any more."""
     spec, status = run.raw["spec"], run.raw["status"]
     fields: Raw = {"phase": "Running"}
+    if run.observed is not None:
+        fields[_OBSERVED] = run.pod.metadata.generation
     for listed, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
         wanted = {container["name"]: container.get("resources", {}) for container in spec.get(listed, ())}
         if statuses in status:
@@ -100,6 +106,29 @@ def rejected(run: PodRun, reason: str, message: str, *, is_disruption: bool = Fa
         reported = {"reason": "TerminationByKubelet", "message": message}
         conditions.append(PodCondition(type="DisruptionTarget", status="True", **reported))
     return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
+
+
+_DEADLINE_EXCEEDED = "DeadlineExceeded"
+_LATE = "Pod was active on the node longer than the specified deadline"
+
+
+def exceeded(run: PodRun) -> ReportStatus:
+    """Report that the pod was active for longer than its activeDeadlineSeconds."""
+    ended = _ended(run, KILLED)
+    return _report(run, "Failed", _POD_FAILED, reason=_DEADLINE_EXCEEDED, message=_LATE, statuses=ended)
+
+
+def late(run: PodRun) -> Record:
+    """Return the event about a pod that exceeds its activeDeadlineSeconds."""
+    return Record(run.pod.key, run.uid, "Normal", _DEADLINE_EXCEEDED, _LATE)
+
+
+def observed(run: PodRun) -> ReportStatus:
+    """Report that the kubelet acts on the pod's current spec; the conditions stay as they are."""
+    status = run.pod.status
+    conditions = tuple(condition for condition in status.conditions if condition.type in _REPORTED)
+    fields = {"phase": status.phase, _OBSERVED: run.pod.metadata.generation}
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
 
 
 def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
@@ -167,7 +196,10 @@ def _report(
             PodCondition(type="PodReadyToStartContainers", status="True" if phase == "Running" else "False"),
             PodCondition(type="Initialized", status="True", reason=completed),
             *(ready, msgspec.structs.replace(ready, type="ContainersReady"), *conditions[1:]),
+            PodCondition(type="PodScheduled", status="True"),
         )
+        if run.observed is not None:
+            fields[_OBSERVED] = run.pod.metadata.generation
         # Without a start, only the host's addresses are known.
         host_ip, pod_ip = run.addresses.host_ip, run.addresses.pod_ip
         if host_ip:

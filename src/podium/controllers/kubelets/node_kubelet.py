@@ -14,6 +14,7 @@ from podium.api.meta import Raw
 from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
 from podium.api.resource_requests import is_resize_deferred
+from podium.api.times import time_of
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.cluster.pod_classes import CountingRules
@@ -137,7 +138,7 @@ class NodeKubelet:
         if not run.is_ended:
             # It is not needed any more; there are many pods.
             run.wanted = None
-            return False
+            return self._workers.report_generation(run)
         self._workers.release(run)
         self.gives_way = True
         return True
@@ -266,6 +267,7 @@ class NodeKubelet:
         else:
             has_effect = self._reread(run, pod, raw, now)
         is_terminal = pod.is_terminal
+        has_effect = self._workers.report_generation(run) or has_effect
         if not is_terminal and metadata.deletion_timestamp is None:
             return self._workers.assert_ready(run) or has_effect
         self.gives_way = True
@@ -290,6 +292,7 @@ class NodeKubelet:
         exceeds = run.is_over_limit and not was_over_limit and run.is_running
         if exceeds:
             run.crash_ns = now
+        if exceeds or pod.spec.active_deadline_seconds != before.spec.active_deadline_seconds:
             self._workers.plan(run)
         self._has_news = self._has_news or is_another
         return exceeds or is_another
@@ -322,10 +325,12 @@ class NodeKubelet:
         pod, there = arrival.pod, self._there
         run = PodRun.of(pod, arrival.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
-        run.trouble_ns = trouble_after_ns(there.trouble, pod)
+        run.trouble_ns, run.active_ns = trouble_after_ns(there.trouble, pod), time_of(pod.status.start_time)
         self._note_resize(run, pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
+            if self._settings.release.enabled(Gate.OBSERVED_GENERATION):
+                run.observed = run.raw.get("status", {}).get("observedGeneration", 0)
         if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
             run.deleted_ns, run.is_admitted = deletion_ns(pod), arrival.has_run
             there.put(run)

@@ -102,10 +102,11 @@ class PodRun(msgspec.Struct, eq=False):
     containers are being killed. ``is_ended``: they are gone.
 
     ``start_ns`` is the next (re)start; ``ready_ns``, ``exit_ns`` and ``crash_ns`` are when the containers become ready,
-    succeed or fail. ``stopped_ns`` is when they are gone; then ``outcome`` is reported, None for the end of the
-    deletion. ``wanted`` is the last report. ``last_exit`` is the last ended state. ``trouble_ns`` is how long after
-    each start the node makes them fail. ``termination_ns`` is the default time to end; None: the grace period.
-    ``addresses`` are set if everything is reported.
+    succeed or fail; ``active_ns`` is when they started first. ``stopped_ns`` is when they are gone; then ``outcome`` is
+    reported, None for the end of the deletion. ``wanted`` is the last report. ``last_exit`` is the last ended state.
+    ``trouble_ns`` is how long after each start the node makes them fail. ``termination_ns`` is the default time to end;
+    None: the grace period. ``addresses`` are set if everything is reported. ``observed`` is the last reported
+    generation; None: not reported.
     """
 
     pod: Pod
@@ -134,6 +135,8 @@ class PodRun(msgspec.Struct, eq=False):
     backoff: CrashBackOff | None = None
     termination_ns: int | None = None
     addresses: PodAddresses | None = None
+    observed: int | None = None
+    active_ns: int | None = None
 
     @classmethod
     def of(cls, pod: Pod, raw: Raw, rules: CountingRules = ALL_COUNTS) -> PodRun:
@@ -156,13 +159,22 @@ class PodRun(msgspec.Struct, eq=False):
         if self.is_ended:
             return None
         if self.started_ns is None:
-            return earliest((self.stopped_ns, self.start_ns))
-        return earliest((self.stopped_ns, self.exit_ns, self.crash_ns, self.ready_ns))
+            return earliest((self.stopped_ns, self.start_ns, self.deadline_ns()))
+        return earliest((self.stopped_ns, self.exit_ns, self.crash_ns, self.ready_ns, self.deadline_ns()))
+
+    def deadline_ns(self) -> int | None:
+        """Return when it exceeds its activeDeadlineSeconds, None for never (pkg/kubelet/active_deadline.go)."""
+        seconds = self.pod.spec.active_deadline_seconds
+        if seconds is None or self.active_ns is None or self.is_stopping:
+            return None
+        return self.active_ns + seconds * _SECOND
 
     def begin(self, started_ns: int) -> None:
         """Record that its containers have started."""
         behaviour = self.behaviour
         self.start_ns, self.started_ns = None, started_ns
+        if self.active_ns is None:
+            self.active_ns = started_ns
         self.exit_ns = None if behaviour.duration_ns is None else started_ns + behaviour.duration_ns
         self.suffer(self.trouble_ns, started_ns)
         if self.is_over_limit:

@@ -82,6 +82,11 @@ class PodWorkers:
                 else:
                     self._gone(run)
                     self._finish_deletion(run, "")
+            elif (deadline_ns := run.deadline_ns()) is not None and deadline_ns <= now:
+                if self.records_stops:
+                    self.actions.append(reports.late(run))
+                run.outcome = reports.exceeded(run)
+                self.stop(run, now, max(run.pod.spec.termination_grace_period_seconds, 0))
             elif run.started_ns is None:
                 self._start(run, now)
             elif run.exit_ns is not None and run.exit_ns <= now:
@@ -181,7 +186,17 @@ class PodWorkers:
     def report(self, run: PodRun, report: ReportStatus | DeleteObject) -> None:
         """Send a report, in place of the last one."""
         run.wanted = report
+        if run.observed is not None:
+            run.observed = run.pod.metadata.generation
         self.actions.append(report)
+
+    def report_generation(self, run: PodRun) -> bool:
+        """Report that a pod's newer spec is in effect, unless a report is under way; return whether it was reported."""
+        is_behind = run.observed is not None and run.observed != run.pod.metadata.generation and run.wanted is None
+        if not is_behind or run.is_ended or run.pod.status.phase != "Running":
+            return False
+        self.report(run, reports.observed(run))
+        return True
 
     def assert_ready(self, run: PodRun) -> bool:
         """Report a ready pod if the API shows the contrary on a ready node; return whether it was reported."""
@@ -207,7 +222,7 @@ class PodWorkers:
         """Set when a pod is due, after a change of its times."""
         # Of containers that fail repeatedly, nothing else is expected.
         is_in_crash_loop = run.backoff is not None and run.backoff.crashes > 1 and not run.is_stopping
-        self.deadlines.set(run, run.due_ns(), recurs=is_in_crash_loop)
+        self.deadlines.set(run, run.due_ns(), recurs=is_in_crash_loop and run.deadline_ns() is None)
 
 
 def _failure(run: PodRun, now: int) -> Raw:

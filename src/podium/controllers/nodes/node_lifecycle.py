@@ -147,7 +147,8 @@ class NodeLifecycle(Reconciler[str]):
     taints follow from conditions and `spec.unschedulable`. NoExecute taints follow from readiness, at the rates of
     `ZoneDisruption`, and are not added while no node is ready.
 
-    ``given`` are the initial nodes by uid: their deviating taints stay until the wanted taints change.
+    ``given`` are the initial nodes by uid: their deviating taints stay until the wanted taints change. With
+    ``reports_all``, kubelets post all conditions, and those that were never posted become Unknown, too.
     """
 
     watches = frozenset(("Node", "Pod"))
@@ -158,8 +159,11 @@ class NodeLifecycle(Reconciler[str]):
         self,
         settings: NodeLifecycleSettings = NodeLifecycleSettings(),  # noqa: B008 - an immutable value
         given: Mapping[str, Node] | None = None,
+        *,
+        reports_all: bool = False,
     ) -> None:
         super().__init__()
+        self._reports_all = reports_all
         self._settings = settings
         self._given = given or {}
         self._nodes: dict[str, _TrackedNode] = {}
@@ -244,7 +248,7 @@ class NodeLifecycle(Reconciler[str]):
         self._queue.add_at(key, None if is_late else late_ns)
         if self._is_written(node):
             return []
-        conditions = unknown_conditions(known.raw, now) if is_late else None
+        conditions = unknown_conditions(known.raw, now, reports_all=self._reports_all) if is_late else None
         if conditions is not None:
             return [self._write(node, {"status": {"conditions": conditions}}, "no heartbeats")]
         actions = self._taint(known, now)

@@ -64,7 +64,8 @@ def preconditions_of(metadata: Raw) -> tuple[str, str]:
 def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | None, now: int) -> Raw:
     """Return the metadata after a delete request; `metadata` itself if the request changes nothing.
 
-    `grace_seconds` None requests the object's own grace period. A later request can only shorten the period.
+    `grace_seconds` None requests the object's own grace period. A later request can only shorten the period. The first
+    one counts as a change of the desired state.
     """
     meta = object_.metadata
     current = meta.deletion_grace_period_seconds
@@ -73,7 +74,8 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
         if isinstance(object_, Pod) and object_.spec.node_name and not object_.is_terminal:
             own = object_.spec.termination_grace_period_seconds
             grace = _not_negative(own if grace_seconds is None else grace_seconds)
-        return _deleted(metadata, now, grace)
+        raised = {"generation": meta.generation + 1} if meta.generation else {}
+        return _deleted(metadata | raised, now, grace)
     if not current or grace_seconds is None or _not_negative(grace_seconds) >= current:
         return metadata
     since = parse_time(meta.deletion_timestamp) - current * _SECOND
