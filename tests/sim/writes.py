@@ -53,11 +53,12 @@ class Writes:
         assert unversioned(old) != unversioned(new), old.key
         for name in ("uid", "name", "namespace", "creationTimestamp"):
             assert old.raw["metadata"].get(name) == new.raw["metadata"].get(name)
-        # A7
+        # A7: changes of the spec count, and so does the first request for deletion.
         spec_changed = old.raw.get("spec") != new.raw.get("spec")
-        assert new.object.metadata.generation - old.object.metadata.generation == (
-            spec_changed and new.resource.has_generation
-        )
+        before, after = old.object.metadata, new.object.metadata
+        is_deleted = before.deletion_timestamp is None and after.deletion_timestamp is not None
+        changes = spec_changed + is_deleted if new.resource.has_generation else 0
+        assert after.generation - before.generation == changes
         # A13
         status_changed = old.raw.get("status") != new.raw.get("status")
         is_binding = (

@@ -148,3 +148,69 @@ def test_a_cleaner_that_fell_behind_looks_at_all_namespaces() -> None:
     cleaner.collect(0)
 
     assert keys(store) == ["default/d", "default/e", "default/f"]
+
+
+def conditions(store: Store, name: str) -> dict[str, tuple[str, str, str]]:
+    """Return status, reason and message of a namespace's conditions by type."""
+    listed = store.get("Namespace", name).raw["status"].get("conditions", [])
+    return {one["type"]: (one["status"], one["reason"], one["message"]) for one in listed}
+
+
+def test_a_terminating_namespace_says_what_remains_and_which_finalizers_hold_it() -> None:
+    store = Store()
+    store.create(namespace("shop"), now=0)
+    for name in ("a", "b"):
+        metadata = {"name": name, "namespace": "shop", "finalizers": ["example.com/hold"]}
+        store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, now=0)
+    cleaner = NamespaceCleaner(store, steps_at(store))
+    store.delete("Namespace", "shop", now=SECOND)
+
+    cleaner.collect(SECOND)
+
+    found = conditions(store, "shop")
+    assert found["NamespaceContentRemaining"] == (
+        *("True", "SomeResourcesRemain"),
+        "Some resources are remaining: configmaps. has 2 resource instances",
+    )
+    assert found["NamespaceFinalizersRemaining"] == (
+        *("True", "SomeFinalizersRemain"),
+        "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
+    )
+    assert found["NamespaceDeletionContentFailure"] == (
+        *("False", "ContentDeleted"),
+        "All content successfully deleted, may be waiting on finalization",
+    )
+    assert len(found) == 5
+
+    store.update({**store.get("ConfigMap", "shop/a").raw, "metadata": {"name": "a", "namespace": "shop"}})
+    cleaner.collect(2 * SECOND)
+    assert conditions(store, "shop")["NamespaceContentRemaining"][2].endswith("configmaps. has 1 resource instances")
+    store.update({**store.get("ConfigMap", "shop/b").raw, "metadata": {"name": "b", "namespace": "shop"}})
+    cleaner.collect(3 * SECOND)
+    assert store.find("Namespace", "shop") is None
+
+
+def test_while_pods_remain_the_conditions_say_that_nothing_failed_and_the_rest_stays() -> None:
+    store = shop()
+    store.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}, now=0)
+    cleaner = NamespaceCleaner(store, steps_at(store))
+    store.delete("Namespace", "shop", now=SECOND)
+
+    cleaner.collect(SECOND)
+
+    assert {status for status, _, _ in conditions(store, "shop").values()} == {"False"}
+    assert "NamespaceDeletionContentFailure" in conditions(store, "shop")
+    assert store.find("ConfigMap", "shop/a") is not None
+
+
+def test_a_namespace_that_another_finalizer_holds_has_no_remaining_contents() -> None:
+    store = shop()
+    store.update({**store.get("Namespace", "shop").raw, "spec": {"finalizers": ["kubernetes", "example.com/last"]}})
+    cleaner = NamespaceCleaner(store, steps_at(store))
+    store.delete("Namespace", "shop", now=SECOND)
+    cleaner.collect(SECOND)
+    store.delete("Pod", "shop/runs", grace_seconds=0, now=SECOND)
+
+    cleaner.collect(2 * SECOND)
+
+    assert {status for status, _, _ in conditions(store, "shop").values()} <= {"False"}

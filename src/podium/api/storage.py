@@ -16,6 +16,12 @@ from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTe
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The annotation of a claim that names the node for which its volume is to be provisioned."""
 
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+"""The finalizer of a claim that pods may use."""
+
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+"""The finalizer of a volume that may be bound."""
+
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """The annotation of a claim that is bound to its volume, and the volume to it."""
 

@@ -15,9 +15,10 @@ from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at
 from podium.api.schemas.structure import findings, without_unknown
+from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
-from podium.store.admission.defaults import with_addresses, with_defaults
+from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
@@ -114,13 +115,26 @@ class Context:
         return self.completed(resource, raw) if completes else raw
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
-        """Return an object of a built-in kind with its defaults."""
+        """Return an object of a built-in kind with its defaults, a new one also with the finalizer that protects it."""
         raw = with_defaults(resource.name, raw)
-        if resource.name != "Service":
+        protection = _PROTECTIONS.get(resource.name)
+        if protection is None and resource.name != "Service":
             return raw
-        known = {stored.key: stored.raw for stored in self.store.objects("Service")}
-        previous = known.get(key_of({"namespace": "default", **object_at(raw, "metadata")}))
-        return with_addresses(raw, previous, known.values())
+        metadata = object_at(raw, "metadata")
+        key = key_of({"namespace": "default", **metadata} if resource.namespaced else metadata)
+        stored = self.store.find(resource.name, key)
+        if protection is None:
+            previous = None if stored is None else stored.raw
+            others = [service.raw for service in self.store.objects("Service") if service is not stored]
+            raw = with_addresses(raw, previous, others)
+            if found := allocation_problem(raw, previous, others):
+                path, problem = found
+                raise invalid(resource, key, problem, path)
+            return raw
+        finalizers = metadata.get("finalizers") or []
+        if stored is not None or not isinstance(finalizers, list) or protection in finalizers:
+            return raw
+        return {**raw, "metadata": {**metadata, "finalizers": [*finalizers, protection]}}
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
         """Return the writer for a request."""
@@ -128,6 +142,10 @@ class Context:
         version = api_version if operation == "Update" else ""
         manager = FieldManager(request.field_manager, operation, version, request.subresource)
         return FieldWriter(manager, resource, shape_of(self.store.resources, resource), api_version, now)
+
+
+# The finalizers of new objects (plugin/pkg/admission/storage/storageobjectinuseprotection).
+_PROTECTIONS = {"PersistentVolume": VOLUME_PROTECTION, "PersistentVolumeClaim": CLAIM_PROTECTION}
 
 
 def object_response(stored: Stored) -> Response:

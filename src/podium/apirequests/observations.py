@@ -40,7 +40,9 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
         aspects |= PLACED
         if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
             aspects |= ON_MISSING_NODE
-    if pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes):
+    if pod.spec.resource_claims or any(
+        volume.ephemeral is not None or volume.persistent_volume_claim is not None for volume in pod.spec.volumes
+    ):
         aspects |= CLAIMING
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget":

@@ -61,7 +61,7 @@ ENDING = 8
 DISRUPTED = 16
 """The pod has, or had, the condition DisruptionTarget."""
 CLAIMING = 32
-"""The pod references ResourceClaims, or has ephemeral volumes."""
+"""The pod references ResourceClaims or PersistentVolumeClaims, or has ephemeral volumes."""
 ON_MISSING_NODE = 64
 """The pod has just been bound to a node that does not exist."""
 ADDED = 128

@@ -1,25 +1,29 @@
-"""The persistent volume controller with provisioners: it completes the bindings that schedulers start.
+"""The controllers of volumes and claims: one completes the bindings that schedulers start, two protect what is in use.
 
 A scheduler sets the claim in the volume, or the node in the claim. The controller then creates a missing volume, and
 binds the claim. Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, syncBoundClaim,
-syncVolume).
+syncVolume), pvcprotection and pvprotection.
 """
 
 from __future__ import annotations
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import CSINode, Node
+from podium.api.pod import Pod
 from podium.api.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
+    CLAIM_PROTECTION,
     NO_PROVISIONER,
     PROVISIONED_BY,
     SELECTED_NODE,
+    VOLUME_PROTECTION,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
 )
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
+from podium.controllers.controller import CLAIMING, NO_CHANGE
 from podium.controllers.indexes import MultiMap
 from podium.controllers.reconciler import Reconciler
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
@@ -291,3 +295,104 @@ def provisioned(
         volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
     metadata = {"name": name, "annotations": {PROVISIONED_BY: driver}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": volume}
+
+
+class VolumeProtection(Reconciler[str]):
+    """Keeps deleted volumes until they are not bound: removes the finalizer that protects them then.
+
+    With ``reports_all``, it also adds the finalizer to objects that were created without it.
+    """
+
+    watches = frozenset((_VOLUME,))
+    finalizer = VOLUME_PROTECTION
+    name = "persistentvolume-protection-controller"
+
+    def __init__(self, *, reports_all: bool = False) -> None:
+        super().__init__()
+        self._reports_all = reports_all
+        # By key, the objects that are deleted, or lack the finalizer.
+        self._noted: dict[str, Kubernetes] = {}
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        metadata = object_.metadata
+        is_deleted, is_protected = metadata.deletion_timestamp is not None, self.finalizer in metadata.finalizers
+        if is_deleted is not is_protected or not (is_deleted or self._reports_all):
+            self._noted.pop(object_.key, None)
+            return NO_CHANGE
+        self._noted[object_.key] = object_
+        self._queue.add(object_.key)
+        return []
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        self._noted.pop(object_.key, None)
+        self._forget(object_.key)
+        return []
+
+    def _reconcile(self, key: str, now: int) -> list[Action]:
+        object_ = self._noted.get(key)
+        if object_ is None:
+            return []
+        finalizers = object_.metadata.finalizers
+        if object_.metadata.deletion_timestamp is None:
+            left = [*finalizers, self.finalizer]
+        elif self._is_used(object_):
+            return []
+        else:
+            left = [finalizer for finalizer in finalizers if finalizer != self.finalizer]
+        return [versioned_patch(object_, {"metadata": {"finalizers": left}}, self.name)]
+
+    def _is_used(self, object_: Kubernetes) -> bool:
+        return isinstance(object_, PersistentVolume) and object_.status.phase == _BOUND
+
+
+class ClaimProtection(VolumeProtection):
+    """Keeps deleted claims until no pod with a node refers to them."""
+
+    watches = frozenset((_CLAIM, "Pod"))
+    pod_aspects = CLAIMING
+    finalizer = CLAIM_PROTECTION
+    name = "persistentvolumeclaim-protection-controller"
+
+    def __init__(self, *, reports_all: bool = False) -> None:
+        super().__init__(reports_all=reports_all)
+        # By the key of a pod, those of its claims; by the key of a claim, those of its pods.
+        self._claims: dict[str, frozenset[str]] = {}
+        self._users: MultiMap[str, str] = MultiMap()
+
+    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+        if not isinstance(object_, Pod):
+            return super()._changed(object_, raw, now)
+        return self._use(object_.key, used_claims(object_))
+
+    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
+        return self._use(object_.key, frozenset()) if isinstance(object_, Pod) else super()._gone(object_, now)
+
+    def _use(self, pod: str, claims: frozenset[str]) -> list[Action]:
+        before = self._claims.pop(pod, frozenset())
+        if claims:
+            self._claims[pod] = claims
+        if claims == before:
+            return NO_CHANGE
+        self._users.replace(pod, before, claims)
+        left = sorted(claim for claim in before - claims if claim in self._noted)
+        self._queue.add_all(left)
+        return [] if left else NO_CHANGE
+
+    def _is_used(self, object_: Kubernetes) -> bool:
+        return object_.key in self._users
+
+
+def used_claims(pod: Pod) -> frozenset[str]:
+    """Return the keys of the claims that a pod keeps in use, none before it has a node.
+
+    A pod whose kubelet has ended it does not use the claims of its ephemeral volumes any more.
+    """
+    metadata = pod.metadata
+    is_shut_down = metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
+    names = []
+    for volume in pod.spec.volumes if pod.spec.node_name else ():
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None and not is_shut_down:
+            names.append(f"{metadata.name}-{volume.name}")
+    return frozenset(f"{metadata.namespace}/{name}" for name in names)

@@ -27,6 +27,8 @@ CONTROLLERS = (
     "resource-claim-controller",
     "ephemeral-volume-controller",
     "persistentvolume-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
     "default-budget-controller",
     "disruption-controller",
     "avoid-list-controller",

@@ -22,7 +22,7 @@ from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycle
 from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.controllers.volumes import PersistentVolumes
+from podium.controllers.volumes import ClaimProtection, PersistentVolumes, VolumeProtection
 from podium.controllers.workloads.claims import EphemeralVolumes, ResourceClaims
 from podium.controllers.workloads.cron_jobs import CronJobs
 from podium.controllers.workloads.daemon_sets import DaemonSets
@@ -76,6 +76,8 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "resource-claim-controller": lambda _: ResourceClaims(),
     "ephemeral-volume-controller": lambda _: EphemeralVolumes(),
     "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
+    ClaimProtection.name: lambda settings: ClaimProtection(reports_all=settings.reports_all),
+    VolumeProtection.name: lambda settings: VolumeProtection(reports_all=settings.reports_all),
     "default-budget-controller": lambda _: DefaultBudgets(),
     "disruption-controller": lambda _: DisruptionController(),
     "avoid-list-controller": lambda _: AvoidListController(),

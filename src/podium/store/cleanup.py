@@ -5,12 +5,14 @@ The rules of pkg/controller/garbagecollector (attemptToDeleteItem, processDeleti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
+from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -203,7 +205,8 @@ class NamespaceCleaner:
     """A controller that deletes the contents of terminating namespaces, then their finalizer.
 
     Pods are deleted first, each with its own grace period; everything else follows when no pod is left, so that running
-    pods keep what they need. Objects with finalizers are waited for. ``carry_out`` performs the steps.
+    pods keep what they need. Objects with finalizers are waited for; conditions of the namespace name them.
+    ``carry_out`` performs the steps.
     """
 
     def __init__(self, store: Store, carry_out: StepRunner) -> None:
@@ -265,16 +268,24 @@ class NamespaceCleaner:
         namespace = self._store.find("Namespace", name)
         if namespace is None:
             return 0
-        contents = self._store.objects("Pod", name) or [
+        pods = self._store.objects("Pod", name)
+        contents = pods or [
             stored
             for resource in self._store.resources.all()
             if resource.namespaced
             for stored in self._store.objects(resource.name, name)
         ]
+        deletable = [stored for stored in contents if stored.object.metadata.deletion_timestamp is None]
+        for stored in deletable:
+            self._carry_out(DeleteStep(stored), now)
+        before = namespace.raw.get("status", {}).get("conditions", [])
+        remaining = [one for stored in contents if (one := self._store.find(stored.resource.name, stored.key))]
+        if remaining or before:
+            # As upstream, nothing is said of the contents while there are pods.
+            after = with_conditions(before, _deletion_conditions([] if pods else remaining), now)
+            if after != before:
+                self._carry_out(ReportConditions(namespace, after), now)
         if contents:
-            deletable = [stored for stored in contents if stored.object.metadata.deletion_timestamp is None]
-            for stored in deletable:
-                self._carry_out(DeleteStep(stored), now)
             return len(deletable)
         finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
         left = [finalizer for finalizer in finalizers if finalizer != NAMESPACE_FINALIZER]
@@ -282,6 +293,46 @@ class NamespaceCleaner:
             return 0
         self._carry_out(FinalizeNamespace(namespace, left), now)
         return 1
+
+
+def _deletion_conditions(remaining: list[Stored]) -> list[Raw]:
+    """Return the conditions of a terminating namespace with these contents.
+
+    The rules of pkg/controller/namespace/deletion/status_condition_utils.go. Discovery and deletion never fail.
+    """
+    instances = Counter(f"{stored.resource.plural}.{stored.resource.group}" for stored in remaining)
+    finalizers = Counter(one for stored in remaining for one in stored.object.metadata.finalizers)
+    said = {
+        kind: {"status": "False", "reason": reason, "message": text} for kind, (reason, text) in _NO_PROBLEM.items()
+    }
+    if instances:
+        listed = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(instances.items()))
+        said["NamespaceContentRemaining"] = {
+            **{"status": "True", "reason": "SomeResourcesRemain"},
+            "message": f"Some resources are remaining: {listed}",
+        }
+    if finalizers:
+        listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+        said["NamespaceFinalizersRemaining"] = {
+            **{"status": "True", "reason": "SomeFinalizersRemain"},
+            "message": f"Some content in the namespace has finalizers remaining: {listed}",
+        }
+    return [{"type": kind, **condition} for kind, condition in said.items()]
+
+
+_NO_PROBLEM = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +360,14 @@ class FinalizeNamespace:
     finalizers: list[str]
 
 
-Step = DeleteStep | RewriteMetadata | FinalizeNamespace
+@dataclass(frozen=True, slots=True)
+class ReportConditions:
+    """The replacement of the conditions of an object, if it has not been written since."""
+
+    stored: Stored
+    conditions: list[Raw]
+
+
+Step = DeleteStep | RewriteMetadata | FinalizeNamespace | ReportConditions
 StepRunner = Callable[[Step, int], None]
 """A function that performs one step. Raises StoreError for a refusal that no concurrent write explains."""

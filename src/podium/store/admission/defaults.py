@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from podium.api.meta import Raw
-from podium.api.nested import object_at
+from podium.api.nested import object_at, objects_at
 from podium.api.pod import PodSpec
 from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests
@@ -340,7 +341,12 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     if spec["sessionAffinity"] == "ClientIP":
         spec.setdefault("sessionAffinityConfig", {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}})
     if spec["type"] in _WITH_NODE_PORTS and isinstance(spec.get("ports"), list):
-        spec["ports"] = _with_node_ports(spec["ports"], before.get("ports", []), taken)
+        if spec.get("allocateLoadBalancerNodePorts") is not False:
+            spec["ports"] = _with_node_ports(spec["ports"], before.get("ports", []), taken)
+        if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+            used = _node_ports_of([*taken, spec])
+            free = before.get("healthCheckNodePort") or next(port for port in _NODE_PORTS if port not in used)
+            spec.setdefault("healthCheckNodePort", free)
     return {**raw, "spec": spec}
 
 
@@ -368,14 +374,56 @@ def _without_former(spec: Raw, before: Raw) -> Raw:
 
 
 def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> list[Any]:
-    used = {port.get("nodePort") for spec in taken for port in spec.get("ports", ())}
+    """Return the ports of a Service with node ports; those of one number in several protocols share one."""
+    stated = [port for port in ports if isinstance(port, dict) and isinstance(port.get("nodePort"), int)]
+    used = _node_ports_of(taken) | {port["nodePort"] for port in stated}
     known = {(port.get("port"), port.get("protocol")): port.get("nodePort") for port in before}
+    shared = {port["port"]: port["nodePort"] for port in stated if isinstance(port.get("port"), int)}
     free_ports = (number for number in _NODE_PORTS if number not in used)
     found: list[Any] = []
     for port in ports:
-        if isinstance(port, dict) and "port" in port and not port.get("nodePort"):
-            free = known.get((port["port"], port["protocol"])) or next(free_ports, None)
+        if isinstance(port, dict) and isinstance(port.get("port"), int) and not port.get("nodePort"):
+            free = known.get((port["port"], port["protocol"])) or shared.get(port["port"]) or next(free_ports, None)
+            shared[port["port"]] = free
             found.append(port if free is None else {**port, "nodePort": free})
         else:
             found.append(port)
     return found
+
+
+def _node_ports_of(specs: Iterable[Raw]) -> set[Any]:
+    ports = {port.get("nodePort") for spec in specs for port in spec.get("ports", ())}
+    return ports | {spec.get("healthCheckNodePort") for spec in specs}
+
+
+def allocation_problem(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> tuple[str, str] | None:
+    """Return the field of a Service with an address or port that it cannot have, and the problem; None for none.
+
+    What it had before stays. ``others`` are the other Services. Source: pkg/registry/core/service/storage/alloc.go.
+    """
+    spec, before = object_at(raw, "spec"), {} if previous is None else previous["spec"]
+    taken, address = [other["spec"] for other in others], spec.get("clusterIP")
+    if spec.get("type") != "ExternalName" and address not in (before.get("clusterIP"), "None"):
+        # Validation reports what is no address.
+        with suppress(ValueError):
+            ip, problem = ipaddress.ip_address(address or ""), ""
+            if ip not in _NETWORK or ip in (_NETWORK[0], _NETWORK[-1]):
+                problem = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is "
+                problem += SERVICE_NETWORK
+            elif any(other.get("clusterIP") == address for other in taken):
+                problem = "provided IP is already allocated"
+            if problem:
+                return "spec.clusterIPs", f'Invalid value: ["{address}"]: failed to allocate IP {address}: {problem}'
+    used, own = _node_ports_of(taken), _node_ports_of([before])
+    for index, port in enumerate(objects_at(spec, "ports") if spec.get("type") in _WITH_NODE_PORTS else ()):
+        number, problem = port.get("nodePort"), ""
+        if not isinstance(number, int) or number in own:
+            continue
+        if number not in _NODE_PORTS:
+            valid = f"{_NODE_PORTS[0]}-{_NODE_PORTS[-1]}"
+            problem = f"provided port is not in the valid range. The range of valid ports is {valid}"
+        elif number in used:
+            problem = "provided port is already allocated"
+        if problem:
+            return f"spec.ports[{index}].nodePort", f"Invalid value: {number}: {problem}"
+    return None
