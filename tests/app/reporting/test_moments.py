@@ -22,18 +22,18 @@ def test_moments_follow_the_times_of_the_result_in_order(example: Path) -> None:
     assert len(found) == len(result.pods)
     for pod, moments in zip(result.pods, found, strict=True):
         pairs = (
-            (moments.created, pod["createdAt"]),
-            (moments.scheduled, pod["scheduledAt"]),
-            (moments.started, pod["startedAt"]),
-            (moments.ended, pod["endedAt"]),
+            (moments["created"], pod["createdAt"]),
+            (moments["scheduled"], pod["scheduledAt"]),
+            (moments["started"], pod["startedAt"]),
+            (moments["ended"], pod["endedAt"]),
         )
         for moment, time in pairs:
             if moment is not None and moment > BEFORE:
                 assert result.events[moment].time == time, pod["pod"]
         known = [moment for moment, _ in pairs if moment is not None]
         assert known == sorted(known), pod["pod"]
-        assert (moments.scheduled is None) == (pod["node"] is None), pod["pod"]
-        assert (moments.ended is None) == (pod["state"] not in ("succeeded", "failed", "terminated")), pod["pod"]
+        assert (moments["scheduled"] is None) == (pod["node"] is None), pod["pod"]
+        assert (moments["ended"] is None) == (pod["state"] not in ("succeeded", "failed", "terminated")), pod["pod"]
     for event, place, by in zip(result.events, whose, by_whom, strict=True):
         assert place < 0 or result.pods[place]["pod"] == event.pod
         assert by < 0 or result.pods[by]["pod"] == event.by

@@ -172,7 +172,7 @@ def test_a_sweep_has_the_figures_of_all_runs_and_stories_of_the_first_seed(tmp_p
 def test_a_cluster_without_nodes_or_pods_can_be_seen() -> None:
     outcome = picture_of(simulate([], until="1s"))
 
-    assert outcome.stories[0].nodes.name == outcome.stories[0].pods.name == []
+    assert outcome.stories[0].nodes["name"] == outcome.stories[0].pods["name"] == []
     assert outcome.stories[0].resources == ["cpu"]
 
 

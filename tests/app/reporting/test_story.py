@@ -40,13 +40,13 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
 
 def of(report: Story, name: str) -> dict[str, Any]:
     """Return the first pod of that name, its words written out."""
-    place = [report.words[word] for word in report.pods.name].index(f"default/{name}")
-    columns = {field: getattr(report.pods, field)[place] for field in report.pods.__struct_fields__}
+    place = [report.words[word] for word in report.pods["name"]].index(f"default/{name}")
+    columns = {field: column[place] for field, column in report.pods.items()}
     return columns | {"state": report.words[columns["state"]]}
 
 
 def reason(report: Story, moment: int) -> str:
-    return report.words[report.events.reason[moment]]
+    return report.words[report.events["reason"][moment]]
 
 
 def test_a_pod_has_the_moments_of_its_events() -> None:
@@ -56,7 +56,7 @@ def test_a_pod_has_the_moments_of_its_events() -> None:
     assert victim["created"] == victim["scheduled"] == victim["started"] == -1
     assert reason(report, victim["killing"]) == "Killing"
     assert reason(report, victim["ended"]) == "Terminated"
-    assert report.events.time[victim["ended"]] == 60
+    assert report.events["time"][victim["ended"]] == 60
     assert reason(report, winner["scheduled"]) == "Scheduled"
     assert reason(report, winner["started"]) == "Started"
     assert waits["scheduled"] is waits["ended"] is None
@@ -66,18 +66,18 @@ def test_a_pod_has_the_moments_of_its_events() -> None:
 def test_a_preemption_names_the_pod_that_it_was_for() -> None:
     report = story(STARVATION)
 
-    moment = [report.words[word] for word in report.events.reason].index("Preempted")
+    moment = [report.words[word] for word in report.events["reason"]].index("Preempted")
 
-    names = [report.words[word] for word in report.pods.name]
-    assert names[report.events.pod[moment]] == "default/a"
-    assert names[report.events.by_pod[moment]] == "default/c"
-    assert report.events.message[moment] == -1
+    names = [report.words[word] for word in report.pods["name"]]
+    assert names[report.events["pod"][moment]] == "default/a"
+    assert names[report.events["byPod"][moment]] == "default/c"
+    assert report.events["message"][moment] == -1
 
 
 def test_the_story_reports_the_reason_of_waiting_in_explains_words() -> None:
     report = story(STARVATION)
 
-    messages = {report.words[word] for word in report.events.message if word >= 0}
+    messages = {report.words[word] for word in report.events["message"] if word >= 0}
     assert "1 Insufficient cpu. preemption: 1 No preemption victims found for incoming pod" in messages
     assert not any("nodes are available" in message for message in messages)
 
@@ -92,16 +92,14 @@ def test_pods_with_equal_names_are_distinguished() -> None:
         termination=0,
     )
 
-    first, second = (
-        {field: getattr(report.pods, field)[place] for field in ("created", "ended", "asks")} for place in range(2)
-    )
-    assert [report.words[word] for word in report.pods.name] == ["default/web", "default/web"]
+    first, second = ({field: report.pods[field][place] for field in ("created", "ended", "asks")} for place in range(2))
+    assert [report.words[word] for word in report.pods["name"]] == ["default/web", "default/web"]
     assert first["created"] == -1
-    assert report.events.time[first["ended"]] == 5
-    assert report.events.time[second["created"]] == 10
+    assert report.events["time"][first["ended"]] == 5
+    assert report.events["time"][second["created"]] == 10
     assert second["ended"] is None
     assert [report.amounts[first["asks"]][0], report.amounts[second["asks"]][0]] == [1000, 2000]
-    assert [report.events.pod[moment] for moment in (first["ended"], second["created"])] == [0, 1]
+    assert [report.events["pod"][moment] for moment in (first["ended"], second["created"])] == [0, 1]
 
 
 def test_nodes_have_what_they_offer_their_zone_and_their_life() -> None:
@@ -110,15 +108,15 @@ def test_nodes_have_what_they_offer_their_zone_and_their_life() -> None:
 
     report = story(node("early", "2", **zone), pod("web"), scenario(*steps))
 
-    assert [report.words[word] for word in report.nodes.name] == ["early", "late"]
-    assert report.words[report.nodes.zone[0]] == "a"
+    assert [report.words[word] for word in report.nodes["name"]] == ["early", "late"]
+    assert report.words[report.nodes["zone"][0]] == "a"
     assert report.resources == ["cpu"]
-    assert [report.amounts[offers] for offers in report.nodes.offers] == [[2000], [4000]]
-    added, gone = report.nodes.added, report.nodes.gone
+    assert [report.amounts[offers] for offers in report.nodes["offers"]] == [[2000], [4000]]
+    added, gone = report.nodes["added"], report.nodes["gone"]
     assert added[0] == -1
-    assert report.events.time[added[1]] == 5
+    assert report.events["time"][added[1]] == 5
     assert gone[0] is not None
-    assert report.events.time[gone[0]] == 9
+    assert report.events["time"][gone[0]] == 9
     assert gone[1] is None
 
 
@@ -142,8 +140,8 @@ def test_a_pod_held_by_a_budget_is_reported_with_the_times() -> None:
 
     report = story(node("n"), web, budget, drained, until="60s")
 
-    assert (report.holds.pod, report.holds.since, report.holds.until) == ([0], [5], [None])
-    assert report.words[report.holds.why[0]] == "budget default/web"
+    assert (report.holds["pod"], report.holds["since"], report.holds["until"]) == ([0], [5], [None])
+    assert report.words[report.holds["why"][0]] == "budget default/web"
 
 
 def test_misleading_characters_in_the_story_are_escaped() -> None:

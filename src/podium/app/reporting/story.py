@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -30,85 +29,24 @@ _ALONE = "Pod "
 _FIRST = ("cpu", "memory")
 
 
-class Columns(msgspec.Struct, frozen=True, rename="camel"):
-    """Columns of equal length; a missing value is None, a missing index -1."""
-
-
-class NodeColumns(Columns, frozen=True):
-    """The nodes in name order. `added` and `gone` are moments; `offers` are indices of amounts."""
-
-    name: list[int]
-    zone: list[int]
-    shape: list[int]
-    offers: list[int]
-    added: list[int]
-    gone: list[int | None]
-    marks: list[int]
-
-
-class PodColumns(Columns, frozen=True):
-    """The pods by key and creation. `age` is how long a pod existed before the run, in seconds."""
-
-    name: list[int]
-    workload: list[int]
-    priority: list[int]
-    node: list[int]
-    asks: list[int]
-    created: list[int]
-    scheduled: list[int | None]
-    started: list[int | None]
-    killing: list[int | None]
-    ended: list[int | None]
-    age: list[int | float]
-    state: list[int]
-    disruption: list[int]
-    nominated: list[int]
-
-
-class EventColumns(Columns, frozen=True):
-    """The events in their order. `by` names the acting component; `by_pod` is the pod that benefits."""
-
-    time: list[int | float]
-    reason: list[int]
-    pod: list[int]
-    node: list[int]
-    by: list[int]
-    by_pod: list[int]
-    message: list[int]
-    count: list[int]
-    last_time: list[int | float]
-
-
-class HoldColumns(Columns, frozen=True):
-    """Refused evictions of pods, from `since` until `until` in seconds (None: to the end), and the reason as a word."""
-
-    pod: list[int]
-    since: list[int | float]
-    until: list[int | float | None]
-    why: list[int]
-
-
-class PlacementColumns(Columns, frozen=True):
-    """The reasons for placements: how many of `nodes` were feasible, and why the others were rejected.
-
-    `fitting` is -1 if capacity was reserved for the pod. `total` is the node's weighted score, and `next` the best
-    other node with `next_total`; -1 if nothing was compared. `scores` are by plugin: its name, its raw score, the score
-    normalized to 0..100, and its weight. `left_out` counts the attempts that were not recorded.
-    """
-
-    pod: list[int]
-    nodes: list[int]
-    fitting: list[int]
-    refused: list[int]
-    total: list[int]
-    next: list[int]
-    next_total: list[int]
-    scores: list[list[tuple[int, int, int, int]]]
-    left_out: int
+Columns = dict[str, list[Any]]
+"""Columns of equal length by name; a missing value is None, a missing index -1."""
 
 
 class Story(msgspec.Struct, frozen=True, rename="camel"):
-    """One run; `end` is its length in seconds, and a moment is the index of an event, -1 for before the run."""
+    """One run; `end` is its length in seconds, and a moment is the index of an event, -1 for before the run.
+
+    The columns, with words, amounts, pods and nodes as indices:
+
+    - nodes, in name order: `added` and `gone` are moments, `offers` is an amount
+    - pods, by key and creation: from `created` to `ended` are moments; `age` is how long a pod existed before the run,
+      in seconds
+    - events, in their order: `by` names the acting component; `byPod` is the pod that benefits
+    - holds: refused evictions of pods, from `since` until `until` in seconds (None: to the end), and the reason
+    - placements: how many of `nodes` were feasible (`fitting`; -1 if capacity was reserved for the pod), and why the
+      others were rejected; `total` is the node's weighted score, and `next` the best other node with `nextTotal`, -1 if
+      nothing was compared; `scores` are by plugin: its name, its raw score, the score normalized to 0..100, its weight
+    """
 
     name: str
     start: str
@@ -116,11 +54,11 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
     words: list[str]
     resources: list[str]
     amounts: list[list[int]]
-    nodes: NodeColumns
-    pods: PodColumns
-    events: EventColumns
-    holds: HoldColumns
-    placements: PlacementColumns
+    nodes: Columns
+    pods: Columns
+    events: Columns
+    holds: Columns
+    placements: Columns
     workloads: list[dict[str, Any]]
     summary: dict[str, Any]
 
@@ -145,17 +83,17 @@ def story_of(result: Result, name: str) -> Story:
         resources,
         nodes=_nodes(result, words, amount_of),
         pods=_pods(result, moments, places, words, amount_of),
-        events=EventColumns(
-            time=[event.time for event in result.events],
-            reason=[words.of(event.reason) for event in result.events],
-            pod=pod_of,
-            node=[-1 if event.node is None else places.get(event.node, -1) for event in result.events],
-            by=[words.of(event.by) for event in result.events],
-            by_pod=by_pod,
-            message=[words.of(_message(event)) for event in result.events],
-            count=[event.count for event in result.events],
-            last_time=[event.last_time for event in result.events],
-        ),
+        events={
+            "time": [event.time for event in result.events],
+            "reason": [words.of(event.reason) for event in result.events],
+            "pod": pod_of,
+            "node": [-1 if event.node is None else places.get(event.node, -1) for event in result.events],
+            "by": [words.of(event.by) for event in result.events],
+            "byPod": by_pod,
+            "message": [words.of(_message(event)) for event in result.events],
+            "count": [event.count for event in result.events],
+            "lastTime": [event.last_time for event in result.events],
+        },
         holds=_holds(result, words),
         placements=_placements(result, places, words),
         amounts=list(map(list, amounts)),
@@ -178,7 +116,7 @@ def _resources(measures: Measures) -> list[str]:
     return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
 
 
-def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) -> NodeColumns:
+def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) -> Columns:
     sizes, lives = result.measures.sizes, result.measures.nodes
     # A node that was added several times is drawn from its first addition to its last removal.
     added: dict[str | None, int] = {}
@@ -189,36 +127,32 @@ def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) ->
         elif event.reason == "NodeRemoved":
             removed[event.node] = moment
     marks = {node.name: ", ".join(node.marks) for node in result.nodes}
-    return NodeColumns(
-        name=[words.of(life.name) for life in lives],
-        zone=[words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],
-        shape=[words.of(sizes.labels.get(life.name, {}).get(_SHAPE)) for life in lives],
-        offers=[amount_of(sizes.offers.get(life.name, {})) for life in lives],
-        added=[BEFORE if life.was_there else added.get(life.name, BEFORE) for life in lives],
-        gone=[None if life.gone_ns is None else removed.get(life.name) for life in lives],
-        marks=[words.of(marks.get(life.name)) for life in lives],
-    )
+    return {
+        "name": [words.of(life.name) for life in lives],
+        "zone": [words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],
+        "shape": [words.of(sizes.labels.get(life.name, {}).get(_SHAPE)) for life in lives],
+        "offers": [amount_of(sizes.offers.get(life.name, {})) for life in lives],
+        "added": [BEFORE if life.was_there else added.get(life.name, BEFORE) for life in lives],
+        "gone": [None if life.gone_ns is None else removed.get(life.name) for life in lives],
+        "marks": [words.of(marks.get(life.name)) for life in lives],
+    }
 
 
 def _pods(
     result: Result,
-    moments: Sequence[PodMoments],
+    moments: Sequence[dict[str, int | None]],
     places: dict[str, int],
     words: Words,
     amount_of: Callable[[Amounts], int],
-) -> PodColumns:
+) -> Columns:
     pods, requests = result.pods, result.measures.sizes.requests
-    return PodColumns(
+    return dict(
         name=[words.of(pod["pod"]) for pod in pods],
         workload=[words.of(pod["workload"]) for pod in pods],
         priority=[pod["priority"] for pod in pods],
         node=[places.get(pod["node"], -1) for pod in pods],
         asks=[amount_of(requests.get(pod["uid"], {})) for pod in pods],
-        created=[BEFORE if when.created is None else when.created for when in moments],
-        scheduled=[when.scheduled for when in moments],
-        started=[when.started for when in moments],
-        killing=[when.killing for when in moments],
-        ended=[when.ended for when in moments],
+        **{name: [when[name] for when in moments] for name in _MOMENTS},
         age=[max(-pod["createdAt"], 0) for pod in pods],
         state=[words.of(pod["state"]) for pod in pods],
         disruption=[words.of(pod["disruption"]) for pod in pods],
@@ -226,40 +160,39 @@ def _pods(
     )
 
 
-def _holds(result: Result, words: Words) -> HoldColumns:
+def _holds(result: Result, words: Words) -> Columns:
     """Return the refused evictions of pods, with the budgets or the message that refused them."""
     measures = result.measures
     places = {pod["uid"]: place for place, pod in enumerate(result.pods)}
     holds = [held for held in measures.holds if held.uid in places]
-    return HoldColumns(
-        pod=[places[held.uid] for held in holds],
-        since=[seconds(held.from_ns - measures.start_ns) for held in holds],
-        until=[None if held.until_ns is None else seconds(held.until_ns - measures.start_ns) for held in holds],
-        why=[words.of(f"budget {', '.join(held.budgets)}" if held.budgets else held.message) for held in holds],
-    )
+    return {
+        "pod": [places[held.uid] for held in holds],
+        "since": [seconds(held.from_ns - measures.start_ns) for held in holds],
+        "until": [None if held.until_ns is None else seconds(held.until_ns - measures.start_ns) for held in holds],
+        "why": [words.of(f"budget {', '.join(held.budgets)}" if held.budgets else held.message) for held in holds],
+    }
 
 
-def _placements(result: Result, places: dict[str, int], words: Words) -> PlacementColumns:
+def _placements(result: Result, places: dict[str, int], words: Words) -> Columns:
     """Return the reasons for placements of pods that are on the node that the recorded attempt chose."""
     found = [
         (place, result.placements[pod["uid"]])
         for place, pod in enumerate(result.pods)
         if pod["uid"] in result.placements and result.placements[pod["uid"]].node == pod["node"]
     ]
-    return PlacementColumns(
-        pod=[place for place, _ in found],
-        nodes=[grounds.nodes for _, grounds in found],
-        fitting=[-1 if grounds.fitting is None else grounds.fitting for _, grounds in found],
-        refused=[words.of(grounds.reasons) for _, grounds in found],
-        total=[-1 if grounds.total is None else grounds.total for _, grounds in found],
-        next=[places.get(grounds.next_node, -1) for _, grounds in found],
-        next_total=[grounds.next_total for _, grounds in found],
-        scores=[
+    return {
+        "pod": [place for place, _ in found],
+        "nodes": [grounds.nodes for _, grounds in found],
+        "fitting": [-1 if grounds.fitting is None else grounds.fitting for _, grounds in found],
+        "refused": [words.of(grounds.reasons) for _, grounds in found],
+        "total": [-1 if grounds.total is None else grounds.total for _, grounds in found],
+        "next": [places.get(grounds.next_node, -1) for _, grounds in found],
+        "nextTotal": [grounds.next_total for _, grounds in found],
+        "scores": [
             [(words.of(score.plugin), score.raw, score.normalized, score.weight) for score in grounds.scores]
             for _, grounds in found
         ],
-        left_out=result.placements_left_out,
-    )
+    }
 
 
 def _message(event: SimEvent) -> str:
@@ -292,29 +225,22 @@ class Words:
 
 BEFORE = -1
 CREATED = "Created"
-_ENDS = frozenset(("Finished", "Failed", "Terminated", "Deleted"))
+_MOMENTS = ("created", "scheduled", "started", "killing", "ended")
+_MOMENT_OF = {
+    **{reason: reason.lower() for reason in (CREATED, "Scheduled", "Started", "Killing")},
+    **dict.fromkeys(("Finished", "Failed", "Terminated", "Deleted"), "ended"),
+}
 _ENDED = frozenset(("Succeeded", "Failed"))
-
-
-@dataclass(slots=True)
-class PodMoments:
-    """The indices of the events at which a pod was created, scheduled, started, killed, and ended."""
-
-    created: int | None = None
-    scheduled: int | None = None
-    started: int | None = None
-    killing: int | None = None
-    ended: int | None = None
 
 
 def moments_of(
     pods: Sequence[dict[str, Any]], events: Sequence[SimEvent]
-) -> tuple[list[PodMoments], list[int], list[int]]:
+) -> tuple[list[dict[str, int | None]], list[int], list[int]]:
     """Return the moments of the pods, and for each event the index of its pod and of the pod that caused it.
 
     The indices are -1 if there is no such pod. Several pods may have the same key, one after another.
     """
-    found = [PodMoments() for _ in pods]
+    found: list[dict[str, int | None]] = [dict.fromkeys(_MOMENTS) for _ in pods]
     places = by_key((pod["pod"], place) for place, pod in enumerate(pods))
     made = Counter(event.pod for event in events if event.reason == CREATED)
     # By key, the current pod, or the first one if none exists yet, and those that are created later.
@@ -323,33 +249,21 @@ def moments_of(
     pod_of: list[int] = []
     by_pod: list[int] = []
     for moment, event in enumerate(events):
-        pod = event.pod or ""
+        pod, name = event.pod or "", _MOMENT_OF.get(event.reason)
         if event.reason == CREATED and pod in current:
             current[pod] = next(later[pod], current[pod])
         pod_of.append(current.get(pod, -1))
         by_pod.append(current.get(event.by or "", -1))
-        if pod in current:
-            _note(found[current[pod]], event.reason, moment)
+        # A container that restarts starts again, and what ends may end twice; the first time counts.
+        if name and pod in current and (name in _MOMENTS[:2] or found[current[pod]][name] is None):
+            found[current[pod]][name] = moment
     for shown, moments in zip(pods, found, strict=True):
-        if moments.created is None:
-            moments.created = BEFORE
-        if shown["node"] and moments.scheduled is None:
-            moments.scheduled = moments.created
-        if shown["startedAt"] is not None and moments.started is None:
-            moments.started = moments.scheduled
-        if shown["phase"] in _ENDED and moments.ended is None:
-            moments.ended = BEFORE
+        if moments["created"] is None:
+            moments["created"] = BEFORE
+        if shown["node"] and moments["scheduled"] is None:
+            moments["scheduled"] = moments["created"]
+        if shown["startedAt"] is not None and moments["started"] is None:
+            moments["started"] = moments["scheduled"]
+        if shown["phase"] in _ENDED and moments["ended"] is None:
+            moments["ended"] = BEFORE
     return found, pod_of, by_pod
-
-
-def _note(moments: PodMoments, reason: str, moment: int) -> None:
-    if reason == CREATED:
-        moments.created = moment
-    elif reason == "Scheduled":
-        moments.scheduled = moment
-    elif reason == "Started":
-        moments.started = moment if moments.started is None else moments.started
-    elif reason == "Killing":
-        moments.killing = moment if moments.killing is None else moments.killing
-    elif reason in _ENDS:
-        moments.ended = moment if moments.ended is None else moments.ended

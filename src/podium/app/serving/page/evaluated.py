@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
+
+import msgspec
 
 from podium.api.meta import Raw
 from podium.api.objects import label_of
-from podium.api.policy import PodDisruptionBudgetStatus
 from podium.app.cluster import Cluster
-from podium.app.console.cells import by_key, counted
+from podium.app.console.cells import by_key
 from podium.app.console.output import in_yaml
 from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
 from podium.app.exporter.failures import FITS, GROUPS, NODE, PREEMPTS, UNPLACED
@@ -31,63 +33,41 @@ def evaluated(cluster: Cluster, progress: PlanProgress) -> dict[str, Any]:
     pending = _pending(decisions, lambda share, what: progress(share * _SHARE_OF_PENDING, what))
     progress(_SHARE_OF_PENDING, "failures of nodes, zones and pools")
     found = evaluate(cluster, settings)
-    losses = _losses(found, _selectors(decisions, settings))
-    blocks = [
-        {"budget": budget, "why": _blocked_by(decisions.budgets[budget].status), **few(nodes)}
-        for budget, nodes in found.blocks.items()
+    budgets = [
+        {"budget": budget, "status": decisions.budgets[budget].status, **few(nodes)}
+        for budget, nodes in islice(found.blocks.items(), MAX_ROWS)
     ]
-    return {**pending, "budgets": blocks[:MAX_ROWS], "undrainable": found.undrainable, "losses": losses}
+    losses = {**_losses(found), "groups": _groups(found, decisions, settings)}
+    return {**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": found.undrainable, "losses": losses}
 
 
-def _blocked_by(status: PodDisruptionBudgetStatus) -> str:
-    """Return why a budget allows no disruption."""
-    ready = f"{status.current_healthy:,} of {counted(status.expected_pods, 'pod', 'is')} ready"
-    never = ", which no drain can change" if status.desired_healthy >= status.expected_pods else ""
-    return f"{ready}, and {status.desired_healthy:,} must be{never}"
-
-
-def _selectors(decisions: Decisions, settings: EvaluationSettings) -> dict[tuple[str, str], str]:
-    """Return the label selector of each zone, pool and rack, by kind and name."""
-    nodes, found = decisions.cluster.nodes, dict[tuple[str, str], str]()
-    keys = dict(zip(GROUPS, (settings.zone_labels, settings.pool_labels, settings.rack_labels), strict=True))
-    for row in nodes.row_of.values():
-        labels = nodes.node(row).metadata.labels
-        for kind, names in keys.items():
-            key = next(filter(labels.get, names), "")
-            found.setdefault((kind, labels.get(key, "")), f"{key}={labels.get(key, '')}")
-    return found
-
-
-def _losses(found: Evaluation, selectors: Mapping[tuple[str, str], str]) -> dict[str, Any]:
-    """Return the failures after which pods have no node: of single nodes by workload, and of zones, pools and racks."""
+def _losses(found: Evaluation) -> dict[str, Any]:
+    """Return the workloads that are short of pods after the failure of single nodes, those of the most pods first."""
     nodes = found.of_kind(NODE)
-    short = by_key((workload, (pods, each)) for each in nodes for workload, pods in each.unplaced_by.items())
-    workloads: list[dict[str, Any]] = [
-        {
-            "workload": workload,
-            "pods": max(pods for pods, _ in losses),
-            "worst": max(losses, key=lambda loss: loss[0])[1].name,
-            "nodes": len(losses),
-        }
-        for workload, losses in short.items()
+    short = by_key((workload, (pods, each.name)) for each in nodes for workload, pods in each.unplaced_by.items())
+    worst = {workload: max(losses, key=lambda loss: loss[0]) for workload, losses in short.items()}
+    order = sorted(short, key=lambda workload: (-worst[workload][0], -len(short[workload]), workload))
+    rows = [
+        {"workload": workload, "pods": worst[workload][0], "worst": worst[workload][1], "nodes": len(short[workload])}
+        for workload in order[:MAX_ROWS]
     ]
-    workloads.sort(key=lambda row: (-row["pods"], -row["nodes"], row["workload"]))
-    groups = [each for kind in GROUPS for each in found.of_kind(kind) if each.outcome != FITS]
-    return {
-        "nodes": len(nodes),
-        "unplaced": found.counts[NODE, UNPLACED],
-        "preempts": found.counts[NODE, PREEMPTS],
-        "workloads": workloads[:MAX_ROWS],
-        "number": len(workloads),
-        "groups": [
-            {
-                **{name: getattr(each, name) for name in ("scope", "name", "nodes", "unplaced", "preempted", "first")},
-                "number": len(each.unplaced_by),
-                "selector": selectors[each.scope, each.name],
-            }
-            for each in groups[:MAX_ROWS]
-        ],
-    }
+    counts = {outcome: found.counts[NODE, outcome] for outcome in (UNPLACED, PREEMPTS)}
+    return {"nodes": len(nodes), **counts, "workloads": rows, "number": len(short)}
+
+
+def _groups(found: Evaluation, decisions: Decisions, settings: EvaluationSettings) -> list[dict[str, Any]]:
+    """Return the failures of zones, pools and racks after which pods move others or find no place."""
+    nodes = decisions.cluster.nodes
+    labels = {label for row in nodes.row_of.values() for label in nodes.node(row).metadata.labels.items()}
+    keys = dict(zip(GROUPS, (settings.zone_labels, settings.pool_labels, settings.rack_labels), strict=True))
+    return [
+        {
+            **{name: getattr(each, name) for name in ("scope", "name", "nodes", "unplaced", "preempted", "first")},
+            "number": len(each.unplaced_by),
+            "selector": next(f"{key}={each.name}" for key in keys[each.scope] if (key, each.name) in labels),
+        }
+        for each in islice((each for kind in GROUPS for each in found.of_kind(kind) if each.outcome != FITS), MAX_ROWS)
+    ]
 
 
 def _pending(decisions: Decisions, progress: PlanProgress) -> dict[str, Any]:
@@ -98,7 +78,6 @@ def _pending(decisions: Decisions, progress: PlanProgress) -> dict[str, Any]:
         shapes = shapes_of(decisions.cluster, result.waiting)
         refused = refused_pods(decisions)
         changes = [*helpful_changes(decisions, waiting, shapes, progress)[0], *raised_quotas(decisions, refused)]
-        changes.sort(key=lambda each: each.order)
         causes = [
             {
                 "reason": cause.text,

@@ -30,11 +30,13 @@ export class Described {
     }
   }
 
-  parts({ conditions, containers, events }) {
+  parts({ status, events }) {
+    const containers = [...(status.initContainerStatuses || []), ...(status.containerStatuses || [])]
+      .flatMap(({ name, state = {} }) => Object.entries(state).map(([word, more]) => ({ name, state: word, ...more })));
     const now = this.page.now();
     const when = (at) => (at ? `${clock(at)} (${ageText(at, now)} ago)` : "");
     return [
-      ...listed("Conditions", conditions.map(({ type, status, reason, message, lastTransitionTime }) =>
+      ...listed("Conditions", (status.conditions || []).map(({ type, status, reason, message, lastTransitionTime }) =>
         [`${type} ${status}`, [reason, message].filter((text) => text).join(": "), when(lastTransitionTime)])),
       ...listed("Containers", containers.map(({ name, state, reason, message }) => [name, [state, reason, message].filter((text) => text).join(": "), ""])),
       ...listed("Events", events.map(({ reason, message, count, at }) => [reason, `${message}${count > 1 ? ` (${count} times)` : ""}`, when(at)])),

@@ -5,6 +5,8 @@ import { ageText, clock, counted, number } from "./drawing/formats.js";
 
 const EACH_MS = 5000;
 const SOON_MS = 1000;
+const MOST_PREEMPTIONS = 20;
+const MOST_NAMES = 5;
 
 export class NowTab {
   constructor(page) {
@@ -82,7 +84,7 @@ function statusText({ now, counts, evaluation, progress, problem }) {
 
 // The sections with their rows; a count is null as long as it is not known.
 function partsOf(found, page) {
-  const { evaluation } = found, waits = "The first evaluation is not done yet.";
+  const { evaluation } = found, preemptions = preemptionsOf(found.preemptions), waits = "The first evaluation is not done yet.";
   const level = (known, is) => (known ? is : "unknown");
   const bad = found.nodes.filter(({ kind }) => kind === "bad");
   const losses = evaluation?.losses;
@@ -102,8 +104,8 @@ function partsOf(found, page) {
     { id: "nodes", title: "nodes not ready or under pressure", count: bad.reduce((sum, row) => sum + row.number, 0), level: bad.length ? "bad" : "good",
       note: "and those that are cordoned or tainted", rows: found.nodes.map((row) => nodeRow(row, page)),
       empty: found.counts.nodes ? "Every node is ready, without pressure, cordon or taint." : "There are no nodes." },
-    { id: "preemptions", title: "preemptions", count: found.preemptions.length, level: found.preemptions.length ? "warn" : "good",
-      note: found.preemptions.length ? "the last ones first" : "", rows: found.preemptions.map((row) => preemptionRow(row, page, found.now)),
+    { id: "preemptions", title: "preemptions", count: preemptions.length, level: preemptions.length ? "warn" : "good",
+      note: preemptions.length ? "the last ones first" : "", rows: preemptions.map((row) => preemptionRow(row, page, found.now)),
       empty: "No preemption is on record. Events are usually kept for an hour." },
   ];
 }
@@ -165,8 +167,13 @@ function causeRows({ causes, fitting, refused }, page) {
 
 function budgetRow(given, page) {
   const [node] = given.names;
-  return row("warn", [[element("strong", {}, given.budget), ` allows no disruption: ${given.why}`], ["stops the drain of ", ...nodes(given, page)]],
+  return row("warn", [[element("strong", {}, given.budget), ` allows no disruption: ${budgetText(given.status)}`], ["stops the drain of ", ...nodes(given, page)]],
     [draining(node, page), failing({ nodes: node }, node, page)]);
+}
+
+function budgetText({ currentHealthy = 0, desiredHealthy = 0, expectedPods = 0 }) {
+  const never = desiredHealthy >= expectedPods ? ", so that no drain can ever pass" : "";
+  return `${number(currentHealthy)} of ${counted(expectedPods, "pod")} are ready, and ${number(desiredHealthy)} must be${never}`;
 }
 
 function lossRow(given, page) {
@@ -186,6 +193,15 @@ function nodeRow(given, page) {
   const [node] = given.names;
   return row(given.kind, [[element("strong", {}, counted(given.number, "node")), ` ${given.mark}`], nodes(given, page)],
     [draining(node, page), failing({ nodes: node }, node, page)]);
+}
+
+// The preemptions from their victims, the last first.
+function preemptionsOf(victims) {
+  const groups = [...Map.groupBy(victims, ({ preemptor, node }) => `${preemptor} ${node}`).values()];
+  return groups.slice(0, MOST_PREEMPTIONS).map((group) => {
+    const some = group.map(({ victim }) => victim).sort();
+    return { ...group[0], victims: { number: some.length, names: some.slice(0, MOST_NAMES) } };
+  });
 }
 
 function preemptionRow({ preemptor, node, victims, at }, page, now) {
