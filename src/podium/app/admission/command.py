@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from tempfile import TemporaryDirectory
@@ -51,8 +49,6 @@ def admission(*, config: str | None, program: ProgramOptions, self_signed: str, 
     from podium.api.errors import InputError
     from podium.app.admission.certificates import CERTIFICATE, KEY
     from podium.app.admission.webhook import AdmissionSettings, LiveAdmission
-    from podium.app.live.live_program import run_program
-    from podium.client.kubeconfig import find_access
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     configuration = load_configuration(config) if config else default_configuration()
@@ -77,7 +73,4 @@ def admission(*, config: str | None, program: ProgramOptions, self_signed: str, 
         )
         if settings.health.port is None:
             raise InputError("the webhook needs a port: give it --port")
-        settings.health.check()
-        kubeconfig = program.cluster.kubeconfig or configuration.client_connection.kubeconfig
-        access = find_access(os.environ, kubeconfig, program.cluster.context)
-        sys.exit(run_program(settings, lambda log: LiveAdmission(access, settings, log)))
+        program.run(LiveAdmission, settings, configuration)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,7 +12,6 @@ from time import perf_counter
 import msgspec
 from aiohttp import web
 
-from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, decode
 from podium.api.input.json import without_nulls
@@ -23,7 +22,7 @@ from podium.app.admission.decision import KINDS, decide
 from podium.app.console.cells import listed
 from podium.app.live.followed_cluster import WATCHES as FOLLOWED
 from podium.app.live.followed_cluster import FollowedCluster, followed_kinds
-from podium.app.live.live_program import LiveProgram, ProgramSettings, hidden_kinds, of_access
+from podium.app.live.live_program import LiveProgram, ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.client.credentials import ClusterAccess
@@ -110,9 +109,6 @@ class LiveAdmission(LiveProgram):
             return self._followed
 
         return [Component("followed-cluster", make)]
-
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
-        return [*of_access(self._access), *hidden_kinds(hidden)]
 
     def on_started(self) -> None:
         self._log.info("answering reviews", version=str(self.release), path=PATH)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import click
@@ -40,8 +38,6 @@ def exporter(*, config: str | None, program: ProgramOptions, shapes: str, **give
     """
     from podium.app.exporter.evaluation import EvaluationSettings, read_shapes
     from podium.app.exporter.exporter import ExporterSettings, LiveExporter
-    from podium.app.live.live_program import run_program
-    from podium.client.kubeconfig import find_access
     from podium.framework.settings.configuration import default_configuration, load_configuration
 
     configuration = load_configuration(config) if config else default_configuration()
@@ -55,7 +51,4 @@ def exporter(*, config: str | None, program: ProgramOptions, shapes: str, **give
         dry_run=True,
         **program.of_program(configuration, "", elects=False),
     )
-    settings.health.check()
-    kubeconfig = program.cluster.kubeconfig or configuration.client_connection.kubeconfig
-    access = find_access(os.environ, kubeconfig, program.cluster.context)
-    sys.exit(run_program(settings, lambda log: LiveExporter(access, settings, log)))
+    program.run(LiveExporter, settings, configuration)

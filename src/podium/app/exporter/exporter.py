@@ -29,7 +29,7 @@ from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evalu
 from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
 from podium.app.inputs import DecisionSettings
 from podium.app.live.followed_cluster import followed_kinds
-from podium.app.live.live_program import LiveProgram, ProgramSettings, hidden_kinds, of_access
+from podium.app.live.live_program import LiveProgram, ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
@@ -38,7 +38,6 @@ from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
-from podium.runtime.runtime import Component
 
 MAX_NAMES = 50
 _KINDS = (NODE, *GROUPS)
@@ -172,12 +171,6 @@ class LiveExporter(LiveProgram):
 
     def watched(self) -> Watched:
         return followed_kinds()
-
-    def components(self, *, is_podium_server: bool) -> list[Component]:
-        return []
-
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
-        return [*of_access(self._access), *hidden_kinds(hidden)]
 
     def _ready(self) -> dict[str, str]:
         problem = {"evaluation": "the cluster has not been evaluated yet"} if self.metrics.latest is None else {}

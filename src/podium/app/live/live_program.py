@@ -126,23 +126,22 @@ class LiveProgram(ABC):
     def watched(self) -> Watched:
         """Return the kinds and selectors that its controllers watch."""
 
-    @abstractmethod
     def components(self, *, is_podium_server: bool) -> list[Component]:
-        """Return the components to run; ``is_podium_server``: the API server is Podium's own."""
+        """Return the components to run, none by default; ``is_podium_server``: the API server is Podium's own."""
+        return []
 
-    @abstractmethod
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
-        """Return the caveats for this API server.
+        """Return the caveats for this API server, by default those that concern every program.
 
         ``absent`` are the kinds that it does not serve or does not allow to list; ``hidden`` are the latter.
         """
+        return [*of_access(self._access), *hidden_kinds(hidden)]
 
     @abstractmethod
     def on_started(self) -> None:
         """Log that the watch caches are synced and the program works."""
 
-    @abstractmethod
-    async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
+    async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:  # noqa: B027 - most have none
         """Open resources besides the API server; ``ending`` closes them."""
 
     # Running

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from podium.app.console.options import ClusterSource, Decorator, Duration, adding, ledger_age_option
 
 if TYPE_CHECKING:
+    from podium.app.live.live_program import LiveProgram
+    from podium.app.live.logs import Log
+    from podium.client.credentials import ClusterAccess
     from podium.framework.settings.configuration import Configuration
 
 
@@ -98,6 +103,18 @@ class ProgramOptions:
             "ledger_kept_seconds": (given["ledger_age_ns"] or 0) / _SECOND,
             **{name: given[name] for name in ("log_format", "verbosity")},
         }
+
+    def run(
+        self, make: Callable[[ClusterAccess, Any, Log], LiveProgram], settings: Any, configuration: Configuration
+    ) -> NoReturn:
+        """Run a program on the cluster, and exit with its code. Raises InputError for an address without protection."""
+        from podium.app.live.live_program import run_program
+        from podium.client.kubeconfig import find_access
+
+        settings.health.check()
+        kubeconfig = self.cluster.kubeconfig or configuration.client_connection.kubeconfig
+        access = find_access(os.environ, kubeconfig, self.cluster.context)
+        sys.exit(run_program(settings, lambda log: make(access, settings, log)))
 
 
 def program_options(lease_name: str = "") -> Decorator[Any]:

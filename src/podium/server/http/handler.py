@@ -115,16 +115,18 @@ class Handler:
         place = exchange.place = self._paths.place(exchange.path)
         if place is not None:
             return await self._objects.answer(exchange, place)
-        if self._pages is not None and self._pages.has(exchange.path):
-            await self._backend.idle()
-            return await self._pages.answer(exchange)
-        if self._settings.authorizer is not None:
+        pages = self._pages if self._pages is not None and self._pages.has(exchange.path) else None
+        is_public = pages is not None and pages.is_public(exchange.method, exchange.path)
+        if self._settings.authorizer is not None and not is_public:
             path, verb = exchange.path.rstrip("/"), "create" if exchange.method == "POST" else "get"
             attributes = Attributes(verb, path=exchange.path)
             if (review := review_at(path)) is not None:
                 parts = path.split("/")
                 attributes = Attributes(verb, parts[2], parts[-1], "", review[1])
             self._settings.authorizer.check(exchange.caller.identity, attributes)
+        if pages is not None:
+            await self._backend.idle()
+            return await pages.answer(exchange)
         with self._flights.flight(READING if exchange.method in _SAFE else WRITING):
             reply = self._own(exchange)
             if reply is None:

@@ -33,10 +33,14 @@ def shown_of(backend: LocalBackend) -> Shown:
 
 
 def with_page(
-    check: Callable[[Client], Awaitable[None]], *objects: Raw, limits: AskingLimits | None = None, **more: Any
+    check: Callable[[Client], Awaitable[None]],
+    *objects: Raw,
+    limits: AskingLimits | None = None,
+    backend: LocalBackend | None = None,
+    **more: Any,
 ) -> None:
-    """Run a check against a server with these objects and a page."""
-    backend = LocalBackend(*objects)
+    """Run a check against a server with these objects, or with a store, and a page."""
+    backend = backend or LocalBackend(*objects)
 
     async def checked(client: Client) -> None:
         try:

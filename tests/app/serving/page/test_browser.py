@@ -366,7 +366,7 @@ def test_a_token_is_asked_for_and_kept_by_the_page_alone(browser: Any, tmp_path:
 def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path) -> None:
     with (
         up(tmp_path, "--nodes", "1", "--port", "0", "--no-scheduler") as life,
-        _scheduler(life) as url,
+        _program(life, "scheduler", "--no-leader-elect", "--port", "0", "--page") as url,
         visiting(browser, url, "#cluster") as visit,
     ):
         visit.shown().page.wait_for_selector(".view")
@@ -378,12 +378,27 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
         visit.page.wait_for_selector("table.scores")
 
 
+def test_ui_shows_a_cluster_with_the_rights_of_the_user_and_changes_nothing(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("looked-at", cpu=1000))
+    with _program(life, "ui") as url, visiting(browser, url) as visit:
+        visit.shown().page.wait_for_selector(".problem:has-text('asks for more cpu than the node has')")
+        assert "podium ui, to look at" in visit.page.inner_text(".masthead")
+        assert visit.page.query_selector("text=Objects") is None
+        visit.page.click(".problem button.link:has-text('default/looked-at')")
+        visit.page.wait_for_selector("table.verdicts")
+        visit.go("#cluster")
+        visit.wait(IS_THERE, "default/looked-at")
+        visit.page.fill(".search input", "looked-at")
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector(".details li:has-text('FailedScheduling')")
+    life.ask("DELETE", f"{PODS}/looked-at?gracePeriodSeconds=0")
+
+
 @contextmanager
-def _scheduler(life: Life) -> Iterator[str]:
-    """Provide a scheduler at a control plane, with a page, once it knows what there is to show; where that is."""
-    arguments = ["scheduler", "--kubeconfig", str(life.kubeconfig), "--no-leader-elect", "--port", "0", "--page"]
+def _program(life: Life, *arguments: str) -> Iterator[str]:
+    """Provide a program at a control plane, with a page, once it knows what there is to show; where that is."""
     process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments, "--log-format", "json"],
+        [sys.executable, "-c", START, *arguments, "--kubeconfig", str(life.kubeconfig), "--log-format", "json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

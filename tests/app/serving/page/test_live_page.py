@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from podium.apirequests.authorization import Authorizer
 from podium.app.serving.page import answering
 from podium.app.serving.page.answering import AskingLimits
 from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.live_page import HEADERS, files
 from podium.server.http.settings import ServerSettings, Token
+from tests.apirequests.test_authorization import bound, role
 from tests.app.serving.page.shows import OURS, reported, with_page
-from tests.server.serving import Client, with_server
+from tests.server.serving import Client, LocalBackend, with_server
 from tests.store.objects import node, pod
 
 TOKEN = "a-token-that-is-long-enough"  # the token of a test
@@ -89,6 +91,24 @@ def test_a_browser_without_token_gets_page_files_but_no_cluster_data() -> None:
             assert (code, about["readOnly"]) == (200, reads_only)
 
     with_page(check, settings=TOKENS)
+
+
+def test_with_roles_the_page_answers_those_that_may_ask_at_its_paths() -> None:
+    rules = {"nonResourceURLs": ["/ui/about"], "verbs": ["get"]}
+    backend = LocalBackend(role("looker", rules), bound("looker", "anna"))
+    anna = {**OURS, "Impersonate-User": "anna"}
+
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", "/ui/", headers=anna))[0] == 200
+        assert (await client.ask("GET", "/ui/about", headers=anna))[0] == 200
+        for method, path in (("GET", "/ui/now"), ("GET", "/ui/object"), ("POST", "/ui/ask"), ("POST", "/ui/read")):
+            code, status = await client.ask(method, path, ASKED if method == "POST" else None, headers=anna)
+            verb = "create" if method == "POST" else "get"
+            assert (code, status["message"]) == (403, f'forbidden: User "anna" cannot {verb} path "{path}"')
+        assert (await client.ask("GET", "/ui/now", headers=OURS))[0] == 200
+
+    settings = ServerSettings(authorizer=Authorizer(backend.store))
+    with_page(check, backend=backend, settings=settings)
 
 
 def test_a_page_of_another_origin_is_rejected() -> None:
