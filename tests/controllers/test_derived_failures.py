@@ -141,6 +141,25 @@ def test_a_changed_row_changes_the_counts_of_a_derived_failure(
     assert failure == made[2]
 
 
+def test_a_tainted_row_is_examined_again_once_its_taints_no_longer_keep_the_pod_off() -> None:
+    cluster = full_cluster()
+    cluster.put_node(node("n1", cpu=2, zone="z1", taints=["down=yes:NoSchedule"]))
+    derived = Derived(cluster)
+    record = cluster.read(pod("w", cpu=2))
+    assert derived.fails(record) is not None
+
+    cluster.remove_pod("p1")
+    cluster.put_node(node("n1", cpu=2, zone="z1", taints=["down=yes:NoSchedule", "gone=yes:NoExecute"]))
+    failure = derived.fails(record)
+
+    assert derived.hits == 1
+    assert failure is not None
+    assert "1 node(s) had untolerated taint" in failure.message
+    cluster.put_node(node("n1", cpu=2, zone="z1"))
+    assert derived.fails(record) is None
+    assert derived.hits == 1
+
+
 def test_no_failure_is_derived_once_a_row_accepts_the_pod() -> None:
     cluster = full_cluster()
     derived = Derived(cluster)

@@ -15,6 +15,7 @@ from podium.controllers.scheduling.gangs.group_reports import GroupReports
 from podium.controllers.scheduling.pod_reports import PodReports
 from tests.builders import pod_group
 from tests.controllers.driving import Driver, nominated, the
+from tests.controllers.pending import pending
 from tests.controllers.preempting import HIGH, N1, A, B
 
 
@@ -77,6 +78,18 @@ def test_the_answer_to_an_earlier_write_says_nothing_of_the_last_one() -> None:
     assert reports.nominated("high") == "n2"
 
 
+def test_a_second_report_changes_the_message_alone_unless_its_reason_or_the_nomination_is_new() -> None:
+    reports, record = PodReports(), pending("a")
+    assert not reports.changes_message_alone(record, "Unschedulable")
+
+    reports.report(record, "Unschedulable", "0/3 nodes")
+
+    assert reports.changes_message_alone(record, "Unschedulable")
+    assert not reports.changes_message_alone(record, "SchedulerError")
+    reports.write(record.uid, "n1")
+    assert not reports.changes_message_alone(record, "Unschedulable")
+
+
 def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
     reports = PodReports()
     reports.write("high", "n1")
@@ -86,7 +99,7 @@ def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
     reports.forget("high")
 
     writes = reports._writes
-    assert not any((reports._shown, reports._messages, writes.written, writes._versions))
+    assert not any((reports._shown, reports._reported, writes.written, writes._versions))
 
 
 @pytest.mark.parametrize(("version", "is_over"), [(7, False), (9, True), (11, True)])

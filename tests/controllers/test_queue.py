@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import FEW, Registrations
@@ -608,6 +608,28 @@ class TestInFlight:
 
 
 @pytest.mark.upstream(32)
+class TestKnownResults:
+    def test_a_rejection_with_a_known_result_leaves_the_pod_as_an_attempt_does(self) -> None:
+        attempted, known, records = make(), make(), (pending("a"), pending("b"))
+        for now in (0, 5 * SECOND):
+            for queue in (attempted, known):
+                for record in records:
+                    if now:
+                        queue.wake(record.uid, "Test", now)
+                    else:
+                        queue.add(record, now)
+            for _ in range(2):
+                attempted.add_unschedulable(popped(attempted, now), ("TaintToleration", "NodeResourcesFit"), (), now)
+                taken = known.take(now)
+                assert taken is not None
+                known.reject(taken, ("TaintToleration", "NodeResourcesFit"), now)
+
+        assert [asdict(one) for one in known] == [asdict(one) for one in attempted]
+        assert known.next_deadline() == attempted.next_deadline()
+        for queue in (attempted, known):
+            check_queue(queue)
+
+
 class TestEvents:
     """TestCoreResourceEnqueue of test/integration/scheduler/queueing (scenario 32)."""
 

@@ -23,6 +23,7 @@ from podium.framework.extenders import Extenders
 from podium.framework.handle import (
     CountingFilterPlugin,
     CycleState,
+    DomainFilterPlugin,
     FilterParts,
     Reach,
     Reaches,
@@ -50,10 +51,10 @@ from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, St
 class _Filter:
     """A Filter plugin in the array form, with its position in the profile; ``plugin`` is the profile's object.
 
-    ``by_row``, ``cells`` and ``counting`` are None if it lacks these forms, or is not called in them.
+    ``by_row``, ``cells``, ``counting`` and ``domains`` are None if it lacks these forms, or is not called in them.
     """
 
-    __slots__ = ("after_others", "array", "by_row", "cells", "counting", "index", "plugin", "scope")
+    __slots__ = ("after_others", "array", "by_row", "cells", "counting", "domains", "index", "plugin", "scope")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class _Filter:
         self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
         self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
         self.counting = plugin if isinstance(plugin, CountingFilterPlugin) and is_own(plugin) else None
+        self.domains = plugin if self.counting is not None and isinstance(plugin, DomainFilterPlugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))
 
 

@@ -36,13 +36,13 @@ class TaintToleration:
     needs_pre_score = True
 
     def __init__(self, context: PluginContext) -> None:
-        self._names_taints = not context.cluster.release.has(Behavior.TAINT_UNNAMED)
+        self.names_taints = not context.cluster.release.has(Behavior.TAINT_UNNAMED)
         # The statuses that name a taint, by code, and their codes.
         self._named: list[Status] = [SUCCESS]
         self._codes: dict[str, int] = {}
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        if self._names_taints:
+        if self.names_taints:
             codes = view.by_taints(lambda taints: self._code_of(pod.spec.tolerations, taints))
             return Verdicts(codes, self._named.__getitem__)
         return Verdicts.where(kept_off(pod.spec.tolerations, view), _UNTOLERATED)

@@ -239,6 +239,9 @@ class Simulation:
         if has_faults and self._crashes(asked, is_done=False):
             return
         action = asked.action
+        if type(action) is Record and not (has_faults or self._takes_time):
+            self.server.carry_out(action, self.now, "" if asked.component.waits else asked.component.name)
+            return
         delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
         if self._takes_time:
             delay_ns += self._in_flight.volume_wait_ns(action, now)

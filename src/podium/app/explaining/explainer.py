@@ -322,8 +322,10 @@ class Admission:
         Pods and claims with a uid were admitted before: such a pod gets at most a priority. Raises InputError for an
         object that would be refused, such as for an unknown class.
         """
+        if isinstance(item, Pod) and not self._is_raw(item):
+            return item
         with _refusals(f"{item.kind} {item.key}"):
-            if isinstance(item, Pod) and self._is_raw(item):
+            if isinstance(item, Pod):
                 ranges = self._limit_ranges.get(item.metadata.namespace, [])
                 raw = msgspec.to_builtins(item)
                 filled = admit_pod(raw, item.key, self._classes, ranges, self._runtime_classes, self.rules)

@@ -19,7 +19,7 @@ from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import BindingStage, FailedBinding, StepResult
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
-from podium.controllers.scheduling.pod_reports import PodReports, fit_error
+from podium.controllers.scheduling.pod_reports import UNSCHEDULABLE, PodReports, fit_error
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
@@ -195,8 +195,17 @@ class SchedulingAttempts:
         pod = queued.record
         queued.message = message
         self.queue.add_unschedulable(queued, plugins, (), now, error=error)
+        return self._report_failure(pod, message, now, error=error)
+
+    def fail_as_known(self, queued: QueuedPod, known: KnownFailure, now: int) -> list[Action]:
+        """Return a pod that was taken from the queue to it without an attempt, and report what is new."""
+        self.queue.reject(queued, known.plugins, now)
+        queued.message = known.message
+        return self._report_failure(queued.record, known.message, now, error=False)
+
+    def _report_failure(self, pod: PodRecord, message: str, now: int, *, error: bool) -> list[Action]:
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
-        reason = "SchedulerError" if error else "Unschedulable"
+        reason = "SchedulerError" if error else UNSCHEDULABLE
         nominated = self.reports.nominated(pod.uid)
         actions += self.reports.report(pod, reason, message)
         if nominated and nominated != pod.nominated_node_name:

@@ -11,7 +11,7 @@ changed rows are examined. As soon as one of them accepts the pod or is a candid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import ref
 
@@ -23,19 +23,20 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import View
+from podium.cluster.view import KEEPS_OFF, View, tolerated
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, rejecting_plugins
 from podium.decide.preempting.preemption import no_candidates_message
 from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
 from podium.decide.preempting.trials import Trials
 from podium.framework.cache.class_cache import CacheByClass, as_many_as
-from podium.framework.handle import CycleState, DomainFilterPlugin
+from podium.framework.handle import CycleState
 from podium.framework.plugin import Plugin, PostFilterResult, Scope
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Code, Counted, Decoders, Outcome, Status, decoded, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.registry import IN_TREE
+from podium.plugins.node_filters import NodeUnschedulable, TaintToleration
+from podium.plugins.registry import IN_TREE, NodeName
 from podium.plugins.volumes.binding import ScoringVolumeBinding, VolumeBinding
 
 # Scheduler name, pod class, priority, preemption policy. A weak reference, because ids are reused.
@@ -71,8 +72,8 @@ class KnownFailures:
         return None if _is_unlike_others(pod) else self._found.get(_key(pod))
 
     def keep(self, pod: PodRecord, failure: KnownFailure, now: int) -> None:
-        """Remember a failed attempt without side effects."""
-        if self.likeness(pod) is not None:
+        """Remember a failed attempt without side effects, if plugins rejected the pod."""
+        if failure.plugins and self.likeness(pod) is not None:
             self._now = now
             self._found[_key(pod)] = failure
 
@@ -162,6 +163,7 @@ class DerivedFailures:
         self.is_empty = True
         """Whether no attempt has failed yet."""
         self._preemption: dict[str, DefaultPreemption | None] = {}
+        self._taints = {name: _place_of_taints(runner) for name, runner in runners.items()}
         for name, runner in runners.items():
             plugins = (plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption))
             self._preemption[name] = next(plugins, None)
@@ -196,10 +198,10 @@ class DerivedFailures:
         pre_filter, trials = runner.pre_filter(state, pod), self._trials_for(runner, state)
         if trials is None or state.skip_filter != found.skipped or not pre_filter.is_open:
             return None
-        changed = set(rows)
+        changed = {row for row in set(rows) if not self._keeps_off(found, row, pod)}
         if _inputs(runner, state, pod) != found.inputs or len(changed) > MOST_ROWS:
             return None
-        if changed and not self._update(found, Preemptor(runner, state, pod), runner, trials, sorted(changed)):
+        if changed and not self._update(found, Preemptor(runner, state, pod), runner, trials, changed):
             return None
         if found.failure is None:
             outcome = Outcome.of(found.refused, found.decoders, Counted(+found.numbers))
@@ -211,6 +213,20 @@ class DerivedFailures:
         found.position = nodes.changes.position
         return found.failure
 
+    def _keeps_off(self, found: DerivedFailure, row: int, pod: PodRecord) -> bool:
+        """Return whether TaintToleration still rejects a row, whatever else has changed there."""
+        nodes, place = self._cluster.nodes, self._taints[pod.scheduler_name]
+        if (
+            found.refused.item(row) >> Outcome.SHIFT != place
+            or not nodes.present.item(row)
+            or nodes.unschedulable.item(row)
+        ):
+            return False
+        tolerations = pod.spec.tolerations
+        return any(
+            taint.effect in KEEPS_OFF and not tolerated(tolerations, taint) for taint in nodes.node(row).spec.taints
+        )
+
     def _trials_for(self, runner: Runner, state: CycleState) -> Trials | None:
         """Return the trials that decide whether preemption helps; None if that depends on more than single rows."""
         plugin, nominations = self._preemption[runner.profile.scheduler_name], self._cluster.nominations
@@ -220,18 +236,18 @@ class DerivedFailures:
         return plugin.plain_trials(self._cluster)
 
     def _update(
-        self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Iterable[int]
+        self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Collection[int]
     ) -> bool:
         """Examine some rows again; return whether each still rejects the pod, and is no candidate for preemption."""
         _, state, pod = preemptor
-        local = runner.kept.local_filters(state, pod)
+        local = runner.kept.local_filters(state, pod, rows)
         if local is None:
             return False
         local.explain(pod, found.decoders)
         counted: list[Predicate] = []
         for placed in runner.wide_filters(state):
             counted += () if placed.counting is None else placed.counting.counted(state, pod)
-        for row in rows:
+        for row in sorted(rows):
             wide, tried = found.wide.item(row), 0
             refused = trials.refused_without(pod, row, (), local, wide, counted)
             if refused is None:
@@ -265,10 +281,23 @@ def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] |
     """Return what the filters of scope CLUSTER depend on; None if one of them does not state it."""
     found: list[object] = []
     for placed in runner.wide_filters(state):
-        if placed.counting is None or not isinstance(placed.plugin, DomainFilterPlugin):
+        if placed.domains is None:
             return None
-        found += placed.plugin.inputs(state, pod)
+        found += placed.domains.inputs(state, pod)
     return found
+
+
+def _place_of_taints(runner: Runner) -> int:
+    """Return the number of TaintToleration in the profile if its rejection depends on nothing but the node's taints.
+
+    -1 otherwise: filters before it may reject instead, or its message names a taint.
+    """
+    for place, plugin in enumerate(runner.profile.filter, 1):
+        if isinstance(plugin, TaintToleration):
+            return -1 if plugin.names_taints else place
+        if not isinstance(plugin, NodeUnschedulable | NodeName):
+            break
+    return -1
 
 
 def _failure_key(pod: PodRecord) -> tuple[str, int, str]:

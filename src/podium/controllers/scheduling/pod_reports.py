@@ -15,6 +15,7 @@ from podium.decide.placement import Placement
 
 # The wait before a failed write is sent again.
 RETRY_NS = SECOND_NS
+UNSCHEDULABLE = "Unschedulable"
 
 
 Value = TypeVar("Value")
@@ -84,10 +85,11 @@ class PodReports:
     """
 
     def __init__(self) -> None:
-        # By uid: the last observed nomination, the written one that was not observed yet, and the message.
+        # By uid: the last observed nomination, the written one that was not observed yet, and the last report's reason
+        # and message.
         self._shown: dict[str, str] = {}
         self._writes: PendingWrites[str, ReportUnschedulable | Nominate] = PendingWrites()
-        self._messages: dict[str, str] = {}
+        self._reported: dict[str, tuple[str, str]] = {}
         self.unwritten = self._writes.failed
         self.next_deadline = self._writes.next_deadline
 
@@ -126,7 +128,7 @@ class PodReports:
             if raw is not None and raw.get("status", {}).get("nominatedNodeName", "") == written:
                 self._writes.answered(uid, raw)
         elif answered.answer is not Answer.GONE:
-            self._messages.pop(uid, None)
+            self._reported.pop(uid, None)
             if isinstance(action, Nominate) and action.node_name:
                 self._writes.forget(uid)
             else:
@@ -136,12 +138,17 @@ class PodReports:
         """Report a failed attempt if its message or the pod's nomination is new."""
         uid, nominated = pod.uid, pod.nominated_node_name
         is_new = nominated != self.nominated(uid)
-        if not is_new and self._messages.get(uid) == message:
+        if not is_new and self._reported.get(uid) == (reason, message):
             return []
-        self._messages[uid] = message
+        self._reported[uid] = reason, message
         self._writes.forget_failure(uid)
         self.write(uid, nominated)
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
+
+    def changes_message_alone(self, pod: PodRecord, reason: str) -> bool:
+        """Return whether `report` with this reason would change the message alone, which concerns no component."""
+        before = self._reported.get(pod.uid)
+        return before is not None and before[0] == reason and pod.nominated_node_name == self.nominated(pod.uid)
 
     def take_due(self, now: int) -> list[ReportUnschedulable | Nominate]:
         """Return the failed writes that are due."""
@@ -159,7 +166,7 @@ class PodReports:
     def forget(self, uid: str) -> None:
         """Forget a pod that is bound, gone, or not to be scheduled."""
         self._shown.pop(uid, None)
-        self._messages.pop(uid, None)
+        self._reported.pop(uid, None)
         self._writes.forget(uid)
         if self.unwritten:
             self._writes.forget_failure(uid)

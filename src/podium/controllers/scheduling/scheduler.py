@@ -26,7 +26,6 @@ from podium.controllers.actions import (
     Evict,
     Nominate,
     PatchObject,
-    Record,
     ReleaseClaim,
     ReportStatus,
     ReportUnschedulable,
@@ -44,7 +43,7 @@ from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailures
-from podium.controllers.scheduling.pod_reports import PodReports
+from podium.controllers.scheduling.pod_reports import UNSCHEDULABLE, PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
@@ -336,7 +335,7 @@ class Scheduler:
     def _attempt_next(self, now: int) -> list[Action]:
         """Attempt the first pod of the queue; then resolve the next ones by known failures.
 
-        This ends with the first action that others may react to.
+        This ends with the first action that others may react to: a report of more than another message.
         """
         actions: list[Action] = []
         if self.preemptions.blocks:
@@ -345,15 +344,17 @@ class Scheduler:
             return self.resizes.attempt(now)
         if self.cluster.replacements.awaited or self._boost.first:
             self._boost.settle(self.queue, now)
-        while (queued := self.queue.pop(now)) is not None:
-            if self._has_gangs and self.gangs.concerns(queued.record):
-                return actions + self.gangs.attempts.attempt(queued, now)
-            known = self.known.find(queued.record, now)
-            if known is None or self.futile.knows(queued.record):
-                return actions + self.attempts.attempt(queued, now)
-            requeued = self.attempts.requeue_unscheduled(queued, known.plugins, known.message, now)
+        while (queued := self.queue.take(now)) is not None:
+            pod = queued.record
+            is_in_gang = self._has_gangs and self.gangs.concerns(pod)
+            known = None if is_in_gang or self.futile.knows(pod) else self.known.find(pod, now)
+            if known is None:
+                self.queue.begin(queued, now)
+                return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
+            concerns_none = self.reports.changes_message_alone(pod, UNSCHEDULABLE)
+            requeued = self.attempts.fail_as_known(queued, known, now)
             actions += requeued
-            if not all(isinstance(action, Record) for action in requeued):
+            if len(requeued) > 1 and not concerns_none:
                 break
         return actions
 

@@ -5,7 +5,7 @@ Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 from weakref import ref
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _NODE, _ROW = Scope.NODE, Scope.ROW
 KEPT_CLASSES = 64
+# More changes of nodes than these are not searched for some rows.
+_FEW_CHANGES = 256
 KEPT_ENTRIES = 1 << 20
 """With few nodes more classes are cached: as many as have this number of rows together."""
 
@@ -156,7 +158,10 @@ class CachedFilters:
             return None
         return self._row_filters(state.skip_filter, state, pod)
 
-    def _row_filters(self, skipped: frozenset[str], state: CycleState, pod: PodRecord) -> RowFilters | None:
+    def _row_filters(
+        self, skipped: frozenset[str], state: CycleState, pod: PodRecord, among: Collection[int] | None = None
+    ) -> RowFilters | None:
+        """Return the filters for one row at a time, of all rows or only of those ``among``."""
         position = self._cluster.nodes.node_changes.position
         last = self._last_row_filters
         if last is not None and last[0]() is pod.pod_class and last[1] is skipped and last[2] == position:
@@ -171,13 +176,14 @@ class CachedFilters:
         filters = self._one_by_one[skipped]
         if filters is None:
             return None
-        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod), filters)
-        self._last_row_filters = ref(pod.pod_class), skipped, position, found
+        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod, among), filters)
+        if among is None:
+            self._last_row_filters = ref(pod.pod_class), skipped, position, found
         return found
 
-    def local_filters(self, state: CycleState, pod: PodRecord) -> RowFilters | None:
-        """Return the filters of scope NODE and ROW for one row at a time; None if one lacks that form."""
-        return self._row_filters(self._but_local(state), state, pod)
+    def local_filters(self, state: CycleState, pod: PodRecord, rows: Collection[int]) -> RowFilters | None:
+        """Return the filters of scope NODE and ROW for one of some rows at a time; None if one lacks that form."""
+        return self._row_filters(self._but_local(state), state, pod, rows)
 
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[CachedRows, CachedRows]:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
@@ -203,8 +209,11 @@ class CachedFilters:
         by_row.refresh(nodes.changes, nodes.count, from_rows)
         return by_node, by_row
 
-    def _of_nodes(self, state: CycleState, pod: PodRecord) -> CachedRows:
-        """Return the cached rejections of the pod's class that depend on the node object."""
+    def _of_nodes(self, state: CycleState, pod: PodRecord, among: Collection[int] | None = None) -> CachedRows:
+        """Return the cached rejections of the pod's class that depend on the node object.
+
+        If none of the rows ``among`` which some are needed has changed, the others are not updated.
+        """
         nodes = self._cluster.nodes
         by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)
 
@@ -214,6 +223,13 @@ class CachedFilters:
             by_node.decoders.update(part.decoders)
             return part.refused
 
+        if among is not None and by_node.position >= 0 and len(by_node.values) == nodes.count:
+            changed = nodes.node_changes.entries_since(by_node.position)
+            if changed is not None and len(changed) <= _FEW_CHANGES and not any(row in among for row in changed):
+                if class_cache.VERIFIES:
+                    rows = np.array(sorted(among), dtype=np.int64)
+                    class_cache.verify(by_node.values[rows], self._in_pieces(rows, of_view))
+                return by_node
         by_node.refresh(nodes.node_changes, nodes.count, lambda rows: self._in_pieces(rows, of_view))
         return by_node
 

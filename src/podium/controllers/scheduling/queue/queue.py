@@ -194,16 +194,19 @@ class SchedulingQueue:
         The order is: pods that go first, the queue's sort, key, uid. Without active pods, the settings may allow the
         pod whose backoff after a rejection ends first.
         """
+        queued = self.take(now)
+        if queued is not None:
+            self.begin(queued, now)
+        return queued
+
+    def take(self, now: int) -> QueuedPod | None:
+        """Remove the pod that `pop` would return; the caller must `begin` or `reject` it at once."""
         if now >= self._due_ns:
             self._end_backoffs(now)
         uid = self._active.pop()
         if uid is None and self._settings.pop_from_backoff:
             uid = self._backoff.early.pop()
-        if uid is None:
-            return None
-        queued = self._pods[uid]
-        self._begin(queued, now)
-        return queued
+        return None if uid is None else self._pods[uid]
 
     def join(self, uid: str, now: int) -> QueuedPod | None:
         """Start an attempt at a pod together with another one's, even if it waits or backs off.
@@ -216,10 +219,11 @@ class SchedulingQueue:
         self._take_out(queued)
         if queued.first_attempt_ns is None:
             queued.first_attempt_ns = now
-        self._begin(queued, now)
+        self.begin(queued, now)
         return queued
 
-    def _begin(self, queued: QueuedPod, now: int) -> None:
+    def begin(self, queued: QueuedPod, now: int) -> None:
+        """Start an attempt at a pod that was taken."""
         self._pops += 1
         queued.pop(now)
         self._in_flight.begin(queued)
@@ -278,6 +282,19 @@ class SchedulingQueue:
         self._in_flight.end(queued.record.uid)
         self._requeue(queued, wake, reason, now)
         return queued.place
+
+    def reject(self, queued: QueuedPod, plugins: tuple[str, ...], now: int) -> None:
+        """Return a pod that was taken after an attempt with a known result: no event came meanwhile.
+
+        At least one of the ``plugins`` rejected it.
+        """
+        self._pops += 1
+        queued.pop(now)
+        queued.unschedulable_plugins = tuple(sorted(set(plugins)))
+        queued.unschedulable_count += 1
+        queued.error_count = 0
+        queued.queued_ns = now
+        self._put(queued, UNSCHEDULABLE, now)
 
     def give_back(self, queued: QueuedPod, now: int) -> QueuePlace | None:
         """Return a pod to the queue without an attempt; return its place, None if it was deleted meanwhile.
