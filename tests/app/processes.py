@@ -15,5 +15,6 @@ def run(*args: str, code: str = START, **environment: str) -> subprocess.Complet
         text=True,
         encoding="utf-8",
         check=False,
-        env={**os.environ, **environment},
+        # No session of the developer answers here.
+        env={**os.environ, "XDG_RUNTIME_DIR": os.devnull, **environment},
     )

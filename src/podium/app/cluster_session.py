@@ -79,6 +79,9 @@ class ClusterSession:
         if shown is version:
             return explainer
         gone, come = _differing(shown, version)
+        if not gone and not come:
+            self._shown = (version, explainer)
+            return explainer
         if not self._can_show(version, gone, come):
             return None
         self._move(version, gone, come)

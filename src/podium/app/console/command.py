@@ -18,6 +18,7 @@ import click
 
 from podium.api.errors import PodiumError, escape
 from podium.app.console.progress import ProgressBar, command_begins, is_watched
+from podium.app.using.client import answered
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
@@ -28,6 +29,7 @@ SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "Explain what would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Simulate a cluster in virtual time."),
     "plan": ("podium.app.planning.command:plan", "Predict the impact of a change, an outage or a drain on workloads."),
+    "use": ("podium.app.using.command:use", "Read a cluster once for the next questions."),
     "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "ui": ("podium.app.serving.page.command:ui", "Show a cluster in a browser, and what is wrong in it."),
     "ledger": ("podium.app.accounting.command:ledger", "Report which pods were disrupted, why, and at what cost."),
@@ -217,16 +219,19 @@ def podium() -> None:
 def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
     """Run the command line and exit; ``name`` is what its help calls it."""
     command_begins()
+    words = sys.argv[1:] if args is None else args
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names and bars are shown as well as the terminal's encoding can.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = podium.main(args, prog_name=name, standalone_mode=False) or 0
+        code = answered(words) if name == "podium" else None
+        if code is None:
+            code = podium.main(words, prog_name=name, standalone_mode=False) or 0
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         code = 130
     # Python would examine all objects for cycles at exit; the process ends anyway.
     gc.freeze()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from podium.app.using import client
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
@@ -285,6 +287,11 @@ class Source:
     allows_exec_plugins: bool = False
     overrides: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raise NotForSessionError in the process of a session, which answers about its own cluster alone."""
+        if client.answering is not None and (self.files or self.cluster is not None):
+            raise client.NotForSessionError
+
     def or_current_cluster(self) -> Source:
         """Return this source, or the cluster of the current context if nothing is named."""
         if self.files or self.cluster is not None:
@@ -294,13 +301,13 @@ class Source:
     def needed(self, otherwise: str = "or a cluster with --context") -> Source:
         """Return this source, or the current cluster if kubectl runs the command and nothing is named.
 
-        Raises UsageError, which names the alternatives to files.
+        In the process of a session nothing is needed. Raises UsageError, which names the alternatives to files.
         """
-        if self.files or self.cluster is not None:
+        if self.files or self.cluster is not None or client.answering is not None:
             return self
         if is_asked_by_kubectl():
             return self.or_current_cluster()
-        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
+        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}; or podium use FILE first.")
 
 
 def is_asked_by_kubectl() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import chdir
 from dataclasses import replace
 
 import msgspec
@@ -13,8 +14,11 @@ from podium.api.input.codec import Input, Reader
 from podium.api.input.documents import overridden
 from podium.api.input.files import FileName
 from podium.api.warnings import Validation
+from podium.app.cluster import Cluster
 from podium.app.console.options import Source
 from podium.app.console.progress import ProgressBar
+from podium.app.inputs import DecisionSettings
+from podium.app.using import client
 
 # The share of listing a cluster; the rest is parsing the lists.
 _LISTING_SHARE = 0.5
@@ -32,11 +36,24 @@ def read_shown(source: Source | Sequence[FileName], validation: Validation | Non
     return found
 
 
+def cluster_of(read: Input, settings: DecisionSettings) -> Cluster:
+    """Return the cluster of an input and settings, that of the session if they are its own."""
+    held = None if client.answering is None else client.answering.cluster
+    return held if held is not None and held.read is read and held.settings == settings else Cluster(read, settings)
+
+
 def _read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
     if isinstance(source, Source) and source.overrides:
         found = _read_shown(replace(source, overrides=()), validation)
         later = codec.read_input(source.overrides, validation)
         return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
+    session = client.answering
+    if session is not None and isinstance(source, Source):
+        if validation == session.use.validation:
+            return session.cluster.read
+        client.answering, source = None, session.use.source
+        with chdir(session.use.folder):
+            return _read_shown(source, validation)
     files, cluster = (source.files, source.cluster) if isinstance(source, Source) else (source, None)
     with ProgressBar("reading") as bar:
         if cluster is None:

@@ -73,10 +73,9 @@ def explain(
     """
     # This process makes many objects, hardly any cycles, and exits soon.
     gc.disable()
-    from podium.app.cluster import Cluster
     from podium.app.console.output import show_answer
     from podium.app.console.progress import ProgressBar
-    from podium.app.console.reading import read_shown
+    from podium.app.console.reading import cluster_of, read_shown
     from podium.app.explaining.on_node import answer_on
     from podium.app.explaining.workload import WorkloadExplanation, write_answer
 
@@ -84,7 +83,7 @@ def explain(
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
         return
     source = source.needed("a cluster with --context, or --decision")
-    cluster = Cluster(read_shown(source, validation), settings)
+    cluster = cluster_of(read_shown(source, validation), settings)
     with ProgressBar("deciding"):
         answer = cluster.ask(target, namespace, scheduler)
     explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer

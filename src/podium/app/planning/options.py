@@ -28,6 +28,7 @@ from podium.app.console.options import (
     validate_option,
 )
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
+from podium.app.using import client
 
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
@@ -159,7 +160,8 @@ class PlanInputs:
         """
         from podium.app.console.reading import read_shown
 
-        if separately and not self.source.files and self.source.cluster is None and not is_asked_by_kubectl():
+        is_named = self.source.files or self.source.cluster is not None or client.answering is not None
+        if separately and not is_named and not is_asked_by_kubectl():
             name = click.get_current_context().info_name
             raise click.UsageError(
                 f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
@@ -240,8 +242,8 @@ class PlanInputs:
 
         context = click.get_current_context()
         files = [*context.params.get("manifests", ()), *context.params.get("after_files", ())]
-        # A patch is only a part of its object.
-        documents = [] if context.info_name == "patch" else self.documents(files)
+        # A patch is only a part of its object, and standard input cannot be read again.
+        documents = [] if context.info_name == "patch" or "-" in files else self.documents(files)
         click.echo("\n".join(workflow_commands(answer, documents, files[0] if files else "")))
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if summary:
@@ -290,9 +292,9 @@ class DecisionInputs(PlanInputs):
 
     def load(self, *, separately: bool = False) -> Cluster:
         """Return the cluster; ``separately`` if the question's own -f names something else."""
-        from podium.app.cluster import Cluster
+        from podium.app.console.reading import cluster_of
 
-        return Cluster(self.read(separately=separately), self.settings)
+        return cluster_of(self.read(separately=separately), self.settings)
 
 
 _OPTIONS = (

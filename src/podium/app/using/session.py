@@ -1,0 +1,223 @@
+"""The process of a session: it holds a cluster, and answers each question in a fork of itself.
+
+A fork shares the memory of the cluster until it writes there, so questions leave no traces, and one that fails or is
+interrupted ends alone.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import socket
+import socketserver
+import struct
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+
+from podium.api.errors import PodiumError
+from podium.api.input.folders import files_of
+from podium.api.warnings import Validation
+from podium.app.cluster import Cluster
+from podium.app.console.options import Source
+from podium.app.using import client
+
+MOST_AT_ONCE = 4
+"""The number of questions that are answered at once; further ones wait."""
+
+MOST_BYTES = 1 << 22
+"""The longest request: a command line and the environment."""
+
+_PATIENCE_SECONDS = 5.0
+_POLL_SECONDS = 1.0
+_SECOND = 10**9
+
+Stamps = dict[str, tuple[int, int, int]]
+"""The inode, size and time of each file, which change when the file does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The arguments of `podium use`; ``folder`` is that in which it names files."""
+
+    source: Source
+    validation: Validation | None
+    idle_ns: int
+    max_age_ns: int
+    folder: str
+
+
+class Question(msgspec.Struct, forbid_unknown_fields=True):
+    """A command line, and the state of the process in which it was entered."""
+
+    words: list[str]
+    folder: str
+    mask: int
+    path: list[str]
+    environment: dict[str, str]
+    encodings: tuple[str, str, str]
+
+
+class _Request(msgspec.Struct, forbid_unknown_fields=True):
+    """A request of a client: a question, to stop, or else the status."""
+
+    identity: list[str]
+    ask: Question | None = None
+    stop: bool = False
+
+
+def stamps_of(files: tuple[str, ...]) -> Stamps:
+    """Return the stamps of files, and of the manifests in folders. Raises OSError and PodiumError."""
+    found = {}
+    for name in files:
+        for file in files_of(name)[0]:
+            status = Path(file).stat()
+            found[str(file)] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def code_stamps() -> Stamps:
+    """Return the stamps of Podium's modules that are loaded."""
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "podium"]
+    return stamps_of(tuple(file for module in modules if (file := getattr(module, "__file__", None))))
+
+
+class Session(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
+    """A cluster that was read, and the server of the socket at which it is asked about.
+
+    ``files`` are the stamps of its files before they were read.
+    """
+
+    max_children = MOST_AT_ONCE
+    request_queue_size = 16
+
+    def __init__(self, use: Use, cluster: Cluster, files: Stamps) -> None:
+        self.use = use
+        self.cluster = cluster
+        self._files, self._code = files, code_stamps()
+        self._read_ns = self._busy_ns = time.monotonic_ns()
+        self._path = client.socket_path()
+        super().__init__(self._path, socketserver.BaseRequestHandler)
+
+    def serve(self) -> None:
+        """Answer until there was no question for some time."""
+        gc.collect()
+        gc.freeze()
+        with suppress(SystemExit):
+            self.serve_forever(_POLL_SECONDS)
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    def service_actions(self) -> None:
+        super().service_actions()
+        if self.active_children:
+            self._busy_ns = time.monotonic_ns()
+        elif time.monotonic_ns() - self._busy_ns > self.use.idle_ns:
+            raise SystemExit
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Return whether the client's process belongs to the same user, as far as the system says."""
+        self._busy_ns = time.monotonic_ns()
+        if not hasattr(socket, "SO_PEERCRED"):
+            return True
+        peer = struct.Struct("3i")
+        _, user, _ = peer.unpack(request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, peer.size))
+        return bool(user == os.getuid())
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Read a request and reply, in the fork."""
+        self.socket.close()
+        request.settimeout(_PATIENCE_SECONDS)
+        asked, descriptors = _received(request)
+        request.settimeout(None)
+        if asked.stop:
+            os.unlink(self._path)
+            os.kill(os.getppid(), signal.SIGTERM)
+            reply: dict[str, Any] = {}
+        elif (why := self._outdated(asked.identity)) or asked.ask is None:
+            about = f"{self.cluster!r}".strip("<>").removeprefix("Cluster: ")
+            reply = {"outdated" if why else "about": msgspec.to_builtins(self.use) if why else about, "why": why}
+        else:
+            try:
+                Thread(target=_watch, args=(request,), daemon=True).start()
+                reply = self._answer(asked.ask, descriptors)
+            except KeyboardInterrupt:
+                reply = {"code": 130}
+        request.sendall(msgspec.json.encode(reply))
+
+    def _outdated(self, identity: list[str]) -> str:
+        """Return why the session has to be started again; "" if it has not."""
+        if identity != client.identity():
+            return "it belongs to another installation of Podium"
+        with suppress(OSError, PodiumError):
+            if code_stamps() != self._code:
+                return "the code of Podium has changed"
+            if stamps_of(self.use.source.files) == self._files:
+                is_live = self.use.source.cluster is not None
+                is_old = is_live and time.monotonic_ns() - self._read_ns > self.use.max_age_ns
+                return "the cluster was read some time ago" if is_old else ""
+        return "its files have changed"
+
+    def _answer(self, question: Question, descriptors: list[int]) -> dict[str, Any]:
+        """Run the command line as the process of the client would, and return the exit code."""
+        from podium.app.console import command
+
+        for target, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, target)
+            os.close(descriptor)
+        os.chdir(question.folder)
+        os.umask(question.mask)
+        os.environ.clear()
+        os.environ.update(question.environment)
+        time.tzset()
+        sys.path[:] = question.path
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.stdin, sys.stdout, sys.stderr = (
+            io.TextIOWrapper(open(number, mode, closefd=False), encoding, line_buffering=os.isatty(number))  # noqa: SIM115
+            for number, (mode, encoding) in enumerate(zip(("rb", "wb", "wb"), question.encodings, strict=True))
+        )
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+        client.answering = self
+        code = 0
+        try:
+            command.main(question.words)
+        except client.NotForSessionError:
+            return {}
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        except Exception:
+            # An error of Podium itself, which Python would show.
+            sys.excepthook(*sys.exc_info())
+            code = 1
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        return {"code": code}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Do nothing: the client of a request that fails gets no reply."""
+
+
+def _received(connection: socket.socket) -> tuple[_Request, list[int]]:
+    """Return a request and its file descriptors. Raises OSError, ValueError and msgspec.MsgspecError."""
+    head, descriptors, _, _ = socket.recv_fds(connection, client.LENGTH_BYTES, 3)
+    length = int.from_bytes(head)
+    if len(head) != client.LENGTH_BYTES or len(descriptors) != 3 or length > MOST_BYTES:
+        raise ValueError("no request of a client")
+    with connection.makefile("rb") as stream:
+        return msgspec.json.decode(stream.read(length), type=_Request), descriptors
+
+
+def _watch(connection: socket.socket) -> None:
+    """Interrupt this process when its client says so, and end it when its client is gone."""
+    while connection.recv(1) == client.INTERRUPT:
+        os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,336 @@
+"""Sessions: `podium use`, and questions that it answers."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import signal
+import socket
+import stat
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.app.cluster import Cluster
+from podium.app.console.options import ClusterSource, Source
+from podium.app.console.reading import read_shown
+from podium.app.using import client, session
+from podium.app.using.session import Session, Use, stamps_of
+from tests.app.planning.small import node, pod, priority_class, replica_set, written
+from tests.app.processes import START, run
+
+CLUSTER = (
+    node("a"),
+    node("b"),
+    replica_set("web", 2),
+    pod("web-0", "3", on="a", owner="web"),
+    pod("web-1", "3", on="b", owner="web"),
+    pod("waits", "2", priority=5),
+)
+HOUR_NS = 3600 * 10**9
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("home")
+    written(folder, *CLUSTER)
+    written(folder, pod("new", "1"), name="new.json")
+    written(folder, priority_class("high", 1000), name="class.json")
+    used = enter(folder, "use", "cluster.json")
+    assert used.returncode == 0, used.stderr
+    assert used.stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json; podium use --stop ends that\n"
+    yield folder
+    assert enter(folder, "use", "--stop").stdout == "ended\n"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def enter(folder: Path, *words: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a folder, with the sessions of that folder."""
+    return subprocess.run(
+        [sys.executable, "-c", START, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        input=given,
+        env={**environment(folder), **variables},
+    )
+
+
+def elsewhere(folder: Path, *words: str, **given: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command line without a session."""
+    return enter(folder, *words, XDG_RUNTIME_DIR=str(folder / "none"), **given)
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("explain waits {cluster}", 0),
+        ("explain rs/web {cluster} -o json", 0),
+        ("explain waits {cluster} --kubernetes-version 1.33 --node a", 0),
+        ("explain gone {cluster}", 1),
+        ("explain waits {cluster} -o xml", 1),
+        ("explain --help", 0),
+        ("plan pending {cluster}", 0),
+        ("plan pending {cluster} --override class.json --validate strict", 0),
+        ("plan {cluster} fit -f new.json --fail-on any", 0),
+        ("plan {cluster} deploy -f - -o github", 0),
+        ("plan survive rs/web {cluster} -o csv", 0),
+        ("plan drain a {cluster} --fail-on any --timeline", 2),
+        ("plan set rs/web replicas=3 {cluster} -o markdown", 0),
+        ("plan set rs/web relicas=3 {cluster}", 1),
+    ],
+)
+def test_an_answer_of_a_session_is_that_of_the_command_itself(question: str, code: int, home: Path) -> None:
+    given = json.dumps(pod("new"))
+    named = elsewhere(home, *question.format(cluster="-f cluster.json").split(), given=given)
+
+    answer = enter(home, *question.format(cluster="").split(), given=given)
+
+    assert (answer.returncode, answer.stdout, answer.stderr) == (code, named.stdout, named.stderr)
+    assert "Traceback" not in answer.stderr
+
+
+def on_a_terminal(folder: Path, *words: str, columns: int) -> bytes:
+    """Return what a command prints on a terminal of this width."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
+    variables = {**environment(folder), "TERM": "dumb"}
+    variables.pop("COLUMNS", None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, *words], stdout=theirs, stderr=theirs, stdin=theirs, cwd=folder, env=variables
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(ours)
+    process.wait()
+    return shown
+
+
+@pytest.mark.parametrize("columns", [60, 160])
+def test_a_session_sees_the_terminal_of_its_client(columns: int, home: Path) -> None:
+    named = on_a_terminal(home, "plan", "drain", "a", "-f", "cluster.json", columns=columns)
+
+    assert on_a_terminal(home, "plan", "drain", "a", columns=columns) == named
+    assert b"\x1b[1m" in named
+
+
+def test_a_command_line_that_names_a_cluster_is_not_for_the_session(home: Path) -> None:
+    written(home, node("other"), pod("here"), name="other.json")
+
+    assert enter(home, "explain", "here", "-f", "other.json").stdout.startswith("default/here fits: node other\n")
+    assert "on 1 of 1 node;" in enter(home, "plan", "fit", "--cluster", "other.json", "-f", "new.json").stdout
+
+
+def waiting_for_input(folder: Path) -> subprocess.Popen[bytes]:
+    """Start a question that reads its manifests from a pipe, and wait until the session has it."""
+    words = [sys.executable, "-c", START, "plan", "deploy", "-f", "-"]
+    asked = subprocess.Popen(words, stdin=subprocess.PIPE, cwd=folder, env=environment(folder))
+    wait_until(lambda: children(folder))
+    return asked
+
+
+def test_ctrl_c_ends_the_question_and_not_the_session(home: Path) -> None:
+    with waiting_for_input(home) as asked:
+        asked.send_signal(signal.SIGINT)
+
+        assert asked.wait(60) == 130
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+
+
+def test_a_question_ends_with_its_client(home: Path) -> None:
+    with waiting_for_input(home) as asked:
+        asked.kill()
+
+        wait_until(lambda: not children(home))
+
+
+def children(folder: Path) -> list[str]:
+    """Return the processes that answer questions in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            where, name = os.readlink(process / "cwd"), (process / "status").read_text()
+            parent = name.partition("PPid:\t")[2].partition("\n")[0]
+            is_session = Path(f"/proc/{parent}/cmdline").read_bytes().endswith(b"use\0cluster.json\0")
+        except OSError:
+            continue
+        if where == str(folder) and is_session and (process / "cmdline").exists():
+            found.append(process.name)
+    return found
+
+
+def wait_until(is_so: Any) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError("did not happen")
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    file = Path(written(tmp_path, node("a"), pod("web")))
+    enter(tmp_path, "use", str(file))
+    try:
+        before = enter(tmp_path, "explain", "web").stdout
+        file.write_text(file.read_text().replace('"name": "a"', '"name": "changed"'))
+        status = enter(tmp_path, "use").stdout
+        after = enter(tmp_path, "explain", "web").stdout
+        file.unlink()
+        gone = enter(tmp_path, "explain", "web")
+    finally:
+        enter(tmp_path, "use", "--stop")
+
+    assert before.startswith("default/web fits: node a\n")
+    assert status == "a cluster is used that the next question reads again: its files have changed\n"
+    assert after.startswith("default/web fits: node changed\n")
+    assert (gone.returncode, gone.stdout) == (1, "")
+    assert gone.stderr.startswith(f"podium: error: {file}: ")
+
+
+def test_a_session_ends_by_itself_and_by_command(tmp_path: Path) -> None:
+    written(tmp_path, *CLUSTER)
+    path = tmp_path / "podium" / "session"
+
+    enter(tmp_path, "use", "cluster.json", "--idle", "100ms")
+    wait_until(lambda: not path.exists())
+
+    assert enter(tmp_path, "use").stdout == "no cluster is used; podium use FILE or podium use --context NAME\n"
+    assert enter(tmp_path, "use", "--stop").stdout == "no cluster is used\n"
+    nothing = enter(tmp_path, "explain", "waits")
+    assert (nothing.returncode, "or podium use FILE first" in nothing.stderr) == (1, True)
+
+
+def test_a_cluster_that_cannot_be_read_is_not_used(tmp_path: Path) -> None:
+    failed = enter(tmp_path, "use", "gone.json")
+
+    assert (failed.returncode, failed.stderr) == (1, "podium: error: gone.json: No such file or directory\n")
+    assert enter(tmp_path, "use", "-", given="{}").returncode == 1
+    assert not (tmp_path / "podium" / "session").exists()
+
+
+def test_the_socket_is_for_its_user_alone(home: Path) -> None:
+    path = home / "podium" / "session"
+
+    assert stat.S_IMODE(path.lstat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.lstat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("trouble", ["open", "link", "file"])
+def test_a_folder_that_others_may_enter_is_neither_used_nor_trusted(trouble: str, tmp_path: Path) -> None:
+    written(tmp_path, *CLUSTER)
+    folder, real = tmp_path / "podium", tmp_path / "real"
+    real.mkdir(mode=0o700)
+    if trouble == "open":
+        folder.mkdir(mode=0o755)
+    elif trouble == "link":
+        folder.symlink_to(real)
+    else:
+        folder.touch()
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str((real if trouble == "file" else folder) / "session"))
+    listener.listen()
+
+    asked = enter(tmp_path, "explain", "waits")
+    used = enter(tmp_path, "use", "cluster.json")
+
+    listener.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    listener.close()
+    assert (asked.returncode, "Nothing to read" in asked.stderr) == (1, True)
+    assert (used.returncode, str(folder) in used.stderr) == (1, True)
+
+
+def request(**fields: Any) -> bytes:
+    text = json.dumps({"identity": client.identity(), **fields}).encode()
+    return len(text).to_bytes(client.LENGTH_BYTES) + text
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\0",
+        b"\xff\xff\xff\xff{}",
+        b"\0\0\0\x02[]",
+        b"\0\0\0\x02{}",
+        b"\0\0\0\x05\xff\xff\xff\xff\xff",
+        (100_000).to_bytes(4) + b"[" * 100_000,
+        request(ask={"words": ["explain"]}),
+        request(more=1),
+        request(ask=7),
+    ],
+)
+def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(sent: bytes, home: Path) -> None:
+    for descriptors in ([], [0, 0, 0], [0] * 20):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(60)
+            connection.connect(str(home / "podium" / "session"))
+            if sent:
+                socket.send_fds(connection, [sent[:4]], descriptors)
+                connection.sendall(sent[4:])
+            connection.shutdown(socket.SHUT_WR)
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+
+
+def test_clients_that_say_nothing_do_not_keep_others_waiting_for_long(home: Path) -> None:
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(session.MOST_AT_ONCE)]
+    for connection in silent:
+        connection.connect(str(home / "podium" / "session"))
+
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+    for connection in silent:
+        connection.close()
+
+
+def test_an_outdated_session_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "podium").mkdir(mode=0o700)
+    file = written(tmp_path, *CLUSTER)
+    live = Use(Source((file,), ClusterSource("c")), None, HOUR_NS, HOUR_NS, str(tmp_path))
+    with Session(live, Cluster(read_shown([file], None)), stamps_of((file,))) as found:
+        mine = client.identity()
+
+        assert found._outdated(mine) == ""
+        assert found._outdated([*mine[:2], "/other/podium"]) == "it belongs to another installation of Podium"
+        monkeypatch.setattr(time, "monotonic_ns", lambda: found._read_ns + HOUR_NS + 1)
+        assert found._outdated(mine) == "the cluster was read some time ago"
+        Path(file).touch()
+        os.utime(file, (1, 1))
+        assert found._outdated(mine) == "its files have changed"
+        monkeypatch.setattr(session, "code_stamps", dict)
+        assert found._outdated(mine) == "the code of Podium has changed"
+
+
+def test_kubectl_asks_its_own_cluster(home: Path) -> None:
+    code = "import sys; from podium.app.console.command import main; main(sys.argv[1:], 'kubectl podium')"
+
+    asked = run("explain", "waits", code=code, XDG_RUNTIME_DIR=str(home), KUBECONFIG=str(home / "none"))
+
+    assert asked.returncode == 1
+    assert "none" in asked.stderr
