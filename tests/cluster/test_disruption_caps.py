@@ -133,4 +133,4 @@ def test_a_full_token_bucket_is_forgotten() -> None:
     known.now = HOUR
     known.observe(policy(EACH, used=(CapStatus(namespace="web", full_time="1970-01-01T01:00:00Z"),)))
 
-    assert not known.known()
+    assert not known.full

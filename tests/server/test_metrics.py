@@ -6,7 +6,7 @@ import msgspec
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.server.resource_metrics import Uses, node_metrics_list, pod_metrics_list
+from podium.server.resource_metrics import node_metrics_list, pod_metrics_list, uses_by_node
 from tests.store.objects import HOUR, Raw, node, pod
 
 NOW = 500_000 * HOUR
@@ -23,7 +23,7 @@ def container(name: str, cpu: str, memory: str) -> Raw:
 
 def listed(pods: list[Pod], nodes: list[Node] | None = None) -> Raw:
     """Return the metrics of pods, of nodes that offer enough unless they are given."""
-    return pod_metrics_list(pods, Uses(nodes or [], pods), NOW)
+    return pod_metrics_list(pods, uses_by_node(nodes or [], pods), NOW)
 
 
 def test_containers_use_what_they_request() -> None:
@@ -57,7 +57,7 @@ def test_pods_that_do_not_run_have_no_metrics() -> None:
 def test_a_node_uses_what_its_pods_use() -> None:
     nodes = [msgspec.convert(node(name), Node) for name in ("n1", "n2")]
     pods = [running("a", container("x", "1", "1Mi")), running("b", container("x", "250m", "1Mi"))]
-    usages = [one["usage"] for one in node_metrics_list(nodes, Uses(nodes, pods), NOW)["items"]]
+    usages = [one["usage"] for one in node_metrics_list(nodes, uses_by_node(nodes, pods), NOW)["items"]]
     assert usages == [{"cpu": "1250m", "memory": "2048Ki"}, {"cpu": "0m", "memory": "0Ki"}]
 
 
@@ -78,7 +78,7 @@ def test_all_pods_of_a_node_use_no_more_cpu_than_it_offers() -> None:
     ]
     usages = [[each["usage"]["cpu"] for each in item["containers"]] for item in listed(pods, nodes)["items"]]
     assert usages == [["1500m"], ["1500m"], ["500m", "500m"]]
-    assert node_metrics_list(nodes, Uses(nodes, pods), NOW)["items"][0]["usage"]["cpu"] == "4000m"
+    assert node_metrics_list(nodes, uses_by_node(nodes, pods), NOW)["items"][0]["usage"]["cpu"] == "4000m"
 
 
 def test_unreadable_usage_annotations_are_ignored() -> None:

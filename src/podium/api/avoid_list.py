@@ -318,7 +318,6 @@ class Wishes:
     for_replacement: ForReplacement = ForReplacement()
 
     def __bool__(self) -> bool:
-        """Return whether there are any hints."""
         return self.avoid_node or bool(self.for_replacement)
 
     def until_replaced(self, uid: str) -> Wishes:
@@ -338,7 +337,6 @@ class LeftBehind:
     replacement: Replacement | None = None
 
     def __bool__(self) -> bool:
-        """Return whether there are any hints."""
         return self.entry is not None or self.replacement is not None
 
     def added_to(self, before: AvoidList, limits: AvoidLists, now: int) -> AvoidList:

@@ -271,7 +271,6 @@ class CapBucket(NamedTuple):
 
     @property
     def scope(self) -> CapScope:
-        """The scope of the cap that the bucket belongs to."""
         return CapScope(self.component, bool(self.namespace))
 
     def __str__(self) -> str:

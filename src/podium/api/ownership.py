@@ -107,19 +107,14 @@ def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -
     return found
 
 
-def paths(fields: FieldSet) -> Iterator[str]:
-    """Yield the fields in readable form, such as `.spec.containers[name="main"].image`, sorted."""
-    return iter(sorted(_paths(fields, "")))
-
-
-def _paths(fields: FieldSet, path: str) -> Iterator[str]:
+def paths(fields: FieldSet, path: str = "") -> Iterator[str]:
+    """Yield the fields in readable form, such as `.spec.containers[name="main"].image`, in no particular order."""
     for name, inner in fields.items():
-        if name == SELF:
-            continue
-        place = path + shown_element(name)
-        if _is_field(inner):
-            yield place
-        yield from _paths(inner, place)
+        if name != SELF:
+            place = path + shown_element(name)
+            if _is_field(inner):
+                yield place
+            yield from paths(inner, place)
 
 
 def shown_element(name: str) -> str:

@@ -220,23 +220,17 @@ def qos_class(spec: PodSpec) -> QOSClass:
         return _class_of(pod_level_requests(spec), _milli(spec.resources.limits))
     all_resources = [container.resources for container in (*spec.init_containers, *spec.containers)]
     classes = {_class_of(_milli(requests_of(resources)), _milli(resources.limits)) for resources in all_resources}
-    return _one_of(classes) if classes else "BestEffort"
+    if len(classes) > 1:
+        return "Burstable"
+    return classes.pop() if classes else "BestEffort"
 
 
 def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClass:
     """Return the class for one set of requests and limits, in milli."""
-    classes: set[QOSClass] = set()
-    for name in (CPU, MEMORY):
-        limit = limits.get(name, 0)
-        if requests.get(name, 0) != limit:
-            return "Burstable"
-        classes.add("Guaranteed" if limit else "BestEffort")
-    return _one_of(classes)
-
-
-def _one_of(classes: set[QOSClass]) -> QOSClass:
-    """Return the common class; a mix of classes is Burstable."""
-    return next(iter(classes)) if len(classes) == 1 else "Burstable"
+    wanted, most = ([amounts.get(name, 0) for name in (CPU, MEMORY)] for amounts in (requests, limits))
+    if wanted != most or (any(most) and not all(most)):
+        return "Burstable"
+    return "Guaranteed" if any(most) else "BestEffort"
 
 
 def _milli(amounts: Mapping[str, Quantity]) -> dict[str, int]:

@@ -137,7 +137,6 @@ class Context:
         return {**raw, "metadata": {**metadata, "finalizers": [*finalizers, protection]}}
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
-        """Return the writer for a request."""
         api_version = request.api_version or resource.api_version
         version = api_version if operation == "Update" else ""
         manager = FieldManager(request.field_manager, operation, version, request.subresource)

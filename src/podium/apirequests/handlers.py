@@ -443,7 +443,6 @@ def _applied_metadata(config: Raw) -> Raw:
 def _created(
     context: Context, request: Request, config: Raw, writer: FieldWriter, warnings: tuple[str, ...]
 ) -> Response:
-    """Create the object of an applied configuration."""
     resource = writer.resource
     if request.subresource:
         raise not_found(resource, request.key)

@@ -87,7 +87,6 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     def objects(self) -> list[Raw]:
-        """Return the objects of a list."""
         if self.page is not None:
             return [stored.raw for stored in self.page.items]
         return list((self.object or {}).get("items", ()))

@@ -35,7 +35,6 @@ class Budget:
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     def covers(self, pod_class: PodClass) -> bool:
@@ -152,7 +151,6 @@ class Budgets:
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def find(self, key: str) -> Budget | None:
-        """Return the budget of a key; None if there is none."""
         namespace, _, name = key.partition("/")
         return self._budgets.get(namespace, {}).get(name)
 

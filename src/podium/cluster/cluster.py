@@ -396,7 +396,8 @@ class DisruptionCaps:
     def __init__(self) -> None:
         self.now = 0
         self._rates: dict[CapScope, Rate] = {}
-        self._full: dict[CapBucket, int] = {}
+        self.full: dict[CapBucket, int] = {}
+        """When each bucket that is not full will be full again."""
 
     def observe(self, policy: DisruptionPolicy | None) -> bool:
         """Update the caps from the policy (None if deleted); return whether they changed."""
@@ -404,8 +405,8 @@ class DisruptionCaps:
         rates = {cap.scope: cap.rate for cap in caps if cap.counts(SCHEDULER)}
         before, self._rates = self._rates, rates
         shown = full_times(() if policy is None else policy.status.caps)
-        kept = {bucket: own for bucket, own in self._full.items() if before[bucket.scope] == rates.get(bucket.scope)}
-        self._full = {
+        kept = {bucket: own for bucket, own in self.full.items() if before[bucket.scope] == rates.get(bucket.scope)}
+        self.full = {
             bucket: full_ns
             for bucket in (shown | kept)
             if bucket.scope in rates and (full_ns := max(shown.get(bucket, 0), kept.get(bucket, 0))) > self.now
@@ -417,24 +418,20 @@ class DisruptionCaps:
         """Return whether schedulers have any cap."""
         return bool(self._rates)
 
-    def known(self) -> Mapping[CapBucket, int]:
-        """Return when each bucket that is not full will be full again."""
-        return self._full
-
     def assume(self, full: Mapping[CapBucket, int]) -> None:
         """Replace the times at which buckets are full again."""
-        self._full = {bucket: full_ns for bucket, full_ns in full.items() if bucket.scope in self._rates}
+        self.full = {bucket: full_ns for bucket, full_ns in full.items() if bucket.scope in self._rates}
 
     def used(self) -> list[CapBucket]:
         """Return the buckets that are not full, in order."""
-        return sorted(bucket for bucket, full_ns in self._full.items() if full_ns > self.now)
+        return sorted(bucket for bucket, full_ns in self.full.items() if full_ns > self.now)
 
     def rate(self, bucket: CapBucket) -> Rate:
         return self._rates[bucket.scope]
 
     def left(self, bucket: CapBucket) -> int:
         """Return the number of tokens in a bucket."""
-        return max(self.rate(bucket).tokens(self._full.get(bucket, 0), self.now), 0)
+        return max(self.rate(bucket).tokens(self.full.get(bucket, 0), self.now), 0)
 
     def needs(self, by_namespace: Mapping[str, int]) -> dict[CapBucket, int]:
         """Return the tokens that disrupting so many pods per namespace takes; a full bucket suffices for any number."""
@@ -457,13 +454,13 @@ class DisruptionCaps:
             raise ValueError(f"{needs[short]} disruptions are more than the {self.left(short)} that are left")
         for bucket, tokens in needs.items():
             for _ in range(tokens):
-                self._full[bucket] = self.rate(bucket).taken(self._full.get(bucket, 0), self.now)
+                self.full[bucket] = self.rate(bucket).taken(self.full.get(bucket, 0), self.now)
 
     def next_ns(self, bucket: CapBucket, victims: int) -> int:
         """Return when a bucket has enough tokens for so many pods: ``now`` or later."""
         rate = self.rate(bucket)
         needed = min(victims, rate.count)
-        return max(self.now, self._full.get(bucket, 0) - (rate.count - needed) * rate.interval_ns)
+        return max(self.now, self.full.get(bucket, 0) - (rate.count - needed) * rate.interval_ns)
 
 
 class PodChange(NamedTuple):

@@ -38,9 +38,7 @@ class Predicate(Protocol):
     @property
     def live_only(self) -> bool: ...
 
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
-        """Return whether pods of the class match."""
-        ...
+    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,6 @@ class Matcher:
         self.table = None
 
     def remove(self, class_id: int) -> None:
-        """Remove a class that matched."""
         del self.classes[class_id]
         self.table = None
 
@@ -187,7 +184,6 @@ class Matchers:
         return len(self._by_predicate)
 
     def find(self, predicate: Predicate) -> Matcher | None:
-        """Return the matcher of ``predicate``; None if there is none yet."""
         matcher = self._by_predicate.get(predicate)
         if matcher is not None:
             matcher.asked = True
@@ -213,7 +209,6 @@ class Matchers:
         return matcher
 
     def admit(self, pod_class: PodClass) -> None:
-        """Match a new class."""
         found = self._of_class[pod_class.id] = self._matching(pod_class)
         for matcher in found:
             matcher.put(pod_class.id)
@@ -298,7 +293,6 @@ class TermsOfKind(Generic[Term]):
         self._selecting: dict[int, dict[Term, None]] = {}
 
     def selecting(self, pod_class: PodClass) -> Collection[Term]:
-        """Return the terms of pods that select a class."""
         found = self._selecting.get(pod_class.id)
         return () if found is None else found.keys()
 
@@ -339,7 +333,6 @@ class TermsOfKind(Generic[Term]):
             self._ask(term, pod_class)
 
     def deselect(self, class_id: int) -> None:
-        """Remove a class from the terms that select it."""
         for term in self._selecting.pop(class_id, ()):
             del self._carriers[term].selected[class_id]
 

@@ -330,7 +330,6 @@ class ImageTable:
         self._names_in: dict[int, list[str]] = {}
 
     def find(self, name: str) -> NodeImage | None:
-        """Return the image of that name; None if no node has it."""
         return self._images.get(name)
 
     def put(self, row: int, node: Node) -> None:
@@ -348,7 +347,6 @@ class ImageTable:
                 names.append(name)
 
     def remove(self, row: int) -> None:
-        """Remove the images of a row."""
         for name in self._names_in.pop(row, ()):
             image = self._images.get(name)
             if image is not None:
@@ -524,7 +522,6 @@ class LabelColumn(ValueCodes[str | None]):
         return self._labelled == self.domains
 
     def write(self, row: int, value: str | None) -> None:
-        """Set the value of ``row``."""
         before, after = int(self.codes[row]), self.take(value)
         self.codes[row] = after
         self.version += after != before

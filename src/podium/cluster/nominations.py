@@ -168,7 +168,6 @@ class PodGroups:
         self._group_of: dict[str, str] = {}
 
     def put(self, group: PodGroup) -> None:
-        """Add or replace a group."""
         self.by_key[group.key] = group
         (self._stating.discard if group.spec.priority is None else self._stating.add)(group.key)
         self.version += 1

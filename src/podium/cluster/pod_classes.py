@@ -320,7 +320,6 @@ class CountingRules(NamedTuple):
 
     @classmethod
     def of(cls, release: Release) -> CountingRules:
-        """Return the rules of a version."""
         return cls(
             release.enabled(Gate.POD_LEVEL_RESOURCES),
             release.enabled(Gate.IN_PLACE_RESIZE),
@@ -399,7 +398,6 @@ class PodClasses:
         return int(self.requests.shape[1])
 
     def candidates(self, required_keys: selector_index.RequiredKeys) -> list[PodClass]:
-        """Return the classes that may have the required keys."""
         found = (self._by_id[class_id] for class_id in self._marked.candidates(required_keys))
         return [pod_class for reference in found if reference is not None and (pod_class := reference()) is not None]
 

@@ -91,7 +91,6 @@ class PodRecord(Struct, eq=False):
         return replace(self, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     def without_node(self, **changes: Any) -> PodRecord:
-        """Return a copy of the pod on no node."""
         return self.on_node("", **changes)
 
     @property

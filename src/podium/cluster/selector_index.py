@@ -63,7 +63,6 @@ class ObjectIndex(_Index[Key]):
     """An index of objects by their index keys."""
 
     def put(self, key: Key, index_keys: Iterable[IndexKey]) -> None:
-        """Set the index keys of an object."""
         self.remove(key)
         self._put(key, index_keys)
 
@@ -79,7 +78,6 @@ class QueryIndex(_Index[Key]):
     """An index of queries by a key that they require; those that require nothing are under None."""
 
     def put(self, key: Key, required_keys: RequiredKeys) -> None:
-        """Add or replace a query."""
         self.remove(key)
         self._put(key, min(required_keys, key=self._number, default=(None,)))
 

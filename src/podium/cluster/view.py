@@ -165,7 +165,6 @@ class View:
         return cells
 
     def pod_count(self) -> Int64s:
-        """Return the number of pods on each node."""
         return self.take(self.cluster.nodes.pod_count)
 
     def codes(self, label: str) -> Int32s:

@@ -300,7 +300,6 @@ class PodMoves:
     _matching: dict[Predicate, Int64s] = field(default_factory=dict)
 
     def pod(self, cluster: Cluster, index: int) -> PodRecord:
-        """Return the pod at an index."""
         pod = self.pods[index]
         return pod if isinstance(pod, PodRecord) else cluster.pods.record(int(pod))
 

@@ -64,7 +64,6 @@ class DisruptionAccount:
                 self._ledger.wanted(stored.uid, request.user)
 
     def observe(self, event: WatchEvent, now: int) -> None:
-        """Process a write."""
         pod = event.stored.object
         if not isinstance(pod, Pod):
             if event.stored.kind == _EVENT and event.type == "ADDED" and event.stored.raw.get("reason") == "Preempted":

@@ -38,46 +38,33 @@ METRICS_VERSION = "metrics.k8s.io/v1beta1"
 _WINDOW = "10s"
 
 
-class Uses:
-    """The usage of a cluster's pods; ``pods`` are all pods, and ``nodes`` those that run them."""
-
-    def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
-        known = {node.metadata.name: node for node in nodes}
-        running: dict[str, list[Pod]] = {}
-        for pod in pods:
-            if is_running(pod):
-                running.setdefault(pod.spec.node_name, []).append(pod)
-        self._of_pod: dict[str, PodUse] = {}
-        self._on_node: dict[str, Use] = {}
-        for name, on_node in running.items():
-            uses = pod_uses(known.get(name), on_node)
-            self._of_pod.update(uses)
-            cpu_milli = sum(each.use.cpu_milli for each in uses.values())
-            self._on_node[name] = Use(cpu_milli, sum(each.use.memory_bytes for each in uses.values()))
-
-    def of_pod(self, pod: Pod) -> Use | None:
-        """Return the usage of a pod; None if it does not run."""
-        found = self._of_pod.get(uid_of(pod))
-        return None if found is None else found.use
-
-    def on_node(self, node: Node) -> Use:
-        return self._on_node.get(node.metadata.name, Use(0, 0))
+def uses_by_node(nodes: Iterable[Node], pods: Iterable[Pod]) -> dict[str, dict[str, PodUse]]:
+    """Return the usage of the running pods by uid, by the name of their node; ``nodes`` are those that run them."""
+    known = {node.metadata.name: node for node in nodes}
+    running: dict[str, list[Pod]] = {}
+    for pod in filter(is_running, pods):
+        running.setdefault(pod.spec.node_name, []).append(pod)
+    return {name: pod_uses(known.get(name), on_node) for name, on_node in running.items()}
 
 
-def pod_metrics_list(pods: Iterable[Pod], uses: Uses, now: int) -> Raw:
+def pod_metrics_list(pods: Iterable[Pod], uses: Mapping[str, Mapping[str, PodUse]], now: int) -> Raw:
     """Return the PodMetricsList of the running pods."""
     found = []
     for pod in pods:
-        use = uses.of_pod(pod)
-        if use is not None:
-            containers = [{"name": name, "usage": _usage(used)} for name, used in _containers(pod, use).items()]
+        used = uses.get(pod.spec.node_name, {}).get(uid_of(pod))
+        if used is not None:
+            containers = [{"name": name, "usage": _usage(part)} for name, part in _containers(pod, used.use).items()]
             found.append({**_head("PodMetrics", pod, now), "containers": containers})
     return _list("PodMetrics", found)
 
 
-def node_metrics_list(nodes: Iterable[Node], uses: Uses, now: int) -> Raw:
+def node_metrics_list(nodes: Iterable[Node], uses: Mapping[str, Mapping[str, PodUse]], now: int) -> Raw:
     """Return the NodeMetricsList of the nodes."""
-    found = [{**_head("NodeMetrics", node, now), "usage": _usage(uses.on_node(node))} for node in nodes]
+    found = []
+    for node in nodes:
+        there = [used.use for used in uses.get(node.metadata.name, {}).values()]
+        total = Use(sum(use.cpu_milli for use in there), sum(use.memory_bytes for use in there))
+        found.append({**_head("NodeMetrics", node, now), "usage": _usage(total)})
     return _list("NodeMetrics", found)
 
 
@@ -153,15 +140,16 @@ class ResourceMetrics:
         if name:
             options = ListOptions(field_selector=f"metadata.name={name}")
         # A pod's share of its node's cpu depends on all other pods there.
-        uses, now = Uses(self._all(Node, ListOptions()), self._all(Pod, ListOptions())), self._backend.now()
+        uses = uses_by_node(self._all(Node, ListOptions()), self._all(Pod, ListOptions()))
+        now = self._backend.now()
         if kind == "nodes":
             found = node_metrics_list(self._all(Node, options), uses, now)
         else:
             found = pod_metrics_list(self._all(Pod, options, namespace), uses, now)
         if not name:
             return found
-        for item in found["items"]:
-            only: Raw = item
+        if found["items"]:
+            only: Raw = found["items"][0]
             return only
         details = {"name": name, "group": "metrics.k8s.io", "kind": kind}
         full_name = f"{namespace}/{name}" if namespace else name

@@ -116,15 +116,15 @@ class EventHistory:
         self._backlog.clear()
         time = self.seconds_at(now)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if not is_failure(event):
+        if not event.is_failure:
             self._failed.pop(pod or "", None)
         else:
             self._has_failures = True
-            if subject := event_subject(event):
+            if subject := event.subject:
                 place = self._failed.get(subject)
                 nothing_changed = self._changes_at.get(subject) == self._changes
-                if place is not None and nothing_changed and is_repeated(self._events[place], event):
-                    self._events[place] = merged(self._events[place], event)
+                if place is not None and nothing_changed and (both := self._events[place].repeated(event)):
+                    self._events[place] = both
                     self._repeats += 1
                     self._count()
                     return
@@ -159,7 +159,6 @@ class EventHistory:
         return (kind, key) in self._named
 
     def record(self, action: Record, by: str, now: int) -> None:
-        """Record a component's Event."""
         if action.reason == "Preempted":
             # Several preemptors may delete a victim before its deletion is observed; the first has preempted it.
             if action.uid in self._preempted:
@@ -381,23 +380,19 @@ class SimEvent(msgspec.Struct, frozen=True, rename="camel"):
         found: dict[str, Any] = msgspec.to_builtins(self)
         return found
 
+    @property
+    def is_failure(self) -> bool:
+        """Return whether it is a failure that will be retried."""
+        return self.reason in _REPEATED
 
-def event_subject(event: SimEvent) -> str | None:
-    """Return the pod of an event, or the workload whose pods could not be created; None if neither."""
-    return event.pod or (event.by if event.reason in _REPEATED else None)
+    @property
+    def subject(self) -> str | None:
+        """The pod, or the workload whose pods could not be created; None if neither."""
+        return self.pod or (self.by if self.is_failure else None)
 
-
-def merged(before: SimEvent, event: SimEvent) -> SimEvent:
-    """Return two equal events as one."""
-    return msgspec.structs.replace(before, count=before.count + event.count, last_time=event.last_time)
-
-
-def is_failure(event: SimEvent) -> bool:
-    """Return whether the event is a failure that will be retried."""
-    return event.reason in _REPEATED
-
-
-def is_repeated(before: SimEvent, event: SimEvent) -> bool:
-    """Return whether an event repeats the one before."""
-    was, is_ = ((each.reason, each.node, each.by, each.message) for each in (before, event))
-    return event.reason in _REPEATED and was == is_
+    def repeated(self, event: SimEvent) -> SimEvent | None:
+        """Return this failure and another one as one event; None if the other does not repeat it."""
+        was, is_ = ((each.reason, each.node, each.by, each.message) for each in (self, event))
+        if was != is_ or not self.is_failure:
+            return None
+        return msgspec.structs.replace(self, count=self.count + event.count, last_time=event.last_time)

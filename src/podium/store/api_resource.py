@@ -103,7 +103,6 @@ class APIResource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def subresource(self, name: str) -> Subresource | None:
-        """Return the subresource of that name, or None."""
         return next((subresource for subresource in self.subresources if subresource.name == name), None)
 
     def type_of(self, subresource: Subresource | None) -> tuple[str, str]:
@@ -113,7 +112,6 @@ class APIResource:
         return subresource.api_version or self.api_version, subresource.kind or self.kind
 
     def served_as(self, api_version: str) -> APIResource:
-        """Return the kind as served in that version."""
         group, _, version = api_version.rpartition("/")
         if api_version == self.api_version:
             return self

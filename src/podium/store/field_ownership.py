@@ -274,7 +274,7 @@ def with_last_applied(raw: Raw, config: Raw) -> Raw:
 
 def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:
     """Return the 409 refusal of an apply request that would take fields from other managers."""
-    found = [(manager_name(other), path) for other in sorted(conflicts) for path in paths(conflicts[other])]
+    found = [(manager_name(other), path) for other in sorted(conflicts) for path in sorted(paths(conflicts[other]))]
     causes: list[dict[str, Any]] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in found
     ]

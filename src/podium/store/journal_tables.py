@@ -90,7 +90,6 @@ class StateRow:
     is_open: int = 0
 
     def checksum(self) -> bytes:
-        """Return the digest of the row."""
         return row_digest(*(value.hex() if isinstance(value, bytes) else value for value in astuple(self)))
 
 

@@ -38,7 +38,6 @@ class ObjectSelector:
     fields: FieldSelector = _EVERY_FIELD
 
     def covers(self, stored: Stored) -> bool:
-        """Return whether the object is selected."""
         if stored.resource.name != self.resource.name:
             return False
         metadata = stored.object.metadata
@@ -150,7 +149,6 @@ class ReadableStore:
             raise not_found(self.resources.named(kind), key) from None
 
     def find(self, kind: str, key: str) -> Stored | None:
-        """Return the object, or None."""
         return self._objects.get(kind, NO_OBJECTS).get(key)
 
     def objects(self, kind: str, namespace: str = "") -> list[Stored]:
@@ -319,12 +317,10 @@ class PartOfKind:
         self._restored = sorted(key for key, was in self._was.items() if was is not None and key not in self._objects)
 
     def __len__(self) -> int:
-        """Return the number of objects."""
         added = sum(was is None and key in self._objects for key, was in self._was.items())
         return self._end - self._begin - added + len(self._restored)
 
     def __iter__(self) -> Iterator[Stored]:
-        """Return an iterator over the objects, by key."""
         keys = self._keys.walk(self._begin, self._end)
         if not self._was:
             return map(self._objects.__getitem__, keys)

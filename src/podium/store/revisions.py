@@ -60,7 +60,6 @@ class Identities:
         return True
 
     def was_given(self, uid: str) -> bool:
-        """Return whether an object brought this uid along."""
         return uid in self._given
 
     def copied(self) -> Identities:

@@ -46,7 +46,6 @@ class Stored(msgspec.Struct, eq=False):
     _others: dict[str, Stored] | None = None
 
     def __eq__(self, other: builtins.object) -> bool:
-        """Return whether both are the same object at the same version."""
         if self is other:
             return True
         if not isinstance(other, Stored):
@@ -56,7 +55,6 @@ class Stored(msgspec.Struct, eq=False):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Return the kind, the key and the version."""
         return f"<{self.kind} {self.key} at {self.version}>"
 
     @property

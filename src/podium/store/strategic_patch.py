@@ -71,7 +71,6 @@ def _with_values(result: Raw, values: Raw, schema: MergeSchema) -> Raw:
 
 
 def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
-    """Return the new value of one field."""
     if isinstance(new, dict):
         merges = isinstance(old, dict) and field not in schema.replaced
         return _merged(old if merges else {}, new, schema.of(field))

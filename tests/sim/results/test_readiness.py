@@ -101,7 +101,7 @@ def test_a_drain_after_another_begins_when_that_is_over_and_drained_nodes_may_go
     cordoned = [event.time for event in result.events if event.message == "cordoned"]
     removed = [event.time for event in result.events if event.reason == "NodeRemoved"]
     assert cordoned[1] >= removed[0]
-    assert {found.name for found in result.nodes if "gone" in found.marks} == {cloud_name(0), cloud_name(1)}
+    assert {found.node for found in result.nodes if "gone" in found.marks} == {cloud_name(0), cloud_name(1)}
 
 
 def test_a_drain_after_one_that_never_was_begins_at_once() -> None:

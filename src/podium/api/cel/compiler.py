@@ -89,7 +89,6 @@ class Compiler:
                 return self._call(node)
 
     def error(self, node: Node, problem: str) -> CompileError:
-        """Return the error for a problem at a node."""
         return CompileError(error_text(self._text, node.place, problem))
 
     def declared(self, node: Node) -> Declaration:

@@ -228,7 +228,6 @@ class _Composer:
         return self._sequence(depth + 1) if isinstance(event, yaml.SequenceStartEvent) else self._mapping(depth + 1)
 
     def _aliased(self, event: yaml.AliasEvent, depth: int) -> Any:
-        """Return the value of the alias."""
         if event.anchor not in self._anchors:
             raise self._error(event, f"the alias *{event.anchor} stands for nothing: no anchor before it has that name")
         anchored = self._anchors[event.anchor]

@@ -333,6 +333,6 @@ def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts
     if NODES in parts:
         page.title("All nodes", "pods before and at the end, without those of DaemonSets")
         nodes = [
-            (Name(node.name, cells.NODES), node.pods_before, node.pods, ", ".join(node.marks)) for node in result.nodes
+            (Name(node.node, cells.NODES), node.pods_before, node.pods, ", ".join(node.marks)) for node in result.nodes
         ]
         page.table(nodes, ("node", "before", "after", ""))

@@ -130,12 +130,12 @@ def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
 
 def nodes_of(result: Result, baseline: Result) -> tuple[NodeImpact, ...]:
     """Return the affected nodes by name, without those that only gain or lose pods."""
-    anyway = {node.name: _change(node) for node in baseline.nodes}
+    anyway = {node.node: _change(node) for node in baseline.nodes}
     changes = ((node, _change(node)) for node in result.nodes)
     return tuple(
-        NodeImpact(node.name, change, node.pods_before, node.pods)
+        NodeImpact(node.node, change, node.pods_before, node.pods)
         for node, change in changes
-        if change and change != anyway.get(node.name)
+        if change and change != anyway.get(node.node)
     )
 
 
@@ -301,7 +301,7 @@ class _Reasons:
         for short in result.summary["short"]:
             workload = result.measures.top_of.get(short["workload"], short["workload"])
             self._refused[workload] = short["reason"]
-        self._down = {node.name for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
+        self._down = {node.node for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:
         """Return the most frequent reason of the pods that are not ready.
@@ -329,9 +329,9 @@ class _Reasons:
 
 
 def _change(node: FinalNode) -> str:
-    if node.gone_seconds is not None:
+    if node.gone_at is not None:
         return "gone"
-    if node.added_seconds is not None:
+    if node.added_at is not None:
         return "added"
     for mark in ("down", "not ready"):
         if mark in node.marks:

@@ -126,7 +126,7 @@ def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) ->
             added.setdefault(event.node, moment)
         elif event.reason == "NodeRemoved":
             removed[event.node] = moment
-    marks = {node.name: ", ".join(node.marks) for node in result.nodes}
+    marks = {node.node: ", ".join(node.marks) for node in result.nodes}
     return {
         "name": [words.of(life.name) for life in lives],
         "zone": [words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],

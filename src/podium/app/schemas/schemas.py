@@ -20,6 +20,7 @@ from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption
 from podium.sim.history import SimEvent
 from podium.sim.results.disruption_state import DisruptionState
+from podium.sim.results.result import FinalNode
 from podium.sim.scenario.actions import STEP_NAMES
 from podium.sim.scenario.scenario import WrittenScenario
 
@@ -132,8 +133,6 @@ Drain
   node state:running|blocked|drained|refused|timed-out|withdrawn message:str~ pods:[DrainedPod]
 DrainedPod
   pod state reason:str~ tries:int
-FinalNode
-  node marks:[str] podsBefore:int pods:int addedAt:number~ goneAt:number~ requested:any
 WorkloadReadiness
   workload wantedBefore:int wanted:int readyBefore:int lowestReady:int ready:int pending:int shortSeconds:number
   pendingSeconds:number series:[ReadyPoint]
@@ -384,7 +383,7 @@ def _plan_schema() -> Schema:
     return _answer_schema("What podium plan -o json answers", SIMULATE + PLAN, "PlanAnswer", structs=structs)
 
 
-_RESULT = (Disruption, SimEvent, UsageEntry)
+_RESULT = (Disruption, FinalNode, SimEvent, UsageEntry)
 _EXPLAIN_ROOTS = ("Explanation", "WorkloadExplanation", "NodeAnswer")
 SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "explain": lambda: _answer_schema("What podium explain -o json answers", EXPLAIN, *_EXPLAIN_ROOTS),

@@ -181,7 +181,7 @@ def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> S
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
     members = {each.name: getattr(result, each.name) for each in fields(Result)}
     with_reasons = None if options.records_placements else replay_with_reasons(found, options)
-    placement = placement_of(simulation.store, states, {node.name: node.requested for node in result.nodes})
+    placement = placement_of(simulation.store, states, {node.node: node.requested for node in result.nodes})
     return SimulationResult(**members, placement=placement, with_reasons=with_reasons)
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from podium.api.times import format_duration
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, Part, names_of
-from podium.sim.history import SimEvent, event_subject, is_failure, is_repeated, merged
+from podium.sim.history import SimEvent
 
 MOST_LINES = 60
 """The maximum number of lines; longer timelines are shown as a digest."""
@@ -43,10 +43,10 @@ def folded(events: Iterable[SimEvent]) -> list[SimEvent]:
     lines: list[SimEvent] = []
     latest: dict[str, int] = {}
     for event in events:
-        subject = event_subject(event)
+        subject = event.subject
         place = latest.get(subject) if subject else None
-        if place is not None and is_repeated(lines[place], event):
-            lines[place] = merged(lines[place], event)
+        if place is not None and (both := lines[place].repeated(event)):
+            lines[place] = both
             continue
         if subject:
             latest[subject] = len(lines)
@@ -71,7 +71,7 @@ def _alike(events: Iterable[SimEvent]) -> Iterator[list[SimEvent]]:
     """Yield the events in their order, grouped by line."""
     for _, group in groupby(events, key=lambda each: (each.time, each.reason, each.node, each.by, _detail(each))):
         alike = list(group)
-        if len(alike) >= _FEWEST_ALIKE and is_failure(alike[0]):
+        if len(alike) >= _FEWEST_ALIKE and alike[0].is_failure:
             yield alike
         else:
             yield from ([event] for event in alike)

@@ -169,7 +169,6 @@ class ResponseForm(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> str:
-        """The Content-Type of the response."""
         plain = self.content_type
         return f"{plain};as={self.kind};v={self.version};g={_META}" if self.is_table else plain
 

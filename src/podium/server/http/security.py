@@ -40,7 +40,6 @@ class Caller:
 
     @property
     def user(self) -> str:
-        """The name of the user."""
         return self.identity.name
 
 

@@ -175,7 +175,6 @@ class Printer:
     conditions: Callable[[Raw], list[Raw]] = lambda raw: []
 
     def cells(self, raw: Raw, now: int) -> Cells:
-        """Return the cells of an object, one for each column."""
         return [column.cell(raw, now) for column in self.columns] if self.row is None else self.row(raw, now)
 
 

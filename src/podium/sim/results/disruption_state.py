@@ -30,7 +30,11 @@ from podium.store.admission.quotas import read_amount
 
 
 class JSONValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A JSON value without empty fields."""
+    """A JSON value; fields that have a default are omitted if they are empty."""
+
+    def to_dict(self) -> dict[str, Any]:
+        # Through JSON, which makes lists of tuples.
+        return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, Any])
 
 
 def shown_time(time_ns: int) -> str:
@@ -192,10 +196,6 @@ class DisruptionState(JSONValue, frozen=True, kw_only=True):
 
     def __bool__(self) -> bool:
         return bool(self.budgets or self.caps or self.quotas or self.avoid_lists)
-
-    def to_dict(self) -> dict[str, Any]:
-        # Through JSON, which makes lists of tuples.
-        return msgspec.json.decode(msgspec.json.encode(self), type=dict[str, Any])
 
 
 def disruption_state(

@@ -23,7 +23,7 @@ from podium.controllers.workloads.workload_controller import FAILED_CREATE
 from podium.plugins.gang_scheduling import TOO_FEW
 from podium.sim.history import EventHistory, PodTimeline, SimEvent, seconds
 from podium.sim.placement_log import PlacementGrounds
-from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, disruption_state
+from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, JSONValue, disruption_state
 from podium.sim.results.measures import Measures
 from podium.sim.run_options import pods_wanted
 from podium.sim.simulation import Simulation
@@ -34,37 +34,24 @@ if TYPE_CHECKING:
     from podium.sim.recording.comparison import RecordingComparison
 
 
-@dataclass(frozen=True, slots=True)
-class FinalNode:
+class FinalNode(JSONValue, frozen=True, kw_only=True):
     """A node at the end: `marks` (down, not ready, cordoned, gone), its pods, and their requests.
 
-    `pods_before` and `pods` exclude DaemonSets; cpu is in milli, others in units. `added_seconds` is None for an
-    initial node, `gone_seconds` for one that still exists.
+    `pods_before` and `pods` exclude DaemonSets; cpu is in milli, others in units. `added_at` is None for an initial
+    node, `gone_at` for one that still exists; both are in seconds.
     """
 
-    name: str
+    node: str
     marks: tuple[str, ...]
     pods_before: int
     pods: int
-    added_seconds: int | float | None
-    gone_seconds: int | float | None
+    added_at: int | float | None
+    gone_at: int | float | None
     requested: dict[str, int]
 
     @property
     def was_emptied(self) -> bool:
-        """Return whether all pods left it."""
-        return bool(self.pods_before) and not self.pods and self.gone_seconds is None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "node": self.name,
-            "marks": list(self.marks),
-            "podsBefore": self.pods_before,
-            "pods": self.pods,
-            "addedAt": self.added_seconds,
-            "goneAt": self.gone_seconds,
-            "requested": self.requested,
-        }
+        return bool(self.pods_before) and not self.pods and self.gone_at is None
 
 
 def final_nodes(store: Store, measures: Measures, is_down: Callable[[str], bool]) -> tuple[FinalNode, ...]:
@@ -79,13 +66,13 @@ def final_nodes(store: Store, measures: Measures, is_down: Callable[[str], bool]
                 sums[name] = sums.get(name, 0) + amount
     return tuple(
         FinalNode(
-            life.name,
-            states.marks(life.name),
-            life.pods_before,
-            life.pods,
-            None if life.was_there else seconds(life.added_ns - measures.start_ns),
-            None if life.gone_ns is None else seconds(life.gone_ns - measures.start_ns),
-            dict(sorted(requested.get(life.name, {}).items())),
+            node=life.name,
+            marks=states.marks(life.name),
+            pods_before=life.pods_before,
+            pods=life.pods,
+            added_at=None if life.was_there else seconds(life.added_ns - measures.start_ns),
+            gone_at=None if life.gone_ns is None else seconds(life.gone_ns - measures.start_ns),
+            requested=dict(sorted(requested.get(life.name, {}).items())),
         )
         for life in measures.nodes
     )

@@ -153,7 +153,6 @@ class RequestedUsage:
         self.consumption.changed(pod, now)
 
     def drop_pod(self, uid: str, node: str, now: int) -> None:
-        """Stop counting a pod."""
         pods = self._on[node]
         amounts = pods.pop(uid)
         if not pods:

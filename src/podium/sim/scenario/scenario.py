@@ -61,7 +61,6 @@ class WrittenKubelets(Strict, frozen=True, kw_only=True):
     eviction_order: EvictionOrder = _KUBELETS.eviction_order
 
     def settings(self) -> KubeletSettings:
-        """Return the settings of kubelets."""
         return KubeletSettings(
             memory_threshold_bytes=0 if self.memory_threshold is None else whole_value(self.memory_threshold),
             pressure_transition_ns=self.pressure_transition,

@@ -295,7 +295,7 @@ def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Prop
 
 def _lift_caps(decisions: Decisions, policy: DisruptionPolicy) -> None:
     caps = decisions.cluster.caps
-    before = dict(caps.known())
+    before = dict(caps.full)
     caps.observe(None)
 
     def restore() -> None:

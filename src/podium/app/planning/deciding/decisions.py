@@ -244,7 +244,7 @@ class Decisions:
     def preempt(self, victims: Sequence[PodRecord]) -> None:
         """Remove the victims, and count them against the schedulers' caps and the budgets."""
         caps, budgets = self.cluster.caps, self.cluster.budgets
-        before = dict(caps.known())
+        before = dict(caps.full)
         counted = Counter(
             victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
         )
