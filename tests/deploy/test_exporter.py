@@ -146,6 +146,8 @@ def test_the_exporter_follows_the_cluster() -> None:
             await until(lambda: program.metrics.latest is not None)
             report = await asyncio.to_thread(_read, f"{program.url}/report.json")
             assert report["failures/node"] == []
+            await until(lambda: "podium_evaluations_unchanged_total 2.0" in program.metrics.text().decode())
+            assert "podium_evaluations_total 1.0" in program.metrics.text().decode()
             server.add(stored_node("n3", cpu=4))
             await until(lambda: program.metrics.latest.counts["node", "fits"] == 3)  # type: ignore[union-attr]
             program.stop()

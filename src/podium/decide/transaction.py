@@ -117,6 +117,19 @@ class ClusterTransaction(RollbackLog):
         self.cluster.put_node(node)
         self._undo.append(lambda: self.cluster.put_node(before))
 
+    def close_node(self, row: int) -> None:
+        """Let a node take no further pods. Rankings survive that, unlike a taint."""
+        nodes = self.cluster.nodes
+        allowed = int(nodes.allowed_pods[row])
+
+        def allow(number: int) -> None:
+            nodes.allowed_pods[row] = number
+            nodes.touch(row)
+            self.cluster.node_views.forget(row)
+
+        allow(0)
+        self._undo.append(lambda: allow(allowed))
+
     def place(self, pod: PodRecord, row: int) -> None:
         """Place a pod that is on no node on the one in ``row``."""
         if self.follower is not None:

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import podium
 from podium.api.errors import InputError
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate, read_shapes
+from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, combined, evaluate, read_shapes
 from podium.app.exporter.exporter import MAX_NAMES, ExporterMetrics, report_of
 from tests.app.exporter.clusters import Raw, Workload, budget, cluster_of, node
 
@@ -133,9 +133,8 @@ def test_shares_are_parts_of_the_same_evaluation() -> None:
     objects = cluster_of([node("n1"), node("n2", "b")], Workload("web", ["n1"] * 3 + ["n2"] * 3))
     whole = evaluation(objects)
     loaded = podium.load(objects)
-    first, *others = (evaluate(loaded, EvaluationSettings(), place, 3) for place in range(3))
-    failures = [*first.failures, *(each for other in others for each in other.failures)]
-    assert sorted(failures, key=lambda each: (each.scope, each.name)) == sorted(
+    found = combined([evaluate(loaded, EvaluationSettings(), place, 3) for place in range(3)])
+    assert sorted(found.failures, key=lambda each: (each.scope, each.name)) == sorted(
         whole.failures, key=lambda each: (each.scope, each.name)
     )
-    assert (first.pools, first.pending, first.blocks) == (whole.pools, whole.pending, whole.blocks)
+    assert (found.pools, found.pending, found.blocks) == (whole.pools, whole.pending, whole.blocks)

@@ -21,14 +21,11 @@ from podium.app.admission.certificates import RENEWED_DAYS, OwnCertificate
 from podium.app.admission.decision import KINDS, decide
 from podium.app.console.cells import listed
 from podium.app.live.followed_cluster import WATCHES as FOLLOWED
-from podium.app.live.followed_cluster import FollowedCluster, followed_kinds
-from podium.app.live.live_program import LiveProgram, ProgramSettings
+from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram, FollowingSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.client.credentials import ClusterAccess
-from podium.client.live_cluster import LiveCluster, Watched
-from podium.framework.settings.configuration import Configuration
-from podium.runtime.runtime import Component
+from podium.client.live_cluster import LiveCluster
 
 WATCHES = FOLLOWED | {"LimitRange", "ResourceClaimTemplate", "RuntimeClass"}
 """The kinds that the webhook watches: those from which new pods get defaults, too."""
@@ -43,22 +40,20 @@ _SECONDS = tuple(0.001 * 2**power for power in range(11))
 # The share of the time limit in which a decision has to end, so that its answer comes in time.
 _DECIDING = 0.8
 _DAY_S = 86_400.0
-_LOOKED_EACH_S = 0.05
 _CONTAINER = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1000000"}}}
 _LARGE = {"object": {"apiVersion": "v1", "kind": "Pod", "spec": {"priority": 10**9, "containers": [_CONTAINER]}}}
 # How often the authority in the webhook's configuration is checked.
 _PUBLISHED_EACH_S = 60.0
 
 
-class AdmissionSettings(ProgramSettings, frozen=True, kw_only=True):
-    """The settings of the webhook. ``configuration`` is that of the cluster's schedulers.
+class AdmissionSettings(FollowingSettings, frozen=True, kw_only=True):
+    """The settings of the webhook.
 
     A review is answered within ``limit_s``, without warnings if need be; of more than ``concurrency`` at a time the
     others are, too. The certificate in ``certificate_folder`` is made here for the webhook ``self_signed_for``, "" for
     none.
     """
 
-    configuration: Configuration
     limit_s: float = 0.1
     concurrency: int = 16
     self_signed_for: str = ""
@@ -81,7 +76,7 @@ class AdmissionMetrics(ProgramMetrics):
         )
 
 
-class LiveAdmission(LiveProgram):
+class LiveAdmission(FollowingProgram):
     """The webhook as a program. It allows every request."""
 
     user_agent = "podium-admission"
@@ -89,26 +84,16 @@ class LiveAdmission(LiveProgram):
     # Decisions and observations share a lock, so that neither may hold up the event loop.
     runs_in_thread = True
     body_bytes = MAX_BODY_BYTES
+    kinds = WATCHES
 
     def __init__(self, access: ClusterAccess, settings: AdmissionSettings, log: Log) -> None:
         self.metrics = AdmissionMetrics()
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
-        self._followed: FollowedCluster | None = None
         self._deciding = ThreadPoolExecutor(1, "podium-admission")
         self._in_progress = 0
         self._is_warm = False
         self.posts = {PATH: self._review}
-
-    def watched(self) -> Watched:
-        return followed_kinds(WATCHES)
-
-    def components(self, *, is_podium_server: bool) -> list[Component]:
-        def make() -> FollowedCluster:
-            self._followed = FollowedCluster(self._settings.configuration, self.release, self.now(), WATCHES)
-            return self._followed
-
-        return [Component("followed-cluster", make)]
 
     def on_started(self) -> None:
         self._log.info("answering reviews", version=str(self.release), path=PATH)
@@ -116,7 +101,7 @@ class LiveAdmission(LiveProgram):
     @property
     def in_sync(self) -> bool:
         """Whether decisions count the objects of all kinds."""
-        cluster, shown = self._cluster, self._followed
+        cluster, shown = self._cluster, self.followed
         return (
             self._is_warm and shown is not None and shown.is_complete and cluster is not None and not cluster.unsynced
         )
@@ -138,8 +123,7 @@ class LiveAdmission(LiveProgram):
 
     async def _warm_up(self) -> None:
         """Decide about a pod that fits nowhere, and may preempt all: the first decision fills the caches."""
-        while (cluster := self._followed) is None or not cluster.is_complete:
-            await asyncio.sleep(_LOOKED_EACH_S)
+        cluster = await self.known()
         warming = asyncio.get_running_loop().run_in_executor(
             self._deciding, self._decide, cluster, _LARGE, lambda: True
         )
@@ -189,7 +173,7 @@ class LiveAdmission(LiveProgram):
 
     async def _warnings(self, asked: Raw, began_s: float) -> tuple[str, list[str]]:
         """Return the result for metrics, and the warnings about a request."""
-        cluster, limit_s = self._followed, self._settings.limit_s
+        cluster, limit_s = self.followed, self._settings.limit_s
         if cluster is None or not self.in_sync:
             return "unsynced", []
         if self._in_progress >= self._settings.concurrency:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
@@ -57,7 +58,8 @@ class Headroom(msgspec.Struct, frozen=True):
 class Evaluation(msgspec.Struct, frozen=True):
     """The answers about the cluster as it was at ``at_ns``.
 
-    ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause; ``blocks`` has nodes by budget.
+    ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause. ``blocks`` has nodes by budget,
+    ``members`` by pool.
     """
 
     failures: tuple[FailureOutcome, ...]
@@ -66,6 +68,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     headroom: tuple[Headroom, ...] = ()
     pending: dict[str, int] = {}
     blocks: dict[str, tuple[str, ...]] = {}
+    members: dict[str, tuple[str, ...]] = {}
     at_ns: int = 0
     seconds: float = 0
 
@@ -85,7 +88,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
-    """Return the share in that ``place`` of so many: in the first all but the groups, in the others some of these.
+    """Return the share in that ``place`` of so many; the first has all but some failures.
 
     Raises InputError for objects that no API server accepts.
     """
@@ -95,26 +98,33 @@ def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings, place: 
     skipped: dict[str, int] = {}
     groups: list[FailureScope] = []
     for kind, keys in zip(GROUPS, (settings.zone_labels, settings.pool_labels, settings.rack_labels), strict=True):
-        found = sorted(_groups(labels, kind, keys), key=lambda scope: (-len(scope.nodes), scope.name))
-        groups += found[:MAX_GROUPS]
-        skipped[kind] = len(found[MAX_GROUPS:])
-    if place:
-        return Evaluation(tuple(failure_outcomes(decisions, groups[place - 1 :: number - 1])), skipped)
+        named = sorted(_groups(labels, kind, keys), key=lambda scope: (-len(scope.nodes), scope.name))
+        groups += named[:MAX_GROUPS]
+        skipped[kind] = len(named[MAX_GROUPS:])
     pods = Counter(pod.node_name for pod in decisions.cluster.placed.values())
     pools = [scope for scope in groups if scope.kind == POOL]
     fullest = (sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2] for pool in pools)
-    scopes = [FailureScope(NODE, name, (name,)) for name in labels]
-    scopes += (FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True))
-    outcomes = tuple(failure_outcomes(decisions, [*scopes, *(groups if number == 1 else ())]))
-    by_name = {(each.scope, each.name): each for each in outcomes}
-    tolerances = []
-    for pool in pools:
-        worst = min((by_name[NODE, name] for name in pool.nodes), key=lambda each: each.order)
-        one, two = worst.outcome, by_name[PAIR, pool.name].outcome
-        tolerated = (one == FITS) + (one == two == FITS)
-        tolerances.append(PoolTolerance(pool.name, tolerated, worst.name, one, two))
+    pairs = [FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True)]
+    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *groups]
+    outcomes = tuple(failure_outcomes(decisions, scopes[place::number]))
+    if place:
+        return Evaluation(outcomes, skipped)
     headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
-    return Evaluation(outcomes, skipped, tuple(tolerances), headroom, _pending(decisions), _blocks(decisions))
+    members = {pool.name: pool.nodes for pool in pools}
+    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), _blocks(decisions), members)
+    return combined([found]) if number == 1 else found
+
+
+def combined(shares: Sequence[Evaluation]) -> Evaluation:
+    """Return the evaluation of which these are all shares."""
+    failures = tuple(each for share in shares for each in share.failures)
+    by_name = {(each.scope, each.name): each for each in failures}
+    tolerances = []
+    for pool, nodes in shares[0].members.items():
+        worst = min((by_name[NODE, name] for name in nodes), key=lambda each: each.order)
+        one, two = worst.outcome, by_name[PAIR, pool].outcome
+        tolerances.append(PoolTolerance(pool, (one == FITS) + (one == two == FITS), worst.name, one, two))
+    return replace(shares[0], failures=failures, pools=tuple(tolerances))
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:

@@ -19,24 +19,19 @@ from prometheus_client.core import GaugeMetricFamily
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
-from podium.api.input.codec import Document, Input
 from podium.api.times import format_exact_time
-from podium.api.versions.choice import ReleaseChoice
-from podium.app.cluster import Cluster
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
+from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, combined, evaluate
 from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
-from podium.app.inputs import DecisionSettings
-from podium.app.live.followed_cluster import followed_kinds
-from podium.app.live.live_program import LiveProgram, ProgramSettings
+from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram, FollowingSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
+from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.question import forked
 from podium.client.credentials import ClusterAccess
-from podium.client.live_cluster import LiveCluster, Watched
-from podium.framework.settings.configuration import Configuration
+from podium.client.live_cluster import LiveCluster
 from podium.runtime.clock import SystemClock
 
 MAX_NAMES = 50
@@ -49,15 +44,16 @@ _CAVEATS = (
 Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
 _SECOND = 10**9
 _LEAST_PAUSE_S = 0.5
+# Budgets with rates and caps change with time alone.
+_MOST_SKIPPED = 10
 
 
-class ExporterSettings(ProgramSettings, frozen=True, kw_only=True):
-    """The settings of an exporter. ``configuration`` is that of the cluster's schedulers.
+class ExporterSettings(FollowingSettings, frozen=True, kw_only=True):
+    """The settings of an exporter.
 
     An evaluation begins ``interval_s`` after the last one began, or when that one ends; ``processes`` share its work.
     """
 
-    configuration: Configuration
     evaluation: EvaluationSettings = EvaluationSettings()
     interval_s: float = 30.0
     processes: int = 2
@@ -71,6 +67,9 @@ class ExporterMetrics(ProgramMetrics):
     def __init__(self, now: Callable[[], int]) -> None:
         super().__init__()
         self.evaluations = self.counter("podium_evaluations", "Number of completed evaluations.")
+        self.unchanged = self.counter(
+            "podium_evaluations_unchanged", "Number of evaluations that were not needed, as nothing had changed."
+        )
         self.failures = self.counter("podium_evaluation_failures", "Number of evaluations that failed.")
         self.latest: Evaluation | None = None
         self._now = now
@@ -158,7 +157,7 @@ def _section(name: str, title: str, records: Sequence[object], rest: str = "") -
     return Section(name, title, rows, tuple(data[0]) if data else (), rest, data)
 
 
-class LiveExporter(LiveProgram):
+class LiveExporter(FollowingProgram):
     """The exporter as a program. It writes nothing."""
 
     user_agent = "podium-exporter"
@@ -169,9 +168,6 @@ class LiveExporter(LiveProgram):
         super().__init__(access, settings, log, self.metrics)
         self._settings = settings
 
-    def watched(self) -> Watched:
-        return followed_kinds()
-
     def _ready(self) -> dict[str, str]:
         problem = {"evaluation": "the cluster has not been evaluated yet"} if self.metrics.latest is None else {}
         return super()._ready() | problem
@@ -180,28 +176,32 @@ class LiveExporter(LiveProgram):
         self._log.info("evaluating", version=str(self.release), interval_s=self._settings.interval_s)
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
-        evaluating = asyncio.ensure_future(self._evaluate_repeatedly(cluster))
+        evaluating = asyncio.ensure_future(self._evaluate_repeatedly())
         ending.callback(evaluating.cancel)
 
-    async def _evaluate_repeatedly(self, cluster: LiveCluster) -> None:
-        await self.leads.wait()
+    async def _evaluate_repeatedly(self) -> None:
+        evaluated: tuple[FollowedCluster, int] | None = None
+        skipped = 0
         while True:
-            began_ns = self.now()
+            cluster, began_ns = await self.known(), self.now()
+            state = cluster, cluster.changes
             try:
-                await self._evaluate(cluster, began_ns)
+                if state == evaluated and skipped < _MOST_SKIPPED and self.metrics.latest is not None:
+                    skipped += 1
+                    self.metrics.latest = replace(self.metrics.latest, at_ns=began_ns)
+                    self.metrics.unchanged.inc()
+                else:
+                    await self._evaluate(cluster, began_ns)
+                    evaluated, skipped = state, 0
             except PodiumError as error:
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
             await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / _SECOND, _LEAST_PAUSE_S))
 
-    async def _evaluate(self, cluster: LiveCluster, began_ns: int) -> None:
+    async def _evaluate(self, cluster: FollowedCluster, began_ns: int) -> None:
         """Evaluate the cluster as it is now in copies of this process. Raises PodiumError if that fails."""
         settings, loop = self._settings, asyncio.get_running_loop()
-        known = (stored for each in cluster.reflectors.values() for stored in each.machine.known.values())
-        # Nothing reads the raw form of pods, which would be made for this.
-        given = [Document("", 0, {} if each.kind == "Pod" else each.raw, each.object) for each in known]
-        deciding = DecisionSettings(settings.configuration, ReleaseChoice.exactly(self.release))
-        work = partial(_share, Cluster(Input(given), deciding), settings)
+        work = partial(_share, cluster.decisions(began_ns), settings)
         # All copies are forked before a thread exists, and end before the threads that wait for them.
         with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
             finish = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
@@ -210,15 +210,14 @@ class LiveExporter(LiveProgram):
         for share in shares:
             if not isinstance(share, Evaluation):
                 raise PodiumError(share or "a process ended")
-        failures = tuple(each for share in shares for each in share.failures)
         seconds = (self.now() - began_ns) / _SECOND
-        self.metrics.latest = replace(shares[0], failures=failures, at_ns=began_ns, seconds=seconds)
+        self.metrics.latest = replace(combined(shares), at_ns=began_ns, seconds=seconds)
         self.metrics.evaluations.inc()
 
 
-def _share(cluster: Cluster, settings: ExporterSettings, place: int, report: object) -> Evaluation | str:
+def _share(decisions: Decisions, settings: ExporterSettings, place: int, report: object) -> Evaluation | str:
     """Return a share of the evaluation, or why there is none."""
     try:
-        return evaluate(cluster, settings.evaluation, place, settings.processes)
+        return evaluate(decisions, settings.evaluation, place, settings.processes)
     except Exception as error:  # The parent reports it
         return f"{type(error).__name__}: {error}"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Taint
 from podium.app.console.cells import by_key
+from podium.app.explaining.obstacles import RESOURCES
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
 from podium.cluster.arrays import Int64s
 from podium.cluster.pod_classes import PodClass
@@ -102,6 +103,13 @@ def _replacement(pod: PodRecord) -> PodRecord:
     return pod.without_node(uid=f"{pod.uid}/again", **fields)
 
 
+def _sees_taint(pod: PodRecord) -> bool:
+    """Return whether the taint of a failed node means more to the pod than that the node takes no pods."""
+    constraints = pod.spec.topology_spread_constraints
+    tolerant = any(tolerates(each, _TAINTS[0]) for each in pod.spec.tolerations)
+    return tolerant or any(each.node_taints_policy == "Honor" for each in constraints)
+
+
 class _Trials:
     """Failures tried one by one on a cluster whose pending pods have been placed, with or without preemption."""
 
@@ -109,6 +117,8 @@ class _Trials:
         self._decisions = decisions
         self._preempts = preempts
         self._room = _Room(decisions)
+        filters = [{plugin.name for plugin in runner.profile.filter} for runner in decisions.runners.values()]
+        self._counts_pods = all(RESOURCES in names for names in filters)
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
         # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
         self._waiting = tuple(pod for pod in base.waiting if self._room.counted_for(pod) != _Counted())
@@ -126,8 +136,13 @@ class _Trials:
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
             with decisions.what_if() as what_if:
+                closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
                 for name in scope.nodes:
-                    node = decisions.cluster.nodes.node(decisions.cluster.nodes.row_of[name])
+                    row = decisions.cluster.nodes.row_of[name]
+                    if closes:
+                        what_if.close_node(row)
+                        continue
+                    node = decisions.cluster.nodes.node(row)
                     taints = (*(each for each in node.spec.taints if each.key != _UNREACHABLE), *_TAINTS)
                     what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
                 for pod in (*replaced, *held, *unmanaged):

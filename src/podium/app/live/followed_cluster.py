@@ -1,7 +1,8 @@
-"""A cluster for decisions that follows a live cluster by watches."""
+"""A cluster for decisions that follows a live cluster by watches, and the programs that decide on it."""
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from threading import Lock
 
@@ -16,8 +17,11 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.app.explaining.explainer import SHAPING_KINDS, Admission, Explainer
-from podium.app.live.live_program import OPTIONAL
+from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings
+from podium.app.live.logs import Log
+from podium.app.live.metrics import ProgramMetrics
 from podium.app.planning.deciding.decisions import Decisions
+from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import Watched
 from podium.cluster.cluster import PodChange
 from podium.cluster.pods import PodRecord
@@ -27,18 +31,15 @@ from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
 from podium.controllers.observations import Changed, Gone, Observation
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
+from podium.runtime.runtime import Component
 
 WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds on which decisions about existing pods depend."""
 
+_LOOKED_EACH_S = 0.05
 _ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 # Of these, decisions depend on the metadata and the spec alone.
 _SELECTING = (ReplicaSet, ReplicationController, Service, StatefulSet)
-
-
-def followed_kinds(kinds: frozenset[str] = WATCHES) -> Watched:
-    """Return what to watch to follow a cluster."""
-    return Watched(kinds=kinds, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
 
 
 class FollowedCluster(Explainer):
@@ -128,6 +129,42 @@ class FollowedCluster(Explainer):
             for record in self._pending.values():
                 self._nominate(record)
         return True
+
+
+class FollowingSettings(ProgramSettings, frozen=True, kw_only=True):
+    """The settings of a program that decides on a followed cluster; ``configuration`` is that of its schedulers."""
+
+    configuration: Configuration
+
+
+class FollowingProgram(LiveProgram):
+    """A program that follows a cluster and writes nothing; ``kinds`` are those that it watches.
+
+    ``followed`` is None before it starts; after a failure it is another one.
+    """
+
+    kinds = WATCHES
+
+    def __init__(self, access: ClusterAccess, settings: FollowingSettings, log: Log, metrics: ProgramMetrics) -> None:
+        super().__init__(access, settings, log, metrics)
+        self._configuration = settings.configuration
+        self.followed: FollowedCluster | None = None
+
+    def watched(self) -> Watched:
+        return Watched(kinds=self.kinds, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
+
+    def components(self, *, is_podium_server: bool) -> list[Component]:
+        def make() -> FollowedCluster:
+            self.followed = FollowedCluster(self._configuration, self.release, self.now(), self.kinds)
+            return self.followed
+
+        return [Component("followed-cluster", make)]
+
+    async def known(self) -> FollowedCluster:
+        """Return the followed cluster when it has all objects."""
+        while (cluster := self.followed) is None or not cluster.is_complete:
+            await asyncio.sleep(_LOOKED_EACH_S)
+        return cluster
 
 
 _SHAPING = (*SHAPING_KINDS, Namespace)
