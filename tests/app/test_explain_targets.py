@@ -259,12 +259,16 @@ def test_a_missing_node_is_reported_with_a_suggestion() -> None:
         answer_on(loaded(pod("web")).explain("shop/web"), "smal")
 
 
-def test_the_first_part_of_a_name_suggests_the_node() -> None:
+def test_a_short_name_or_a_pattern_means_the_only_node_with_it() -> None:
     nodes = [node(f"ip-10-0-1-{number}.eu-west-1.compute.internal", "4") for number in (23, 24)]
     cluster = podium.load([*nodes, pod("web")])
 
-    with pytest.raises(PodiumError, match=r"did you mean ip-10-0-1-23\.eu-west-1\.compute\.internal\?$"):
-        answer_on(cluster.explain("shop/web"), "ip-10-0-1-23")
+    explanation = cluster.explain("shop/web")
+
+    assert answer_on(explanation, "ip-10-0-1-23").node == nodes[0]["metadata"]["name"]
+    assert answer_on(explanation, "*-24.*").node == nodes[1]["metadata"]["name"]
+    with pytest.raises(PodiumError, match=r"^ip-\* means 2 nodes; name one: ip-10-0-1-23\.eu-west-1"):
+        answer_on(explanation, "ip-*")
 
 
 def run(*args: str) -> Result:

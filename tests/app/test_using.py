@@ -334,3 +334,32 @@ def test_kubectl_asks_its_own_cluster(home: Path) -> None:
 
     assert asked.returncode == 1
     assert "none" in asked.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("podium plan drain ", ["a", "b"]),
+        ("podium plan drain a ", ["a", "b"]),
+        ("podium plan nodes --like b", ["b"]),
+        ("podium explain w", ["waits", "web-0", "web-1"]),
+        ("podium explain rs/", ["rs/web"]),
+        ("podium explain -n shop rs/", ["rs/default/web"]),
+        ("podium plan set rs", ["rs/web"]),
+        ("podium explain waits --node ", ["a", "b"]),
+        ("podium plan pending -n ", ["default"]),
+        ("podium plan pending --context ", ["blue", "green"]),
+    ],
+)
+def test_names_are_completed_from_the_session(line: str, names: list[str], home: Path) -> None:
+    contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("green", "blue")]
+    (home / "config").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "contexts": contexts}))
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "KUBECONFIG": str(home / "config")}
+
+    assert enter(home, _PODIUM_COMPLETE="bash_complete", **words).stdout.split() == [f"plain,{name}" for name in names]
+
+
+def test_without_a_session_no_name_is_offered(tmp_path: Path) -> None:
+    words = {"COMP_WORDS": "podium plan drain ", "COMP_CWORD": "3", "KUBECONFIG": str(tmp_path / "none")}
+
+    assert enter(tmp_path, _PODIUM_COMPLETE="bash_complete", **words).stdout.strip() == ""

@@ -199,12 +199,12 @@ def test_a_change_without_a_cluster_says_how_to_name_the_cluster(tmp_path: Path)
     assert "podium plan -f CLUSTER deploy -f FILE" in problem
 
 
-def test_the_first_part_of_a_name_suggests_the_node(tmp_path: Path) -> None:
-    cluster = written(tmp_path, node("ip-10-0-1-23.ec2.internal"), node("ip-10-0-1-24.ec2.internal"))
+def test_the_first_part_of_a_name_of_several_nodes_suggests_them(tmp_path: Path) -> None:
+    cluster = written(tmp_path, node("ip-10-0-1-23.ec2.internal"), node("ip-10-0-1-23.example"))
 
     problem = ask("-f", cluster, "drain", "ip-10-0-1-23", code=1).output
 
-    assert "did you mean ip-10-0-1-23.ec2.internal?" in problem
+    assert "did you mean ip-10-0-1-23.ec2.internal or ip-10-0-1-23.example?" in problem
 
 
 def test_advice_of_a_command_names_its_options(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import podium
+from tests.app.planning import small
 from tests.app.planning.dumps import as_list, cloud_name, dump
 from tests.app.planning.small import ask, reported
 from tests.app.processes import START, run
@@ -340,3 +341,35 @@ def test_the_headline_names_the_labels_that_selected_many_nodes(cluster: Path) -
     for question in (["fail", "--until", "1m"], ["drain", "--parallel", "--disable-eviction"]):
         answer = reported(*question, "-l", labels, "-f", str(cluster))
         assert f" nodes with {labels}" in answer["headline"]
+
+
+@pytest.mark.parametrize(
+    ("names", "drained"),
+    [
+        (["ip-10-0-1-*"], ["ip-10-0-1-11.example", "ip-10-0-1-12.example"]),
+        (["ip-10-0-1-12"], ["ip-10-0-1-12.example"]),
+        (["node/ip-10-0-1-1?", "ip-10-0-1-11"], ["ip-10-0-1-11.example", "ip-10-0-1-12.example"]),
+        (["ip-10-0-[2-9]-*", "ip-10-0-1-12.example"], ["ip-10-0-2-11.example", "ip-10-0-1-12.example"]),
+    ],
+)
+def test_nodes_are_named_in_short_and_by_patterns(names: list[str], drained: list[str], tmp_path: Path) -> None:
+    cluster = small.written(
+        tmp_path, *map(small.node, (f"ip-10-0-{name}.example" for name in ("1-12", "1-11", "2-11")))
+    )
+
+    found = reported("drain", *names, "-f", cluster)
+
+    assert [drain["node"] for drain in found["drains"]] == drained
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("ip-10-0-9-*", "there is no node ip-10-0-9-* among 3"),
+        ("a", "there is no node a among 3; did you mean a.east or a.west?"),
+    ],
+)
+def test_a_name_that_means_no_node_or_several_is_an_error(name: str, error: str, tmp_path: Path) -> None:
+    cluster = small.written(tmp_path, *map(small.node, ("a.east", "a.west", "b")))
+
+    assert error in ask("drain", name, "-f", cluster, code=1).stderr

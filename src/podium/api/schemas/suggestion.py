@@ -1,9 +1,10 @@
-"""Suggestions for unknown names."""
+"""Names that users write: which nodes they mean, and suggestions for unknown ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -11,6 +12,20 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = likely(name, names)
     return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(names) or 'none'}"
+
+
+def nodes_named(name: str, nodes: Collection[str]) -> list[str]:
+    """Return the nodes that a name means, in order; [] for none.
+
+    It is a whole name, a pattern for names or names without their domain, such as `ip-10-0-1-*`, or a name without its
+    domain that only one node has.
+    """
+    if name in nodes:
+        return [name]
+    if set(name) & set("*?["):
+        return sorted(node for node in nodes if fnmatchcase(node, name) or fnmatchcase(node.partition(".")[0], name))
+    short = [node for node in nodes if node.startswith(f"{name}.")]
+    return short if len(short) == 1 else []
 
 
 def node_hint(name: str, nodes: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.app.using import client
+from podium.app.using import client, completion
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -100,6 +100,7 @@ validate_option = click.option(
 namespace_option = click.option(
     "-n",
     "--namespace",
+    shell_complete=completion.namespaces,
     default="default",
     show_default=True,
     help="The namespace of a TARGET given without one.",
@@ -318,6 +319,7 @@ def is_asked_by_kubectl() -> bool:
 _CLUSTER_OPTIONS = (
     click.option(
         "--context",
+        shell_complete=completion.contexts,
         metavar="NAME",
         help="Read the objects from the cluster of this context of the kubeconfig; nothing is changed there.",
     ),

@@ -18,6 +18,7 @@ from podium.app.console.options import (
     settings_options,
     validate_option,
 )
+from podium.app.using import completion
 
 if TYPE_CHECKING:
     from podium.api.warnings import Validation
@@ -34,7 +35,7 @@ Example: why does no pod of the Deployment go to node-3
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.argument("target")
+@click.argument("target", shell_complete=completion.targets)
 @optional_source_options
 @override_option
 @click.option(
@@ -44,7 +45,12 @@ Example: why does no pod of the Deployment go to node-3
 )
 @validate_option
 @namespace_option
-@click.option("--node", metavar="NODE", help="Explain one node: the verdict of every plugin, and the scores.")
+@click.option(
+    "--node",
+    metavar="NODE",
+    shell_complete=completion.nodes,
+    help="Explain one node: the verdict of every plugin, and the scores.",
+)
 @click.option("--all-nodes", is_flag=True, help="List every node with its verdict, however many there are.")
 @click.option("--outcomes", is_flag=True, help="List all equal outcomes, by preempted workloads.")
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.api.errors import PodiumError
-from podium.api.schemas.suggestion import node_hint
+from podium.api.schemas.suggestion import node_hint, nodes_named
 from podium.app.answers import Shown
 from podium.app.console.page import Cell, Page, Part, Section, counted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, status_dict
@@ -105,12 +105,19 @@ class NodeAnswer(Shown):
 
 
 def answer_on(decision: Explanation, node: str) -> NodeAnswer:
-    """Return every plugin's verdict on the node for the decision's pod. Raises PodiumError for an unknown node."""
+    """Return every plugin's verdict on the node for the decision's pod; its name may be short, or a pattern.
+
+    Raises PodiumError for an unknown node, and for several.
+    """
     runner, pod = decision.runner, decision.record
     with decision.as_decided():
-        row = runner.cluster.nodes.row_of.get(node)
-    if row is None:
-        raise PodiumError(f"node {node} is not in the input{node_hint(node, runner.cluster.nodes.row_of)}")
+        row_of = runner.cluster.nodes.row_of
+        meant = nodes_named(node, row_of)
+        if len(meant) > 1:
+            raise PodiumError(f"{node} means {counted(len(meant), 'node')}; name one: {listed(meant, 3)}")
+        if not meant:
+            raise PodiumError(f"node {node} is not in the input{node_hint(node, row_of)}")
+        node, row = meant[0], row_of[meant[0]]
     if decision.pre_enqueue is not None or decision.error:
         return NodeAnswer(decision, node, decision.pre_enqueue)
     with decision.as_decided():

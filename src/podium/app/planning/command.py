@@ -30,6 +30,7 @@ from podium.app.planning.options import (
     node_arguments,
     playing_options,
 )
+from podium.app.using import completion
 
 if TYPE_CHECKING:
     from podium.app.planning.saved import SavedAnswer
@@ -37,7 +38,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=Question)
 @optional_source_options
-@click.option("-n", "--namespace", default="", help="Answer for the pods of this namespace; all are decided about.")
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    shell_complete=completion.namespaces,
+    help="Answer for the pods of this namespace; all are decided about.",
+)
 @deciding_options("pods")
 def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     """Explain why pods wait for a node, each cause once, and which one change would place most of them.
@@ -80,7 +87,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
 
 
 @click.command(cls=Question)
-@click.argument("target")
+@click.argument("target", shell_complete=completion.targets)
 @optional_source_options
 @namespace_option
 @deciding_options("pods")
@@ -180,9 +187,15 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
 
 
 @plan.command("set", cls=Question)
-@click.argument("target", metavar="KIND/NAME")
+@click.argument("target", metavar="KIND/NAME", shell_complete=completion.targets)
 @click.argument("assignments", nargs=-1, metavar="FIELD=VALUE...")
-@click.option("-n", "--namespace", default="", help="The object's namespace; it may also precede its name.")
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    shell_complete=completion.namespaces,
+    help="The object's namespace; it may also precede its name.",
+)
 @optional_source_options
 @playing_options
 def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], namespace: str) -> None:
@@ -217,8 +230,16 @@ def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     metavar="N",
     help="The number of nodes to add of each kind; the default is 1.",
 )
-@click.option("--like", metavar="NODE", default="", help="The node of the cluster to copy.")
-@click.option("--remove", multiple=True, metavar="NODE", help="A node to drain and remove. May be repeated.")
+@click.option(
+    "--like", metavar="NODE", default="", shell_complete=completion.nodes, help="The node of the cluster to copy."
+)
+@click.option(
+    "--remove",
+    multiple=True,
+    metavar="NODE",
+    shell_complete=completion.nodes,
+    help="A node to drain and remove. May be repeated.",
+)
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
 @change_options("The nodes to add.", is_required=False)
 @playing_options

@@ -28,7 +28,7 @@ from podium.app.console.options import (
     validate_option,
 )
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
-from podium.app.using import client
+from podium.app.using import client, completion
 
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ class _Manifests(click.types.StringParamType):
 
 
 def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the arguments that select nodes: names, and a label selector."""
+    """Add the arguments that select nodes: names, also short ones and patterns, and a label selector."""
     help_text = "The nodes with these labels, in kubectl's syntax."
     command = click.option("-l", "--selector", default="", metavar="LABELS", help=help_text)(command)
-    return click.argument("nodes", nargs=-1, metavar="[NODE]...")(command)
+    return click.argument("nodes", nargs=-1, metavar="[NODE]...", shell_complete=completion.nodes)(command)
 
 
 def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any]:

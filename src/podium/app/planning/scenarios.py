@@ -11,7 +11,7 @@ from podium.api.errors import InputError, escape
 from podium.api.input.codec import Document, Input
 from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
-from podium.api.schemas.suggestion import node_hint
+from podium.api.schemas.suggestion import node_hint, nodes_named
 from podium.api.selectors import parse_label_selector
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time
@@ -93,15 +93,17 @@ def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
 def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[str]:
     """Return the nodes with these names, in their order, then those with the labels, by name; each once.
 
-    A name may be written as `node/NAME`. Raises InputError for an unknown name, and if no node is chosen.
+    A name may be short or a pattern (`nodes_named`), and written as `node/NAME`. Raises InputError for an unknown name,
+    and if no node is chosen.
     """
     nodes = objects_of(read, "Node")
     found: dict[str, None] = {}
     for given in names:
         name = given.partition("/")[2] if given.partition("/")[0] in ("node", "nodes", "no") else given
-        if name not in nodes:
+        meant = nodes_named(name, nodes)
+        if not meant:
             raise InputError(f"there is no node {name} among {len(nodes):,}{node_hint(name, nodes)}")
-        found[name] = None
+        found |= dict.fromkeys(meant)
     if selector:
         try:
             labels = parse_label_selector(selector)
