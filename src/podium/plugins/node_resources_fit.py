@@ -14,7 +14,7 @@ import numpy as np
 from podium.api.node import Node
 from podium.api.resource_requests import node_allocatable
 from podium.api.versions.behaviors import Behavior
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
@@ -66,10 +66,11 @@ class NodeResourcesFit:
 
         Since 1.34 preemption cannot help if the pod requests more than the node has in total.
         """
-        codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64)
         checked = self._checked(pod.pod_class)
-        if len(checked) > _MOST_BITS:
-            return self._numbered(pod.pod_class, view, checked, codes, self.explain(pod))
+        # With more resources than bits, Python's integers hold them, and every combination that occurs gets a number.
+        has_bits = len(checked) <= _MOST_BITS
+        kind = np.dtype(np.int64 if has_bits else object)
+        codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64).astype(kind)
         for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)
@@ -77,8 +78,10 @@ class NodeResourcesFit:
                 # If a node has none of it, DynamicResources decides (shouldDelegateResourceToDRA).
                 lacking &= allocatable != 0
             if lacking.any():
-                codes |= lacking.astype(np.int64) << _bit(number)
+                codes |= lacking.astype(kind) << _bit(number)
                 codes |= np.where(lacking & (wanted > allocatable), self._unresolvable, 0)
+        if not has_bits:
+            codes = np.array([_number(pod.pod_class, int(bits)) for bits in codes], dtype=np.int64)
         return Verdicts(codes, self.explain(pod))
 
     def filter_row(self, pod: PodRecord, row: int, gone: Sequence[PodRecord], joined: Sequence[PodRecord]) -> int:
@@ -130,31 +133,6 @@ class NodeResourcesFit:
             return True
 
         return fits
-
-    def _numbered(
-        self,
-        pod_class: PodClass,
-        view: View,
-        checked: list[tuple[int, int]],
-        too_many_pods: Int64s,
-        explain: Callable[[int], Status],
-    ) -> Verdicts:
-        """Return verdicts if there are more resources than bits: every combination that occurs gets a number.
-
-        The numbers are kept for the class, so that cached codes stay valid.
-        """
-        indices, wanted = (np.array(column, dtype=np.int64) for column in zip(*checked, strict=True))
-        allocatable = view.allocatable(indices)
-        lacking: Bools = wanted[:, None] > allocatable - view.requested(indices)
-        names, backed = self._cluster.nodes.resources, self._cluster.devices.backed
-        lacking &= (allocatable != 0) | np.array([names[index] not in backed for index in indices])[:, None]
-        hopeless: Bools = np.any(lacking & (wanted[:, None] > allocatable), axis=0)
-        codes = np.zeros(len(view), dtype=np.int64)
-        for position in np.flatnonzero(lacking.any(axis=0) | (too_many_pods > 0)):
-            bits = int(too_many_pods[position]) | self._unresolvable * int(hopeless[position])
-            bits |= sum(1 << _bit(number) for number in np.flatnonzero(lacking[:, position]).tolist())
-            codes[position] = _number(pod_class, bits)
-        return Verdicts(codes, explain)
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
@@ -239,7 +217,7 @@ def _by_number(explain: Callable[[int], Status], numbers: dict[int, int]) -> Cal
 
 
 def _numbers(pod_class: PodClass) -> dict[int, int]:
-    """Return the numbers of the combinations of missing resources of a class."""
+    """Return the numbers of the combinations of missing resources of a class, so that cached codes stay valid."""
     numbers: dict[int, int] = pod_class.memo.setdefault((NodeResourcesFit.name, "numbers"), {})
     return numbers
 
