@@ -234,7 +234,6 @@ def _address_of(pod: Raw) -> str:
 
 
 def _state_of(pod: Pod, raw: Raw) -> tuple[object, ...]:
-    """Return what endpoints say of a pod."""
     return pod.metadata.uid, _address_of(raw), pod.spec.node_name, is_ready(pod), pod.is_terminating
 
 

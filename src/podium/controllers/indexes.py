@@ -16,7 +16,6 @@ class MultiMap(dict[Key, dict[Item, None]]):
     """The items of each key, in the order in which they were added; a key without items is not kept."""
 
     def add(self, key: Key, item: Item) -> None:
-        """Add an item of a key, once."""
         items = self.get(key)
         if items is None:
             self[key] = {item: None}

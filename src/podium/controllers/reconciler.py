@@ -147,7 +147,6 @@ class Backoff(Generic[Key]):
         return self._waits[key][2] if key in self._waits else 0
 
     def clear(self) -> None:
-        """Reset all keys."""
         self._waits.clear()
         self._hopeless.clear()
 

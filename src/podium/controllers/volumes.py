@@ -147,7 +147,6 @@ class PersistentVolumes(Reconciler[_Key]):
         return self._for_unbound(self._volumes[name], now) if name in self._volumes else []
 
     def _for_claim(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
-        """Return the next actions for a claim."""
         reserved = sorted(self._reserved.get(claim.metadata.uid, ()))
         bound_to = claim.spec.volume_name
         if bound_to:

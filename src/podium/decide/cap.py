@@ -50,7 +50,6 @@ class CapDelay:
         return f"the cap of {self.rate} on {self.bucket} (DisruptionPolicy {POLICY_NAME}) leaves {self.left}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         found = {"victims": self.victims, "cap": self.rate, "left": self.left, "next": self.next_time}
         return {**found, "namespace": self.bucket.namespace} if self.bucket.namespace else found
 

@@ -165,7 +165,6 @@ class EvictionBudgets:
         return changed
 
     def remove(self, budget: PodDisruptionBudget) -> None:
-        """Remove a budget."""
         meta = budget.metadata
         in_namespace = self._budgets.get(meta.namespace, {})
         in_namespace.pop(meta.name, None)

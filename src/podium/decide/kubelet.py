@@ -80,7 +80,6 @@ class HeldResources:
             self.add(holding)
 
     def add(self, holding: Holding) -> None:
-        """Add a pod's resources."""
         amounts = self.amounts
         for name, amount in holding.amounts.items():
             amounts[name] = amounts.get(name, 0) + amount
@@ -88,7 +87,6 @@ class HeldResources:
             self.ports[port] = self.ports.get(port, 0) + 1
 
     def remove(self, holding: Holding) -> None:
-        """Remove a pod's resources."""
         amounts = self.amounts
         for name, amount in holding.amounts.items():
             left = amounts[name] - amount

@@ -155,7 +155,6 @@ class ClusterTransaction(RollbackLog):
             self._undo.append(lambda: groups.drop_pod(pod.uid) if before is None else groups.put_pod(before))
 
     def leave_group(self, pod: PodRecord) -> None:
-        """Remove a pod from its group."""
         groups = self.cluster.pod_groups
         before = groups.members(pod.pod_class.pod_group).get(pod.uid)
         if before is not None:
@@ -169,7 +168,6 @@ class ClusterTransaction(RollbackLog):
         self._undo.append(lambda: self.cluster.remove(claim) if before is None else self.cluster.put(before))
 
     def drop_claim(self, claim: ResourceClaim) -> None:
-        """Remove a claim for devices."""
         self.cluster.remove(claim)
         self._undo.append(lambda: self.cluster.put(claim))
 

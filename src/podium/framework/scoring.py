@@ -77,7 +77,6 @@ class Score:
         return self.normalized * self.weight
 
     def to_dict(self) -> dict[str, int | str]:
-        """Return the score as plain values."""
         return {
             "plugin": self.plugin,
             "raw": self.raw,

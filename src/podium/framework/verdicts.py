@@ -52,7 +52,6 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def is_skip(self) -> bool:
-        """Return whether the plugin skips the pod."""
         return self.code is Code.SKIP
 
     @property
@@ -99,7 +98,6 @@ class Verdicts:
 
     @classmethod
     def none(cls, size: int) -> Verdicts:
-        """Return verdicts without rejections."""
         return cls(np.zeros(size, dtype=np.int64), lambda _: SUCCESS)
 
     @classmethod
@@ -258,7 +256,6 @@ class Outcome:
         return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:
-        """Return the status at a position."""
         return self.status_of(self.refused.item(position))
 
     def status_of(self, refused: int) -> Status:

@@ -67,7 +67,6 @@ class WaitingPods:
         return len(self._pods)
 
     def get(self, uid: str) -> WaitingPod | None:
-        """Return the waiting pod of that uid, or None."""
         found = self._pods.get(uid)
         return None if found is None else found[1]
 
@@ -76,7 +75,6 @@ class WaitingPods:
         return [waiting for _, waiting in self._pods.values()]
 
     def add(self, waiting: WaitingPod) -> None:
-        """Add a waiting pod."""
         uid = waiting.pod.uid
         self.remove(uid)
         self._added += 1
@@ -93,7 +91,6 @@ class WaitingPods:
             self._settled.add(uid)
 
     def remove(self, uid: str) -> None:
-        """Remove a pod."""
         found = self._pods.pop(uid, None)
         if found is not None:
             found[1].on_settled = None

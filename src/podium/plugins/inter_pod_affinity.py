@@ -250,7 +250,6 @@ class InterPodAffinity:
         )
 
     def _select(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
-        """Return whether all terms of a pod to be scheduled select a class."""
         return SelectedByTerms(terms).matches(pod_class, self._cluster.namespaces)
 
 

@@ -54,7 +54,6 @@ class RequiredNodes:
 
     @property
     def is_any(self) -> bool:
-        """Return whether every node matches."""
         return self.terms is None and not self.selector.requirements
 
     def rows(self, view: View) -> Bools:
@@ -66,7 +65,6 @@ class RequiredNodes:
         return by_terms if matches is None else matches & by_terms
 
     def node(self, node: Node) -> bool:
-        """Return whether a node matches."""
         labels, name = node.metadata.labels, node.metadata.name
         return self.selector.matches(labels) and (
             self.terms is None or any(term.matches(labels, name) for term in self.terms)

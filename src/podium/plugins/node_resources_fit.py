@@ -115,7 +115,6 @@ class NodeResourcesFit:
         return known
 
     def row_filter(self, pod_class: PodClass) -> FitsRow:
-        """Return a function that returns whether one row has room for a pod."""
         entries = self._cluster.nodes.entries
         pod_count, allowed_pods = entries.pod_count, entries.allowed_pods
         checked = [

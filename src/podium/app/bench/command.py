@@ -60,7 +60,6 @@ _JSON = ("-o", "json")
 
 
 def _snapshot(dump: str) -> str:
-    """Return the file of a snapshot of the dump."""
     run_command(*_snapshotting(dump))
     return _snapshotting(dump)[-1]
 

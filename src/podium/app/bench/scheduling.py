@@ -61,7 +61,6 @@ class Play:
         self._attempts = 0
 
     def show(self, pods: Sequence[Pod]) -> None:
-        """Deliver pods to the scheduler."""
         for pod in pods:
             self.driver.show(pod)
 
@@ -247,13 +246,11 @@ class BenchDriver:
         self._carry_out(self.scheduler.handle(Changed(pod), self.now))
 
     def end(self, uid: str) -> None:
-        """End and delete a pod."""
         pod = self.pods.pop(uid, None)
         if pod is not None:
             self._carry_out(self.scheduler.handle(Gone(pod), self.now))
 
     def preempt(self, uid: str) -> None:
-        """End a pod that is preempted."""
         self.preempted += 1
         self.end(uid)
 

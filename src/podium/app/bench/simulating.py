@@ -37,7 +37,6 @@ class FewestPods:
     name = "FewestPods"
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        """Return 100 for an empty node."""
         return max(0, 100 - len(node.pods))
 
 
@@ -60,7 +59,6 @@ class Story:
     pods: int
 
     def read(self) -> Input:
-        """Return the objects and the scenario."""
         if self.files:
             return read_input(self.files)
         made = make_trace(self.nodes, self.pods)

@@ -106,7 +106,6 @@ class Group(click.Group):
         return _help(self, ctx) or super().get_help(ctx)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand."""
         try:
             return super().invoke(ctx)
         except PodiumError as error:

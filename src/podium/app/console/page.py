@@ -140,7 +140,6 @@ class Page:
         self.more(len(rows) - len(shown), noun, indent=indent)
 
     def sections(self, sections: Iterable[Section]) -> None:
-        """Write the sections that have rows."""
         for section in sections:
             if section.rows:
                 self.title(section.title, section.rest)

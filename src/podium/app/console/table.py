@@ -150,7 +150,6 @@ class Naming:
         return f"{name.before}{rest if short is None else short[rest]}{name.after}"
 
     def text(self, part: Part) -> str:
-        """Return the full text of a part."""
         if isinstance(part, Name):
             return self.shown(part)
         if isinstance(part, Names):

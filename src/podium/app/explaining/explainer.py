@@ -135,7 +135,6 @@ class Explainer:
         return self._explanation(replace(explanation, as_decided=as_decided))
 
     def is_pod(self, key: str) -> bool:
-        """Return whether a live pod has this key."""
         return key in self._pending or any(record.key == key for record in self.cluster.placed.values())
 
     def change(self, objects: list[Kubernetes], gone: Iterable[Kubernetes], come: Iterable[Kubernetes]) -> None:

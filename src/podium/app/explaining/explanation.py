@@ -241,7 +241,6 @@ class Explanation(Shown):
         return answer_on(self, node)
 
     def write(self, page: Page) -> None:
-        """Write it as `podium explain` does."""
         from podium.app.explaining.text import write_explanation
 
         write_explanation(page, self)

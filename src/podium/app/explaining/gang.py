@@ -95,7 +95,6 @@ class GangDecision:
             yield Caveat("search-cut", message, search.left_out)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the decision as plain values."""
         found: dict[str, Any] = {
             "group": self.key,
             "minCount": self.least,

@@ -61,7 +61,6 @@ class NodeAnswer(Shown):
         return f"{pod} does not fit on {node}{goes}"
 
     def write(self, page: Page) -> None:
-        """Write it as `podium explain --node` does."""
         write_on_node(page, self)
 
     @property

@@ -127,7 +127,6 @@ def _write_ways(
 
 
 def _cost_text(criterion: CostColumn, value: int) -> str:
-    """Return a criterion's value with its unit."""
     found = criterion.shown(value)
     if found is None:
         return "none"

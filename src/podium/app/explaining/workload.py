@@ -84,7 +84,6 @@ class WorkloadExplanation(Shown):
         return f"{self.kind} {self.key}: {self.explanation.headline}"
 
     def write(self, page: Page) -> None:
-        """Write it as `podium explain` does."""
         write_workload(page, self)
         self.explanation.write(page)
 

@@ -239,7 +239,6 @@ class PlanCheck(Shown):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the answer is the same."""
         return self.saved.answer == self.now.parts
 
     @property

@@ -149,7 +149,6 @@ class SimulationResult(Shown, Result):
         return headline_of(self)
 
     def write(self, page: Page) -> None:
-        """Write it as `podium simulate` does."""
         from podium.app.simulating.text import write_simulation
 
         write_simulation(page, self, every_event=False)

@@ -228,7 +228,6 @@ class SweepResult(Shown):
         return f"{len(self.runs):,} runs of {combinations:,} combinations of settings{without}"
 
     def write(self, page: Page) -> None:
-        """Write it as `podium sweep` does."""
         write_sweep(page, self.runs)
 
     def _pictured(self) -> SweepAnswer:

@@ -86,7 +86,6 @@ class Autoscaler:
         self._reported: dict[str, str] = {}
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Handle an observation at ``now``; return the actions."""
         match observation:
             case Changed(object=object_, raw=raw):
                 self._looked_at(self._picture.changed(object_, raw), object_, now)
@@ -291,7 +290,6 @@ class NodeStartUps:
         self.paused_until = self._pauses.until
 
     def create(self, group: scaling.NodeGroup, names: Iterable[str]) -> list[Action]:
-        """Create nodes of a group."""
         actions: list[Action] = []
         for name in names:
             raw = group.node(name)
@@ -314,7 +312,6 @@ class NodeStartUps:
         return False
 
     def work(self, now: int) -> list[Action]:
-        """Do what is due."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
             group_node = self._picture.nodes.get(name)

@@ -128,7 +128,6 @@ class NodeRemovals:
         return name if was_written else ""
 
     def work(self, now: int) -> list[Action]:
-        """Do what is due."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
             group_node = self.picture.nodes.get(name)

@@ -240,7 +240,6 @@ def _unseen_until_ns(entry: AvoidEntry | Replacement) -> int | None:
 
 
 def _controllers(here: AvoidList) -> set[str]:
-    """Return the uids of the controllers that a list names."""
     entries = {entry.controller.uid for entry in here.entries}
     return entries | {left.controller.uid for left in here.replacements}
 

@@ -140,7 +140,6 @@ class Protection:
         return next((self._budgets[key] for key in keys if self.owner(key) is None), None)
 
     def default_budgets(self, kept: ProtectedWorkload) -> list[PodDisruptionBudget]:
-        """Return the workload's default budgets, by name."""
         return [self._budgets[key] for key in sorted(self._owned.get(kept.workload.metadata.uid, ()))]
 
     def owner(self, budget: str) -> WorkloadKey | None:

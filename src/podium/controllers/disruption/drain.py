@@ -104,7 +104,6 @@ class Drain:
         self._expects_progress = True
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Handle an observation at ``now``; return the actions."""
         match observation:
             case Changed(object=Node() as node) if node.metadata.name == self._name:
                 self._node_changed(node)

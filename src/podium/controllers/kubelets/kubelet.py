@@ -64,7 +64,6 @@ class Kubelet:
         self._actions: list[Action] = []
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Handle an observation at ``now``; return the writes."""
         # Most observations are pods and answers about them.
         if type(observation) is Changed and type(pod := observation.object) is Pod:
             if not self._pod_changed(pod, observation.raw, now):

@@ -358,7 +358,6 @@ class NodeKubelet:
             self._workers.restart(run, now)
 
     def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
-        """Admit or reject a new pod."""
         there, settings = self._there, self._settings
         verdict = there.judge(run, is_short=self._evictions.is_short, waits_for_victims=settings.waits_for_victims)
         if verdict.refusal is not None:
@@ -389,7 +388,6 @@ class NodeKubelet:
                 self._reject(run, left[0])
 
     def _note_resize(self, run: PodRun, pod: Pod) -> None:
-        """Note whether a pod has a deferred resize."""
         if self._rules.resizes and is_resize_deferred(pod):
             self._resizing[run.uid] = run
             self._has_news = True

@@ -223,7 +223,6 @@ class PodRun(msgspec.Struct, eq=False):
 
 
 def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:
-    """Return whether a pod exceeds its memory limit."""
     if not behaviour.memory_bytes:
         return False
     limit = memory_limit_bytes(pod)

@@ -179,7 +179,6 @@ class PodWorkers:
         self.ended[run.uid] = run
 
     def finish_ended(self, run: PodRun) -> None:
-        """End the deletion of an ended pod."""
         if run.pod.is_terminating and run.pod.is_terminal and not isinstance(run.wanted, DeleteObject):
             self._finish_deletion(run, "its containers had ended")
 

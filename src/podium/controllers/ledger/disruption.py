@@ -119,7 +119,6 @@ class Disruption(LedgerEntry, frozen=True, kw_only=True):
 
     @property
     def namespace(self) -> str:
-        """Return the pod's namespace."""
         return self.pod.partition("/")[0]
 
     @property

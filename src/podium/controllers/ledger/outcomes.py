@@ -250,7 +250,6 @@ class OpenDisruptions:
             self._keep(record, found.trail)
 
     def _let_go(self, uid: str) -> None:
-        """Stop following a disruption."""
         found = self._open.pop(uid)
         self._keep(found.record, None)
         came, beneficiary = found.record.replacement, found.record.beneficiary

@@ -110,7 +110,6 @@ class PlannedEvictions:
         self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
 
     def clear(self) -> None:
-        """Drop all planned moves."""
         self._orders.clear()
         self._marking = ""
 

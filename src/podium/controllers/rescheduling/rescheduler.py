@@ -113,7 +113,6 @@ class Rescheduler:
         )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        """Handle an observation at ``now``; return the actions."""
         match observation:
             case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
                 return [*self._settings_map.changed(object_, raw)]
@@ -184,7 +183,6 @@ class Rescheduler:
     # Consequences
 
     def _work(self, now: int) -> list[Action]:
-        """Do what is due."""
         actions = self._guide.work(now) if self._guide.deadline() is AT_ONCE else []
         actions += self._soft_taints.work(now, self._evictions.nodes_to_mark())
         if self.settings.is_paused:
@@ -195,7 +193,6 @@ class Rescheduler:
         return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
 
     def _plan(self, now: int) -> list[Action]:
-        """Make a plan and start with it."""
         # It covers all changes so far.
         self._looks.set(_CHANGE, None)
         self._look_at_moves(now)
@@ -317,7 +314,6 @@ class Guide:
     _is_due: bool = False
 
     def seen(self, pod: PodRecord) -> None:
-        """Record the observed state of a pod."""
         if self._planners.settings.guidance is Guidance.EVICT or pod.node_name or pod.terminating:
             return
         self._is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)

@@ -33,12 +33,10 @@ class WorkloadSelectors:
         return True
 
     def remove(self, workload: Kubernetes) -> None:
-        """Remove a workload if it is known."""
         self._known.pop(workload.metadata.uid, None)
         self._index.remove(workload.metadata.uid)
 
     def of(self, uid: str) -> Selector:
-        """Return the selector of a known workload."""
         return self._known[uid][1]
 
     def matching(self, object_: Kubernetes) -> list[str]:

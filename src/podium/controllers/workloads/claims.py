@@ -107,7 +107,6 @@ class ResourceClaims(Reconciler[_Key]):
         self.claims.pod_gone(uid)
 
     def _forget_pod(self, key: str) -> None:
-        """Forget a pod that needs no claims."""
         pod = self._pods.pop(key, None)
         if pod is None:
             return
@@ -273,7 +272,6 @@ class ClaimIndex(dict[str, ResourceClaim]):
 
 
 def _pods_of(claim: ResourceClaim | None) -> list[str]:
-    """Return the uids of the pods that a claim names."""
     if claim is None:
         return []
     owner = pod_made_for(claim)

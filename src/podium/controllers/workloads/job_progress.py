@@ -52,7 +52,6 @@ class Progress:
         return len(self.indexes) if _is_indexed(job) else self.number("succeeded")
 
     def status(self, job: Job) -> Raw:
-        """Return the fields of the status."""
         is_same = len(self.indexes) == len(self.counted)
         return {
             "succeeded": len(self.indexes) if _is_indexed(job) else self.finished["succeeded"],

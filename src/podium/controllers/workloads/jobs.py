@@ -290,7 +290,6 @@ def _is_managed(job: Job) -> bool:
 
 
 def _release(state: JobState, pods: Iterable[OwnedPod], cause: str) -> list[Action]:
-    """Remove the finalizer from pods."""
     return [finalizers_patch(pod, cause, tracked=False) for pod in pods if is_tracked(pod) and state.ask(pod)]
 
 

@@ -134,7 +134,6 @@ class OwnedObjects(Generic[Kind]):
         return [OwnedChange(owner.uid, known, known, is_gone=True)]
 
     def of(self, owner_uid: str) -> list[WorkloadObject[Kind]]:
-        """Return the objects of an owner, by key."""
         return [self._objects[key] for key in sorted(self._keys.get(owner_uid, ()))]
 
 

@@ -105,7 +105,6 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         """Return the actions that bring the cluster closer to the workload's specification, and its status."""
 
     def _sync_unknown(self, uid: str, now: int) -> list[Action]:
-        """Return the actions for the pods of an unknown workload."""
         return []
 
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
@@ -441,7 +440,6 @@ class Expectations(dict[str, Expected]):
     """
 
     def expect_creations(self, uid: str, count: int, now: int) -> None:
-        """Expect ``count`` more objects."""
         if count > 0:
             self._renewed(uid, now).creations += count
 
@@ -469,7 +467,6 @@ class Expectations(dict[str, Expected]):
         return True
 
     def are_met(self, uid: str) -> bool:
-        """Return whether nothing is expected."""
         return uid not in self
 
     def give_up(self, uid: str, now: int) -> None:

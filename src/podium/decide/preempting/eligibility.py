@@ -89,7 +89,6 @@ class BudgetPairs:
 
     @classmethod
     def of(cls, cluster: Cluster, slots: Int64s) -> BudgetPairs:
-        """Return the pairs of some pods."""
         classes = cluster.pods.pod_class[slots].astype(np.int64)
         some = np.flatnonzero(np.bincount(classes)).tolist() if len(cluster.budgets) else []
         budgets: dict[str, Budget] = {}
@@ -233,7 +232,6 @@ class WholeGroups:
         return sorted(self._classes)
 
     def slots_of(self, key: str) -> Int64s:
-        """Return the slots of a group's pods."""
         return self._cluster.pods.slots_of(self._classes[key])
 
     def is_below(self, key: str, priority: int) -> bool:
@@ -336,7 +334,6 @@ class HeldBack(msgspec.Struct, frozen=True):
     next_ns: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
         found = {"budgets": list(self.budgets), "node": self.node_name, "victims": [each.key for each in self.victims]}
         return found if self.next_ns is None else {**found, "nextToken": format_time(self.next_ns)}
 

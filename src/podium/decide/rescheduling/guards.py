@@ -65,7 +65,6 @@ class Guards:
                 self._under_way.setdefault(move.owner_uid, []).append(move)
 
     def allows(self, pod: PodRecord) -> bool:
-        """Return whether the pod may be moved."""
         return not self.why(pod)
 
     def why(self, pod: PodRecord) -> str:
@@ -229,7 +228,6 @@ class BudgetRoom:
         self._over: dict[PodClass, list[EvictionBudget]] = {}
 
     def is_protected(self, pod: PodRecord) -> bool:
-        """Return whether a budget covers the pod."""
         return bool(self._covering(pod))
 
     def why(self, pods: Iterable[PodRecord]) -> str:
@@ -263,7 +261,6 @@ class BudgetRoom:
         return ""
 
     def take(self, pods: Iterable[PodRecord]) -> None:
-        """Plan the eviction of the pods."""
         for pod in pods:
             asked = [budget.key for budget in self._covering(pod) if _asks(budget, pod)]
             self._planned.update(asked)

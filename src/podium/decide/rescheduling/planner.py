@@ -408,7 +408,6 @@ class MoveLimits:
         return self._under_way.why(group) or self.last_hour.why(group) or self._unprotected.why(unprotected)
 
     def take(self, group: Iterable[Leaving]) -> None:
-        """Plan to move the pods."""
         for leaving in group:
             self._add(leaving, is_under_way=True, is_of_late=True)
 

@@ -49,7 +49,6 @@ class ReplacementRows:
     is_sure: bool = True
 
     def or_else(self, other: ReplacementRows) -> ReplacementRows:
-        """Return the union of the rows."""
         if self.why or not other.fits:
             return self
         if other.why:

@@ -144,7 +144,6 @@ class Objectives:
         return sum(weight * each[policy.name] for policy, weight in self._policies)
 
     def each(self) -> dict[str, float]:
-        """Return the objective of each policy."""
         return {policy.name: self._of(policy) for policy, _ in self._policies}
 
     def require_same(self, before: dict[str, float]) -> None:

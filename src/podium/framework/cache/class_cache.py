@@ -117,7 +117,6 @@ class CacheByClass(Generic[Value]):
         return found
 
     def _end(self, ended: ref[PodClass]) -> None:
-        """Forget the newest class, which has ended."""
         if ended is self._newest:
             self._newest, self._of_newest = _no_class, {}
 
@@ -168,13 +167,10 @@ class OneCell:
         return cls(condition) if condition(pod) else None
 
     def columns(self, view: View) -> Sequence[Int64s]:
-        """Return no columns."""
         return ()
 
     def of_row(self, row: int) -> tuple[int, ...]:
-        """Return no entries."""
         return ()
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> Sequence[int]:
-        """Return 0 for every cell."""
         return [0] * len(rows)

@@ -289,7 +289,6 @@ class CachedOutcome:
         self.position = position
 
     def outcome(self) -> Outcome:
-        """Return the present outcome."""
         lent = None if self._lent is None else self._lent()
         if lent is None:
             lent = self._refused.view()

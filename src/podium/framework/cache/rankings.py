@@ -116,7 +116,6 @@ class ClassRanking:
             self._bucket_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
 
     def put(self, row: int, key: Key, total: int) -> None:
-        """Put a row into a cell with a total."""
         bucket: ScoreBucket | None = self._bucket_of[row]
         rank = self._rank_of[row]
         if bucket is not None:
@@ -257,7 +256,6 @@ class RankingEntry:
     ranking: ClassRanking | Totals | None = None
 
     def drop(self) -> None:
-        """Stop using a ranking."""
         self.judge = self.ranking = None
 
 
@@ -364,7 +362,6 @@ class Rankings:
     def _write(
         self, totals: Totals, judge: RowJudge, state: CycleState, pod: PodRecord, missed: list[int] | None
     ) -> None:
-        """Update totals."""
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
             totals.put(rows, judge.some_rows(state, pod, rows))

@@ -125,11 +125,9 @@ class CachedRawScores:
         return True
 
     def columns(self, view: View) -> list[Int64s]:
-        """Return the raw scores."""
         return [view.take(self.raw)]
 
     def of_row(self, row: int) -> tuple[int, ...]:
-        """Return the raw score of a row."""
         return (self.raw.item(row),)
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:

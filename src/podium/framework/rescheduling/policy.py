@@ -88,11 +88,9 @@ class Signals:
     turned_away: Mapping[tuple[str, str], Mapping[str, PodRecord]] = field(default_factory=dict)
 
     def of_pod(self, uid: str) -> PodSignals:
-        """Return the signals of a pod."""
         return self.pods.get(uid, NO_POD_SIGNALS)
 
     def of_node(self, name: str) -> NodeSignals:
-        """Return the signals of a node."""
         return self.nodes.get(name, NO_NODE_SIGNALS)
 
 
@@ -216,7 +214,6 @@ class Picture:
         yield from sorted(movable, key=lambda pod: (pod.key, pod.uid))
 
     def node_name(self, row: int) -> str:
-        """Return the name of the node in a row."""
         return self.cluster.nodes.name(row)
 
 

@@ -121,7 +121,6 @@ class Registry:
         return self._factory(self._loaded_class(name) if made is None else made)
 
     def with_classes(self, classes: Iterable[tuple[str, type[Any]]]) -> Registry:
-        """Return this registry with these classes added."""
         return Registry(self._in_tree, (*self._classes.items(), *classes))
 
     def make(self, name: str, context: PluginContext, subject: str = "it") -> Any:
@@ -365,7 +364,6 @@ class _ProfileBuilder:
         self._order = {point: self._order_at(point) for point in EXTENSION_POINTS}
 
     def profile(self, name: str) -> Profile:
-        """Return the profile of that scheduler name."""
         if len(self._order["queueSort"]) != 1:
             found = ", ".join(self._order["queueSort"]) or "none"
             raise self._error(f"exactly one plugin must sort the queue; enabled: {found}", "queueSort")

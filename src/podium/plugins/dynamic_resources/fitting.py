@@ -73,7 +73,6 @@ class PodClaims:
 
     @property
     def has_alternatives(self) -> bool:
-        """Return whether a request lists alternatives."""
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
 
 

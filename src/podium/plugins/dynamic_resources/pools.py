@@ -50,7 +50,6 @@ class Pool:
         return f"{self.driver}/{self.name}"
 
     def all_devices(self) -> Iterator[tuple[DeviceID, Device]]:
-        """Yield every device of the pool, on any node."""
         for slice_ in (*self.slices, *self.others):
             for device in slice_.spec.devices:
                 yield (self.driver, self.name, device.name), device

@@ -71,7 +71,6 @@ class ConstraintState:
         return True
 
     def remove(self, request: str) -> None:
-        """Remove a device of the request."""
         self._last.pop(request, None)
         self._count -= 1
 

@@ -90,12 +90,10 @@ class Need:
     devices: DeviceCounts | None = None
 
     def offered(self, cluster: Cluster, rows: Int64s) -> Int64s:
-        """Return ``[rows]`` the total amount."""
         of_node = self._of_nodes(cluster.nodes.allocatable, rows)
         return of_node if self.devices is None else np.where(of_node > 0, of_node, self.devices.offered[rows])
 
     def free(self, cluster: Cluster, rows: Int64s) -> Int64s:
-        """Return ``[rows]`` the free amount."""
         of_node = self._of_nodes(cluster.nodes.allocatable, rows)
         left = of_node - self._of_nodes(cluster.nodes.requested, rows)
         return left if self.devices is None else np.where(of_node > 0, left, self.devices.free(rows))

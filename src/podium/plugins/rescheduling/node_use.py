@@ -83,7 +83,6 @@ class NodeUse:
         self.guests: Int64s = np.zeros(0, dtype=np.int64)
 
     def look(self, cluster: Cluster) -> None:
-        """Update the numbers."""
         count, rows = cluster.nodes.count, self._changes.since_last(cluster)
         if rows is None:
             rows = cluster.nodes.all_rows()

@@ -214,7 +214,6 @@ class FailureStats:
         return self._owners.get(owner, _NO_RECORD)
 
     def rows(self) -> list[int]:
-        """Return the rows with failing pods."""
         return sorted(row for row, read in self._rows.items() if read.failing)
 
     def _read_all(self, picture: Picture, known: Iterable[str]) -> None:
@@ -248,7 +247,6 @@ class FailureStats:
         return _Row(tuple(failing), well)
 
     def _fails(self, picture: Picture, pod: PodRecord) -> bool:
-        """Return whether a pod fails where it is."""
         reported = picture.signals.pods.get(pod.uid)
         if reported is None or reported.restarts < self._args.min_restarts or belongs_to_node(pod):
             return False
@@ -388,14 +386,12 @@ class CPULoads:
         return bool(self._measured)
 
     def wanted_by(self, pod: PodRecord) -> int:
-        """Return what a pod wants."""
         measured = self._measured.get(pod.uid)
         if measured is None:
             measured = self._measured.get(predecessor(pod.uid))
         return requested_by(pod) if measured is None else measured
 
     def _read(self, cluster: Cluster, rows: Int64s) -> None:
-        """Count the pods on some rows."""
         slots = placed_slots(cluster, rows)
         on, pods = cluster.pods.row[slots], list(map(cluster.pods.record, slots.tolist()))
         wanted = np.array(list(map(self.wanted_by, pods)), dtype=np.int64)

@@ -116,7 +116,6 @@ class AssumedVolumes:
             self._claims[binding.claim] = claim, binding.node_name
 
     def forget(self, binding: ClaimBinding) -> None:
-        """Remove a decided binding."""
         if binding.volume:
             self._volumes.pop(binding.volume, None)
         else:

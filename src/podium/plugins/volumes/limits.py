@@ -265,7 +265,6 @@ def _gce(name: str, zone: str) -> Attachment:
 
 
 def _limits_of(csi_node: CSINode) -> dict[str, int]:
-    """Return a node's limits by driver."""
     return {
         driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers

@@ -104,7 +104,6 @@ class ProposedChange:
     written: Sequence[Kubernetes] | Callable[[Decisions], Sequence[Kubernetes]] | None = None
 
     def helps(self, pod: PodRecord) -> bool:
-        """Return whether the change may help the pod."""
         return self.kinds is None or kind_of(pod) in self.kinds
 
     def applied(self, decisions: Decisions, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
@@ -146,7 +145,6 @@ def more_nodes(shape: NodeShape, number: int) -> ProposedChange:
 def _grouped(
     waiting: Iterable[BlockedPods], keys: Callable[[BlockedPods], Iterable[Key]]
 ) -> dict[Key, list[BlockedPods]]:
-    """Return the blocked pods by each of their keys."""
     return by_key((key, blocked) for blocked in waiting for key in keys(blocked))
 
 

@@ -141,7 +141,6 @@ class RefusedPods:
 
     @property
     def text(self) -> str:
-        """Why they are refused."""
         parts = [
             f"{name} {written_amount(name, self.used[name])} of {self.quota.spec.hard[name]} used, "
             f"{written_amount(name, self.asked[name])} asked"

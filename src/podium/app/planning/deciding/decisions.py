@@ -77,7 +77,6 @@ class QueueResult:
         return {victim.uid: each for each in self.placed for victim in each.victims}
 
     def victims_by(self, workloads: Workloads) -> Counter[str]:
-        """Return the number of victims of each workload."""
         return Counter(workloads.of(victim) for each in self.placed for victim in each.victims)
 
 

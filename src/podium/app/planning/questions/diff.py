@@ -159,7 +159,6 @@ def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, 
 
 
 def _classes(documents: Iterable[Document]) -> dict[str, PriorityClass]:
-    """Return the priority classes, by name."""
     items = (document.object for document in documents)
     return {item.metadata.name: item for item in items if isinstance(item, PriorityClass)}
 

@@ -41,7 +41,6 @@ class PendingCause:
 
     @property
     def change(self) -> str | None:
-        """The best change in words."""
         return None if self.best is None else self.best.change.text
 
 

@@ -162,7 +162,6 @@ class Rejection:
         return NO if hints is None else hints.ask(pod, event)
 
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
-        """Return the hints of some plugins for an event."""
         return tuple(hint for plugin in plugins for hint in _concerned(self.registered.get(plugin, ()), event))
 
 

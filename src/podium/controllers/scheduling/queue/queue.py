@@ -440,7 +440,6 @@ class SchedulingQueue:
         self._due_ns = min(self._due_ns, due_ns)
 
     def _sort_again(self, queued: QueuedPod, now: int) -> None:
-        """Sort an active pod or one in backoff again."""
         uid = queued.record.uid
         self._active.discard(uid)
         self._backoff.discard(uid)

@@ -148,7 +148,6 @@ class AssumedMembers(RollbackLog):
         return SUCCESS
 
     def end_nominations(self, pods: Iterable[PodRecord]) -> None:
-        """Remove the nominations of some pods."""
         nominations = self.cluster.nominations
         for pod in pods:
             name = nominations.node_of(pod.uid)
@@ -197,7 +196,6 @@ class GangTransaction(AssumedMembers):
         return state, feasible if rows is None else rows[feasible]
 
     def try_member(self, member: PodRecord, row: int) -> bool:
-        """Put a member on a row if it fits there; return whether it does."""
         state, rows = self.fitting(member, np.array([row], dtype=np.int64))
         return bool(len(rows)) and self.put_member(state, member, row)
 
@@ -304,7 +302,6 @@ class AffinityPartners:
                         found.append(_RequiredPods(reach, cluster.nodes.labels(reach.key).codes, before))
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
         return any(self._required.values())
 
     def leave_alone(self, member: PodRecord, row: int) -> bool:

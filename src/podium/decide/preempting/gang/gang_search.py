@@ -152,7 +152,6 @@ class GangSearch:
             solutions.proven = solutions.add(units, placements, domain, None)
 
     def plan(self) -> GangPlan:
-        """Return the result."""
         effort = SearchEffort(self._transaction.steps, self._most_steps, self._left_out, self._is_complete)
         gang, solutions = self._gang, self._solutions
         if not solutions:
@@ -257,7 +256,6 @@ class GangSearch:
         return None
 
     def _may_go(self, unit: Unit, spared: frozenset[str]) -> bool:
-        """Return whether a unit may go with its dependents."""
         closed = self._units.closed(unit) if self._units.has_dependents else list(unit)
         return closed is not None and not any(pod.uid in spared for pod in closed)
 

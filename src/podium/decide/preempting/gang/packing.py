@@ -294,7 +294,6 @@ class _UnitSets:
             self.may_go[1:] &= violations == 0
 
     def of(self, mask: int) -> list[Unit]:
-        """Return the units whose bits are set."""
         last = len(self._units) - 1
         return [unit for place, unit in enumerate(self._units) if mask >> (last - place) & 1]
 

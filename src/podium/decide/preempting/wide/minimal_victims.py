@@ -52,7 +52,6 @@ class VictimMinimizer:
     partners_first: bool
 
     def forced(self, pairs: VictimPairs) -> ForcedVictims:
-        """Remove the forced victims."""
         forced, evaluator = pairs.forced, self.evaluator
         needed = self._closed(pairs.sets(forced))
         if not self.is_monotone:

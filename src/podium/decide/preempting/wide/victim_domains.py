@@ -119,7 +119,6 @@ class VictimDomains:
                 yield MemberSets.at(domains.starts, domains.entries), domains.codes[rows].astype(np.int64)
 
     def pairs(self, rows: Int64s) -> VictimPairs:
-        """Return the potential victims for some rows."""
         shift = len(self._pool).bit_length()
         found = []
         for place, domains in enumerate(self._found):

@@ -110,7 +110,6 @@ class WideSearch:
         return SearchEffort(self._evaluator.steps, self._settings.most_steps, self._left_out, self._is_complete)
 
     def run(self, *, detailed: bool) -> TrialTable:
-        """Search for the victims."""
         tries_all = detailed or not self._prunes
         numbers = self._domains.numbers(self._rows)
         self._results.refused[numbers == 0] = WITHOUT_VICTIMS
@@ -254,7 +253,6 @@ class WideResults:
         return self._best
 
     def table(self) -> TrialTable:
-        """Return the trials as a table."""
         evaluator = self._evaluator
         # No candidate violates budgets that are required.
         first = int(evaluator.set_costs.requires_budgets)
