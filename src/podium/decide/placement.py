@@ -191,7 +191,9 @@ def _best(
     runner.scoring.prepare(state, pod, view)
     totals = runner.scoring.totals(state, pod, view)
     if extenders is not None:
-        add_priorities(runner, extenders, pod, feasible, totals)
+        names = [runner.cluster.nodes.name(row) for row in feasible.tolist()]
+        scores = extenders.prioritize(pod, names)
+        totals += np.array([scores.get(name, 0) for name in names], dtype=np.int64)
     return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
 
 
@@ -274,14 +276,6 @@ def filter_by_extenders(
         return Extended(outcome, feasible)
     kept = np.array([row for row in feasible.tolist() if row in left], dtype=np.int64)
     return Extended(_with(runner, outcome, rows, refused), kept)
-
-
-def add_priorities(runner: Runner, extenders: Extenders, pod: PodRecord, feasible: Int64s, totals: Int64s) -> None:
-    """Add the extenders' scores of the nodes in ``feasible`` to their ``totals``."""
-    names = [runner.cluster.nodes.name(row) for row in feasible.tolist()]
-    scores = extenders.prioritize(pod, names)
-    if scores:
-        totals += np.array([scores.get(name, 0) for name in names], dtype=np.int64)
 
 
 def _with(runner: Runner, outcome: Outcome, rows: Int64s, refused: dict[int, Status]) -> Outcome:

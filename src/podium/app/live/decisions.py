@@ -110,7 +110,14 @@ class DecisionRecorder:
                 names = sorted(found[field], key=lambda name: (-explanation.totals.get(name, 0), name))[:MAX_RANKED]
                 found[field] = {name: found[field][name] for name in names}
         if "preemption" in found:
-            found["preemption"] = _shortened(found["preemption"])
+            # The selected nodes, and some of the other candidates.
+            preemption = found["preemption"]
+            candidates = preemption.get("candidates", {})
+            order = dict.fromkeys((*preemption.get("selected", [])[:MAX_RANKED], *sorted(candidates)))
+            shown = {name: candidates[name] for name in [name for name in order if name in candidates][:MAX_RANKED]}
+            found["preemption"] = {**preemption, "candidates": shown, "candidateCount": len(candidates)}
+            if "rejected" in preemption:
+                found["preemption"]["rejected"] = grouped(preemption["rejected"])
         self._found = {
             "version": VERSION,
             "time": format_exact_time(now),
@@ -153,18 +160,6 @@ def grouped(nodes: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
         groups.setdefault(json.dumps(verdict, sort_keys=True), (verdict, []))[1].append(name)
     in_order = sorted(groups.values(), key=lambda group: (-len(group[1]), group[1]))
     return [{**verdict, "count": len(names), "names": names[:MAX_NAMES]} for verdict, names in in_order]
-
-
-def _shortened(preemption: dict[str, Any]) -> dict[str, Any]:
-    """Shorten a preemption plan to the selected nodes and some of the other candidates."""
-    candidates = preemption.get("candidates", {})
-    selected = preemption.get("selected", [])
-    names = dict.fromkeys((*selected[:MAX_RANKED], *sorted(candidates)))
-    kept = [name for name in names if name in candidates][:MAX_RANKED]
-    found = {**preemption, "candidates": {name: candidates[name] for name in kept}, "candidateCount": len(candidates)}
-    if "rejected" in found:
-        found["rejected"] = grouped(found["rejected"])
-    return found
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -84,12 +84,6 @@ _CAPS = (
 )
 
 
-def _of_foreign_server(absent: Collection[str]) -> Iterator[Caveat]:
-    """Yield the features that only Podium's own API server has."""
-    yield from (Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items())
-    yield Caveat("no-policy", _NO_POLICY, 1, (_POLICY,)) if _POLICY in absent else Caveat("caps", _CAPS, 0)
-
-
 class LiveScheduler(LiveProgram):
     """The scheduler as a program."""
 
@@ -115,7 +109,12 @@ class LiveScheduler(LiveProgram):
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
         departures = upstream_departures(self._settings.configuration)
         found = [*departures, *of_access(self._access), *hidden_kinds(hidden)]
-        return found if is_podium_server else [*found, *_of_foreign_server(absent)]
+        if not is_podium_server:
+            found += [Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items()]
+            found.append(
+                Caveat("no-policy", _NO_POLICY, 1, (_POLICY,)) if _POLICY in absent else Caveat("caps", _CAPS, 0)
+            )
+        return found
 
     def on_started(self) -> None:
         names = (profile.scheduler_name for profile in self._settings.configuration.profiles)

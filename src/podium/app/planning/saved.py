@@ -198,19 +198,16 @@ class SavedAnswer:
 
     @classmethod
     def of(cls, answer: PlanAnswer, read: Input, kubernetes: str) -> SavedAnswer:
-        return cls(_parts_of(answer), _fingerprint(read), kubernetes, answer.caveats)
-
-
-def _parts_of(answer: PlanAnswer) -> dict[str, list[str]]:
-    parts = {
-        "answer": [line for line in (answer.summary, answer.headline) if line],
-        "findings": [f"{each.code}: {each.message}" for each in answer.findings],
-        "impact": [diff_line(each) for each in answer.impact],
-        "nodes": [f"{each.node}: {each.change}" for each in answer.nodes],
-    }
-    for section in answer.sections:
-        parts[section.title] = ["  ".join(filter(None, map(text_of, row))) for row in section.rows]
-    return {name: lines for name, lines in parts.items() if lines}
+        parts = {
+            "answer": [line for line in (answer.summary, answer.headline) if line],
+            "findings": [f"{each.code}: {each.message}" for each in answer.findings],
+            "impact": [diff_line(each) for each in answer.impact],
+            "nodes": [f"{each.node}: {each.change}" for each in answer.nodes],
+        }
+        for section in answer.sections:
+            parts[section.title] = ["  ".join(filter(None, map(text_of, row))) for row in section.rows]
+        said = {name: lines for name, lines in parts.items() if lines}
+        return cls(said, _fingerprint(read), kubernetes, answer.caveats)
 
 
 def _fingerprint(read: Input) -> Fingerprint:

@@ -5,8 +5,6 @@ Source: pkg/controller/controller_ref_manager.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.selectors import Selector, compile_label_selector, selector_from_labels
 from podium.controllers.actions import PatchObject, owner_reference, versioned_patch
@@ -72,25 +70,17 @@ class Orphans:
         return [self._objects[key] for key in sorted(self._index.matching(selector, namespace))]
 
 
-def adoption_of(object_: Kubernetes, workload: Kubernetes, cause: str, finalizer: str) -> PatchObject:
-    """Return the patch that makes the workload the object's controller, and adds a finalizer unless it is ""."""
-    references = [*map(plain, object_.metadata.owner_references), owner_reference(workload)]
-    added = (finalizer,) if finalizer else ()
-    return _claim(object_, references, [*_without(object_.metadata.finalizers, finalizer), *added], cause)
+def claim_of(object_: Kubernetes, uid: str, cause: str, finalizer: str, by: Kubernetes | None = None) -> PatchObject:
+    """Return the patch that removes the reference to the workload with that uid, and a finalizer.
 
-
-def release_of(object_: Kubernetes, uid: str, cause: str, finalizer: str) -> PatchObject:
-    """Return the patch that removes the reference to the workload with that uid, and a finalizer."""
+    With ``by``, that workload becomes the object's controller, and a finalizer other than "" is added instead.
+    """
     references = [plain(each) for each in object_.metadata.owner_references if each.uid != uid]
-    return _claim(object_, references, _without(object_.metadata.finalizers, finalizer), cause)
-
-
-def _claim(object_: Kubernetes, references: list[Raw], finalizers: list[str], cause: str) -> PatchObject:
+    finalizers = [each for each in object_.metadata.finalizers if each != finalizer]
+    if by is not None:
+        references.append(owner_reference(by))
+        finalizers += [finalizer] if finalizer else []
     metadata: Raw = {"ownerReferences": references or None}
     if finalizers != list(object_.metadata.finalizers):
         metadata["finalizers"] = finalizers or None
     return versioned_patch(object_, {"metadata": metadata}, cause)
-
-
-def _without(finalizers: Iterable[str], finalizer: str) -> list[str]:
-    return [each for each in finalizers if each != finalizer]

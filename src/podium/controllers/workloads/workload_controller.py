@@ -24,7 +24,7 @@ from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.reconciler import Backoff, Reconciler
-from podium.controllers.workloads.adoption import Orphans, WorkloadSelectors, adoption_of, release_of
+from podium.controllers.workloads.adoption import Orphans, WorkloadSelectors, claim_of
 from podium.controllers.workloads.owned_pods import (
     OwnedChange,
     OwnedObjects,
@@ -213,13 +213,13 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             for object_ in orphans.matching(workload.object.metadata.namespace, selector):
                 if self._may_own(workload, object_):
                     self._expectations.expect(uid, label_of(object_), now)
-                    actions.append(adoption_of(object_, workload.object, label, finalizer))
+                    actions.append(claim_of(object_, "", label, finalizer, by=workload.object))
         owned = (each.object for each in self._owned.of(uid) if type(each.object) in self._orphans)
         strays = [object_ for object_ in owned if not selector.matches(object_.metadata.labels)]
         for object_ in (*self._strays.get(uid, {}).values(), *strays):
             if self._may_own(workload, object_):
                 self._expectations.expect(uid, object_.metadata.uid, now)
-                actions.append(release_of(object_, uid, label, finalizer))
+                actions.append(claim_of(object_, uid, label, finalizer))
         return actions
 
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:

@@ -6,13 +6,12 @@ extendeddynamicresources.go).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.devices import DeviceClass
 from podium.api.meta import ObjectMeta, OwnerReference, Raw
 from podium.api.pod import Container
 from podium.api.quantity import whole_value
@@ -130,11 +129,14 @@ class Fitting:
 
     def extended_on(self, row: int) -> ExtendedClaim:
         """Return the claim for the extended resources that a node does not offer itself."""
-        resources = self._delegated(row)
-        found = self._extended.get(resources)
-        if found is None:
-            found = self._extended[resources] = extended_claim(self.pod, resources, self.cluster.devices.backed)
-        return found
+        resources, backed = self._delegated(row), self.cluster.devices.backed
+        if resources not in self._extended:
+            made = [_of_resource(self.pod, resource, backed[resource].metadata.name) for resource in resources]
+            requests = sorted((each for some, _ in made for each in some), key=lambda request: request.name)
+            spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests)))
+            mappings = tuple(each for _, some in made for each in some)
+            self._extended[resources] = ExtendedClaim(replace(empty_claim(self.pod), spec=spec), mappings)
+        return self._extended[resources]
 
     def results_on(self, row: int) -> list[tuple[ResourceClaim, AllocationResult]]:
         """Return the allocations of the claims without devices on a node that can serve them; deterministic."""
@@ -248,24 +250,12 @@ def empty_claim(pod: PodRecord) -> ResourceClaim:
     )
 
 
-def extended_claim(pod: PodRecord, resources: Iterable[str], backed: Mapping[str, DeviceClass]) -> ExtendedClaim:
-    """Return the claim for devices instead of these resources.
-
-    Containers that run together each have a request for each resource. Init containers that end earlier may use the
-    devices of later containers; what the largest of them lacks is requested once.
-    """
-    requests: list[DeviceRequest] = []
-    mappings: list[Raw] = []
-    for resource in resources:
-        for_one, mapped = _of_resource(pod, resource, backed[resource].metadata.name)
-        requests += for_one
-        mappings += mapped
-    requests.sort(key=lambda device_request: device_request.name)
-    spec = ResourceClaimSpec(devices=DeviceClaim(requests=tuple(requests)))
-    return ExtendedClaim(replace(empty_claim(pod), spec=spec), tuple(mappings))
-
-
 def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[DeviceRequest], list[Raw]]:
+    """Return the requests for devices instead of a resource, and which containers get them.
+
+    Containers that run together each have a request. Init containers that end earlier may use the devices of later
+    containers; what the largest of them lacks is requested once.
+    """
     before = pod.spec.init_containers
     containers = (*before, *pod.spec.containers)
     long: list[_ContainerNeed | None] = []

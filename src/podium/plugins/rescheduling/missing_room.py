@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -192,7 +193,14 @@ class RoomReader:
             return None
         names = cluster.nodes.resources
         requests = {names[resource]: amount for resource, amount in first.pod_class.requests.items()}
-        needs = self._needs(requests, _devices_wanted(first, cluster))
+        # How many devices of each class; of alternatives the first. A request for all of a node's devices counts as 1.
+        devices: Counter[str] = Counter()
+        for claim in claims_of(first, cluster):
+            for request in () if claim.is_allocated or claim.for_extended_resources else claim.spec.devices.requests:
+                exact = request.exact or (request.first_available[0] if request.first_available else None)
+                if exact is not None and not exact.admin_access:
+                    devices[exact.device_class_name] += max(exact.count, 1)
+        needs = self._needs(requests, devices)
         if needs is None:
             return None
         conflicts = (*repelled_pods(first.pod_class), *repelling_pods(cluster, first.pod_class))
@@ -238,20 +246,6 @@ class RoomReader:
         if name not in self._counts and name in cluster.devices.classes:
             self._counts[name] = DeviceCounts(cluster, cluster.devices.classes[name], self._selectors)
         return self._counts.get(name)
-
-
-def _devices_wanted(pod: PodRecord, cluster: Cluster) -> dict[str, int]:
-    """Return how many devices of each class the pod's unallocated claims request; of alternatives the first.
-
-    A request for all of a node's devices counts as 1.
-    """
-    wanted: dict[str, int] = {}
-    for claim in claims_of(pod, cluster):
-        for request in () if claim.is_allocated or claim.for_extended_resources else claim.spec.devices.requests:
-            exact = request.exact or (request.first_available[0] if request.first_available else None)
-            if exact is not None and not exact.admin_access:
-                wanted[exact.device_class_name] = wanted.get(exact.device_class_name, 0) + max(exact.count, 1)
-    return wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,8 @@ class MoveToUnderusedNodes:
         excess = np.zeros(len(rows))
         at = np.flatnonzero((shares > high).any(axis=0))
         if len(at):
-            excess[at] = _too_many(self._loads.effective_pods(rows[at]), shares[:, at], high)
+            loads, here = self._loads, rows[at]
+            excess[at] = _too_many(_effective(loads.roots[:, here], loads.amounts[:, here]), shares[:, at], high)
         return excess
 
     def _candidates(self, picture: Picture, row: int) -> list[PodRecord]:
@@ -286,7 +287,7 @@ class NodeLoads:
         self._by_use = by_use
         self._changes = RowChanges()
         self.amounts: Int64s = np.zeros((len(self.resources), 0), dtype=np.int64)
-        self._roots: Int64s = self.amounts
+        self.roots: Int64s = self.amounts
         self.allocatable: Int64s = self.amounts
 
     def follow(self, picture: Picture) -> Int64s:
@@ -296,7 +297,7 @@ class NodeLoads:
         if rows is None:
             rows = cluster.nodes.all_rows()
             shape = (len(self.resources), len(rows))
-            self.amounts, self._roots, self.allocatable = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+            self.amounts, self.roots, self.allocatable = (np.zeros(shape, dtype=np.int64) for _ in range(3))
         if len(rows):
             self._read(picture, rows)
         return rows
@@ -308,20 +309,13 @@ class NodeLoads:
         shares[have <= 0] = 0.0
         return shares
 
-    def effective_pods(self, rows: Int64s) -> Float64s:
-        """Return `[resources, n]` the effective number of pods in some rows; small pods count little beside large ones.
-
-        It is the Hill number of order 1/2 of their sizes: n equal pods count as n, those of size 0 not at all.
-        """
-        return _effective(self._roots[:, rows], self.amounts[:, rows])
-
     def of_pods(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
         """Return `[resources, n]` what placed pods add to their nodes."""
         return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
 
     def parts_on(self, row: int) -> Int64s:
         """Return `[2 * resources]` the amounts on a node, then their roots."""
-        return np.concatenate([self.amounts[:, row], self._roots[:, row]])
+        return np.concatenate([self.amounts[:, row], self.roots[:, row]])
 
     def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
         """Return `[2 * resources, n]` what placed pods add to the amounts of their nodes, and to the roots."""
@@ -329,7 +323,7 @@ class NodeLoads:
         return np.concatenate([amounts, _roots(amounts)])
 
     def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
-        """Return `[resources, n]` each: `shares` and `effective_pods` of a row with each of n amounts."""
+        """Return `[resources, n]` each: `shares` and the effective number of pods of a row with each of n amounts."""
         have = self.allocatable[:, row, None]
         shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
         return shares, _effective(roots, amounts)
@@ -338,9 +332,9 @@ class NodeLoads:
         """Sum up the pods on some rows."""
         nodes, slots = picture.cluster.nodes, placed_slots(picture.cluster, rows)
         on, of_slots = picture.cluster.pods.row[slots], self._amounts(picture, slots)
-        self.amounts[:, rows] = self._roots[:, rows] = 0
+        self.amounts[:, rows] = self.roots[:, rows] = 0
         np.add.at(self.amounts.T, on, of_slots.T)
-        np.add.at(self._roots.T, on, _roots(of_slots).T)
+        np.add.at(self.roots.T, on, _roots(of_slots).T)
         for place, resource in enumerate(self.resources):
             if resource == PODS:
                 self.allocatable[place, rows] = nodes.allowed_pods[rows]
@@ -376,4 +370,8 @@ def _roots(amounts: Int64s) -> Int64s:
 
 
 def _effective(roots: Int64s, amounts: Int64s) -> Float64s:
+    """Return the effective number of pods, where small pods count little beside large ones.
+
+    It is the Hill number of order 1/2 of their sizes: n equal pods count as n, those of size 0 not at all.
+    """
     return np.asarray((roots / _ROOT_UNIT) ** 2 / np.maximum(amounts, 1))

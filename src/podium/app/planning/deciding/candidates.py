@@ -374,7 +374,12 @@ def _requests(decisions: Decisions, workload: str, held: Sequence[BlockedPods]) 
             continue
         rows = sorted(set().union(*(_short_rows(blocked).get(resource, ()) for blocked in some)))
         free = [int(amount) for amount in nodes.allocatable[index, rows] - nodes.requested[index, rows]]
-        amounts = {rounded(largest_that_fits(free, number, asked), resource) for number in (len(pods), 1)}
+        # For all pods, and for one: of the amounts from 1, as many let them fit as the largest such one says.
+        largest = (
+            bisect_left(range(1, asked), True, key=lambda amount: sum(max(left, 0) // amount for left in free) < number)
+            for number in (len(pods), 1)
+        )
+        amounts = {rounded(amount, resource) for amount in largest}
         for amount in sorted(amount for amount in amounts if amount >= max(asked // _MAX_REDUCTION, 1)):
             written = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
             to_pod = partial(with_request, resource=resource, amount=amount)
@@ -420,12 +425,6 @@ def _requested(pod: Pod, place: int, resource: str) -> int:
     resources = pod.spec.containers[place].resources
     value = resources.requests.get(resource, resources.limits.get(resource, 0))
     return milli_value(value) if resource == CPU else whole_value(value)
-
-
-def largest_that_fits(free: Sequence[int], pods: int, asked: int) -> int:
-    """Return the largest request below ``asked`` with which so many pods fit into what is free; 0 for none."""
-    # Of the amounts from 1, as many are small enough as the largest such one says.
-    return bisect_left(range(1, asked), True, key=lambda amount: sum(max(left, 0) // amount for left in free) < pods)
 
 
 def rounded(amount: int, resource: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import count, islice
 
 import numpy as np
 from msgspec import msgpack
@@ -17,7 +18,7 @@ from podium.app.console.cells import by_key
 from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
 from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_PLACED_PODS
-from podium.app.planning.deciding.causes import blocked_pod, blocked_pods
+from podium.app.planning.deciding.causes import blocked_on, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod, preemption_of
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -85,22 +86,17 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     return sorted(shapes, key=lambda shape: (-len(shape.names), shape.like))
 
 
-def add_node(decisions: Decisions, shape: NodeShape) -> int:
-    """Add a node of a shape with a pod of every DaemonSet that it takes, and return its row."""
-    number, row_of = len(decisions.cluster.nodes), decisions.cluster.nodes.row_of
-    while f"plan-node-{number}" in row_of:
-        number += 1
-    name, meta = f"plan-node-{number}", shape.model.metadata
-    labels = {**meta.labels, HOSTNAME: name} if HOSTNAME in meta.labels else meta.labels
-    row = decisions.scratch.add_node(replace(shape.model, metadata=replace(meta, name=name, uid="", labels=labels)))
-    add_daemons(decisions.scratch, row, decisions.workloads.daemons)
-    return row
-
-
-def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> None:
-    """Add several nodes of a shape."""
-    for _ in range(number):
-        add_node(decisions, shape)
+def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
+    """Add nodes of a shape, each with a pod of every DaemonSet that it takes, and return their rows."""
+    nodes, meta = decisions.cluster.nodes, shape.model.metadata
+    free = (name for place in count(len(nodes)) if (name := f"plan-node-{place}") not in nodes.row_of)
+    rows = []
+    for name in islice(free, number):
+        labels = {**meta.labels, HOSTNAME: name} if HOSTNAME in meta.labels else meta.labels
+        node = replace(shape.model, metadata=replace(meta, name=name, uid="", labels=labels))
+        rows.append(decisions.scratch.add_node(node))
+        add_daemons(decisions.scratch, rows[-1], decisions.workloads.daemons)
+    return rows
 
 
 def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
@@ -165,7 +161,7 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
             number = min(number * 2, MAX_PLACED_PODS)
             found = _gang_of(decisions, pod, number, preempts=preempts)
         return found
-    blocked = blocked_pod(decisions, pod)
+    blocked = blocked_on(decisions, (pod,))
     if blocked.before is not None:
         return Capacity(before=blocked.before.text)
     return capacity_by_node(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
@@ -257,7 +253,7 @@ def _counts(decisions: Decisions, placed: Iterable[PlacedPod]) -> dict[int, int]
 
 def _limits(decisions: Decisions, pod: PodRecord) -> dict[int, str]:
     """Return the obstacles to one more pod, by row."""
-    found = blocked_pod(decisions, pod)
+    found = blocked_on(decisions, (pod,))
     if found.before is not None:
         return dict.fromkeys(decisions.cluster.nodes.row_of.values(), found.before.text)
     return {int(row): joined(group.obstacles) for group in found.nodes for row in group.rows if group.obstacles}

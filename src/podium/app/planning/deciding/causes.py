@@ -76,16 +76,12 @@ def blocked_pods(decisions: Decisions, result: QueueResult) -> list[BlockedPods]
     found = []
     for kind, pods in kinds.items():
         postponed = result.postponed.get(kind)
-        found.append(BlockedPods(tuple(pods), postponed) if postponed else _blocked(decisions, tuple(pods)))
+        found.append(BlockedPods(tuple(pods), postponed) if postponed else blocked_on(decisions, tuple(pods)))
     return found
 
 
-def blocked_pod(decisions: Decisions, pod: PodRecord) -> BlockedPods:
-    """Return the obstacles of one pod."""
-    return blocked_pods(decisions, QueueResult((), (pod,)))[0]
-
-
-def _blocked(decisions: Decisions, pods: tuple[PodRecord, ...]) -> BlockedPods:
+def blocked_on(decisions: Decisions, pods: tuple[PodRecord, ...]) -> BlockedPods:
+    """Return the obstacles of pods of one kind, as the first one meets them."""
     pod = pods[0]
     runner = decisions.runners.get(pod.scheduler_name)
     if runner is None:

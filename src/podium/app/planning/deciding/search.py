@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.node import Node
 from podium.app.console.cells import by_key
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates, more_nodes
-from podium.app.planning.deciding.capacity import NodeShape, add_node, add_nodes
+from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
 from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
 from podium.app.planning.scenarios import Remedy
@@ -128,7 +128,7 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[BlockedPods], shape: No
             row = _first_row(scratch, pod, rows, full)
             if row is None and len(rows) < MAX_NODES:
                 mark = scratch.savepoint()
-                rows.append(add_node(decisions, shape))
+                rows += add_nodes(decisions, shape, 1)
                 row = _first_row(scratch, pod, rows, full)
                 if row is None:
                     scratch.roll_back(mark)

@@ -41,7 +41,11 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
     played = run.play(PlanQuestion("deploy", (applied([document.raw for document in objects]),)))
-    preemptions = _cascade(played.result, played.baseline)
+    # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
+    # cancels the one that is most like it.
+    preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)
+    for likeness in _LIKENESSES:
+        preemptions, anyway = beyond(preemptions, anyway, likeness), beyond(anyway, preemptions, likeness)
     created = [_created(played, label) for label in labels]
     rows: list[tuple[Part, ...]] = []
     for each in created[:_MAX_ROWS]:
@@ -148,18 +152,6 @@ class PlannedPreemption(msgspec.Struct, frozen=True, rename="camel"):
     round: int
     replacement: str | None
     went_to: str | None
-
-
-def _cascade(result: Result, baseline: Result) -> list[PlannedPreemption]:
-    """Return the preemptions of a run less those of its baseline: as many of each workload as the impact counts.
-
-    A preemption of the baseline cancels the one that is most like it: of the same victim, or else of the same workloads
-    with the same outcome, or of the same workloads, or of the same victims' workload.
-    """
-    left, anyway = _preemptions(result), _preemptions(baseline)
-    for likeness in _LIKENESSES:
-        left, anyway = beyond(left, anyway, likeness), beyond(anyway, left, likeness)
-    return left
 
 
 _LIKENESSES: tuple[Callable[[PlannedPreemption], Hashable], ...] = (

@@ -237,7 +237,14 @@ class GangSolutions:
     ) -> GangSolution:
         """Add a solution, without victims that are not needed; ``in_doubt`` None if all are known to be needed."""
         if in_doubt is not None and units:
-            units = _irreducible_units(self.transaction, self.units, self._reprieve_order(units), placements, in_doubt)
+            # Affinity partners of members are spared before all others, and then units that violate budgets.
+            gone = self.units.gone(units)
+            over, near = self._violating(gone), {pod.uid for pod in gone if self.partners.include(pod)}
+            order = sorted(
+                self.units.of(gone),
+                key=lambda unit: (not any(pod.uid in near for pod in unit), not any(pod.uid in over for pod in unit)),
+            )
+            units = _irreducible_units(self.transaction, self.units, order, placements, in_doubt)
         victims, solution = self.units.gone(units), GangSolution([], placements, domain)
         if victims:
             cost = tuple(self.costs.of_pods([victims])[0][:, 0].tolist())
@@ -258,19 +265,6 @@ class GangSolutions:
                 break
         transaction.roll_back(transaction.base)
         return found
-
-    def _reprieve_order(self, units: Sequence[Unit]) -> list[Unit]:
-        """Return units in the order of reprieve, the most important first.
-
-        Affinity partners of members come before all others, and then units that violate budgets.
-        """
-        victims = self.units.gone(units)
-        over = self._violating(victims)
-        near = {pod.uid for pod in victims if self.partners.include(pod)}
-        return sorted(
-            self.units.of(victims),
-            key=lambda unit: (not any(pod.uid in near for pod in unit), not any(pod.uid in over for pod in unit)),
-        )
 
     def _violating(self, victims: Sequence[PodRecord]) -> frozenset[str]:
         slots = np.array([pod.slot for pod in victims], dtype=np.int64)

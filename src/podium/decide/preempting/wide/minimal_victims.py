@@ -279,7 +279,7 @@ def best_sets(
         wanted &= at_most(costs, limit)
     order = cheapest_first(costs, sets.lengths, wanted)
     if evaluator.grows:
-        order = _first_fitting(evaluator, pairs.rows[of_row], sets, costs, order, of_row, all_rows=all_rows)
+        order = _first_fitting(evaluator, pairs.rows[of_row], sets, order, of_row, None if all_rows else costs)
     found, firsts = np.unique(of_row[order], return_index=True)
     chosen = order[firsts]
     return found, sets.only(chosen), costs[:, chosen]
@@ -302,18 +302,11 @@ def _all_sets(pairs: VictimPairs) -> tuple[Int64s, MemberSets]:
 
 
 def _first_fitting(
-    evaluator: SetEvaluator,
-    rows: Int64s,
-    sets: MemberSets,
-    costs: Int64s,
-    order: Int64s,
-    of_row: Int64s,
-    *,
-    all_rows: bool,
+    evaluator: SetEvaluator, rows: Int64s, sets: MemberSets, order: Int64s, of_row: Int64s, costs: Int64s | None
 ) -> Int64s:
     """Return the first set of each row, in an order, without which the pod fits.
 
-    Unless all rows are wanted, sets that cost more than one that suffices are skipped.
+    With ``costs``, sets that cost more than one that suffices are skipped.
     """
     found: list[Int64s] = []
     is_found = np.zeros(int(of_row.max(initial=-1)) + 1, dtype=np.bool_)
@@ -324,7 +317,7 @@ def _first_fitting(
         if len(fitting):
             found.append(fitting)
             is_found[of_row[fitting]] = True
-            if not all_rows:
+            if costs is not None:
                 order = order[at_most(costs[:, order], costs[:, fitting[0]])]
             order = order[~is_found[of_row[order]]]
         size *= 2
