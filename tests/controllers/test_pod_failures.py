@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
 from podium.api.workloads import PodFailurePolicy
-from podium.controllers.workloads.job_progress import PodFailure, finished_ns, judged
+from podium.controllers.workloads.job_pods import PodFailure, finished_ns, judged
 from podium.controllers.workloads.owned_pods import OwnedPod
 from tests import builders
 from tests.builders import DAY_ONE_NS, at

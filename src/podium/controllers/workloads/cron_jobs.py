@@ -15,7 +15,7 @@ from podium.api.times import format_time, parse_time, time_of
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owner_reference
 from podium.controllers.observations import Answer, Answered
-from podium.controllers.workloads.job_progress import is_finished
+from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import is_true

@@ -5,11 +5,12 @@ Source: pkg/controller/job.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.times import format_time
+from podium.api.times import format_time, parse_time, time_of
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
@@ -18,30 +19,20 @@ from podium.controllers.observations import Answered
 from podium.controllers.workloads.job_pods import (
     TRACKING,
     JobState,
+    Progress,
     backoff_end_ns,
     failures_before,
     finalizers_patch,
+    finished_ns,
     free_indexes,
     index_of,
     is_tracked,
-    new_job_pod,
-    waits_for_failure,
-)
-from podium.controllers.workloads.job_progress import (
-    JobEnd,
-    Progress,
-    completion_of,
-    deadline_ns,
-    expiry_ns,
-    failure_of,
-    finished_ns,
-    is_finished,
     judged,
+    new_job_pod,
     progress_of,
+    read_indexes,
     restarts_of,
-    success_of,
-    target_of,
-    with_target,
+    waits_for_failure,
 )
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
@@ -333,3 +324,100 @@ def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count:
     completions = job.spec.completions or 0
     taken = {index for pod in others if (index := index_of(pod.pod, completions)) is not None}
     return list(free_indexes(count, completions, taken | progress.indexes | progress.failed))
+
+
+_FINAL: Mapping[str, str] = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnd:
+    """The end that a Job approaches: FailureTarget or SuccessCriteriaMet, and why."""
+
+    type: str
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        return self.type == "FailureTarget"
+
+
+def is_finished(job: Job) -> bool:
+    """Return whether a Job is finished."""
+    return any(condition.type in _FINAL.values() and condition.status == "True" for condition in job.status.conditions)
+
+
+def target_of(job: Job) -> JobEnd | None:
+    """Return the end that the status announces."""
+    for condition in job.status.conditions:
+        if condition.type in _FINAL and condition.status == "True":
+            return JobEnd(condition.type, condition.reason, condition.message)
+    return None
+
+
+def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd | None:
+    """Return why a Job fails now, or None; ``restarts`` count as failures."""
+    limit, failures = job.spec.backoff_limit, progress.number("failed")
+    if progress.ends_job:
+        return JobEnd("FailureTarget", "PodFailurePolicy", progress.ends_job)
+    if failures > limit:
+        message = f"{failures} pods have failed; backoffLimit is {limit}"
+        return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
+    if restarts and restarts >= limit:
+        message = f"containers were restarted {restarts} times; backoffLimit is {limit}"
+        return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
+    if job.spec.max_failed_indexes is not None and len(progress.failed) > job.spec.max_failed_indexes:
+        message = f"{len(progress.failed)} indexes have failed; maxFailedIndexes is {job.spec.max_failed_indexes}"
+        return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
+    deadline = deadline_ns(job)
+    if deadline is not None and deadline <= now:
+        message = f"it was active for {job.spec.active_deadline_seconds} s, its activeDeadlineSeconds"
+        return JobEnd("FailureTarget", "DeadlineExceeded", message)
+    return None
+
+
+def success_of(job: Job, progress: Progress) -> JobEnd | None:
+    """Return why a Job succeeds by its success policy, or None (matchSuccessPolicy)."""
+    policy = job.spec.success_policy
+    for number, rule in enumerate(policy.rules if policy is not None else ()):
+        named = read_indexes(rule.succeeded_indexes, job.spec.completions or 0)
+        succeeded = progress.indexes & named if rule.succeeded_indexes else progress.indexes
+        if len(succeeded) >= (len(named) if rule.succeeded_count is None else rule.succeeded_count):
+            return JobEnd("SuccessCriteriaMet", "SuccessPolicy", f"Matched rules at index {number}")
+    return None
+
+
+def completion_of(job: Job, progress: Progress, completions: int | None) -> JobEnd | None:
+    """Return how a Job ends of which no pod is active, or None; ``completions`` None needs one success."""
+    if progress.successes(job) + len(progress.failed) < (1 if completions is None else completions):
+        return None
+    if progress.failed:
+        return JobEnd("FailureTarget", "FailedIndexes", "Job has failed indexes")
+    return JobEnd("SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods")
+
+
+def deadline_ns(job: Job) -> int | None:
+    """Return when a running Job must be finished; None for any time."""
+    seconds, start = job.spec.active_deadline_seconds, job.status.start_time
+    return None if seconds is None or start is None or job.spec.suspend else parse_time(start) + seconds * _SECOND
+
+
+def expiry_ns(job: Job, conditions: list[Raw]) -> int | None:
+    """Return when a finished Job is to be deleted; None for never. Source: pkg/controller/ttlafterfinished."""
+    seconds = job.spec.ttl_seconds_after_finished
+    ends = [one for one in conditions if one.get("type") in _FINAL.values() and one.get("status") == "True"]
+    finished = time_of(ends[0].get("lastTransitionTime")) if ends else None
+    return None if seconds is None or finished is None else finished + seconds * _SECOND
+
+
+def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_reached: bool) -> list[Raw]:
+    """Return the conditions with a Job's target, and with its end if that ``is_reached``."""
+    if target is None:
+        return conditions
+    said = {"reason": target.reason, "message": target.message}
+    fields = {name: text for name, text in said.items() if text}
+    if not is_true(conditions, target.type):
+        conditions = with_condition(conditions, {"type": target.type, "status": "True", **fields}, now)
+    if is_reached:
+        conditions = with_condition(conditions, {"type": _FINAL[target.type], "status": "True", **fields}, now)
+    return conditions
