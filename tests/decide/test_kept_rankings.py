@@ -16,7 +16,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide import sampling
+from podium.decide import placement
 from podium.decide.placement import lot, place
 from podium.framework.cache.rankings import FEW_CHANGES, MOST_CHANGES
 from podium.framework.handle import CycleState
@@ -65,7 +65,7 @@ def same_of_sample(runner: Runner, record: PodRecord) -> bool:
     """Return the same where the search for nodes ends early, from several starts."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "MINIMUM_NODES", 1)
+        patch.setattr(placement, "MINIMUM_NODES", 1)
         for cursor in range(3):
             slow = place(runner, record, nominated_first=False, cursor=cursor)
             fast = place(runner, record, nominated_first=False, cursor=cursor, detailed=False)

@@ -15,11 +15,10 @@ from podium.api.node import Node
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide import sampling
-from podium.decide.placement import place
+from podium.decide import placement
+from podium.decide.placement import limited_candidates, nodes_to_find, place
 from podium.decide.preempting.criteria import UPSTREAM
 from podium.decide.preempting.reprieve import TrialTable
-from podium.decide.sampling import limited_candidates, nodes_to_find
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
@@ -155,7 +154,7 @@ def test_the_same_nodes_are_scored_as_by_a_plain_scheduler(
     percentage: int, first: int, steps: list[tuple[Any, ...]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "MINIMUM_NODES", 3)
+        patch.setattr(placement, "MINIMUM_NODES", 3)
         _play(percentage, [("put", name, "a", "") for name in NAMES[:first]] + steps)
 
 

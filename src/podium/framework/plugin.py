@@ -440,7 +440,7 @@ class PluginContext:
 
     ``args`` come from the configuration and are checked by the plugin itself; ``cluster`` is read-only;
     ``waiting_pods`` are the pods that Permit plugins hold; ``seed`` is for choices that should look random but repeat;
-    ``is_sampling`` if kube-scheduler's limits on the nodes to examine apply (`podium.decide.sampling`).
+    ``is_sampling`` if kube-scheduler's limits on the nodes to examine apply (`podium.decide.placement`).
     """
 
     args: Mapping[str, Any]

@@ -9,8 +9,7 @@ from podium.apirequests.actions import carry_out, cleanup_by_requests
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.controllers.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
-from podium.controllers.ledger.causes import DISRUPTING
-from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.ledger.ledger import DISRUPTING, DisruptionLedger
 from podium.controllers.observations import Answered
 from podium.sim.history import EventHistory
 from podium.sim.scenario.steps import SCENARIO

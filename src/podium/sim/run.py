@@ -21,7 +21,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pod_classes import claim_names
 from podium.controlplane.component_names import SCHEDULER
 from podium.controlplane.components import autoscaler, rescheduler, scheduler
-from podium.decide.sampling import nodes_to_find
+from podium.decide.placement import nodes_to_find
 from podium.framework.extenders import without_extenders
 from podium.framework.settings.configuration import (
     Configuration,

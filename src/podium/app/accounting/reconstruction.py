@@ -24,9 +24,8 @@ from podium.api.workloads import ReplicaSet
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE, Rationale
 from podium.controllers.disruption.budget import is_healthy
-from podium.controllers.ledger.causes import DisruptionRequest, ObjectLookup, is_disrupted, is_wanted
 from podium.controllers.ledger.disruption import Disruption, FollowUp, since
-from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.ledger.ledger import DisruptionLedger, DisruptionRequest, ObjectLookup, is_disrupted, is_wanted
 from podium.controllers.scheduling.gangs.group_reports import RELEASE_REASON, RELEASE_RULE
 
 

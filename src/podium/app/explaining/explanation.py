@@ -22,9 +22,8 @@ from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import Placement
+from podium.decide.placement import Placement, enough_candidates, examine, mixed, nodes_to_find, turned, until_enough
 from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
-from podium.decide.sampling import enough_candidates, examine, mixed, nodes_to_find, turned, until_enough
 from podium.framework.plugin import PostFilterResult
 from podium.framework.pre_filters import LEFT_OUT
 from podium.framework.runner import Runner

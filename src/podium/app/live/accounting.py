@@ -12,9 +12,8 @@ from podium.api.pod import Pod
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE, Controller
 from podium.controllers.deadlines import Deadline, soonest
-from podium.controllers.ledger.causes import is_disrupted
 from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
-from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.ledger.ledger import DisruptionLedger, is_disrupted
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.stored import Stored

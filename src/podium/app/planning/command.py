@@ -307,7 +307,7 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
     the same time, with the same seed. The answer names fields and API versions in use whose meaning changes, and what
     is new in the other version.
     """
-    from podium.app.planning.questions.upgrade import upgrade
+    from podium.app.planning.questions.diff import upgrade
 
     inputs.answer(upgrade, to, doing="preparing")
 

@@ -24,8 +24,7 @@ from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.gang_placement import GroupPlacement
-from podium.decide.placement import Placement, full_outcome, lot, place
-from podium.decide.sampling import nodes_to_find
+from podium.decide.placement import Placement, full_outcome, lot, nodes_to_find, place
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
 from podium.plugins.default_preemption import DefaultPreemption

@@ -11,13 +11,12 @@ from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.change import patch, read_patches, set_fields
 from podium.app.planning.questions.deploy import deploy
-from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting
+from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting, upgrade
 from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
 from podium.app.planning.questions.nodes import DrainOptions, change_nodes, drain, fail
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import reschedule
 from podium.app.planning.questions.survive import survive_answer
-from podium.app.planning.questions.upgrade import upgrade
 from podium.framework.rescheduling.configuration import (
     ReschedulerConfiguration,
     default_rescheduler,

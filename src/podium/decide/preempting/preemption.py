@@ -18,7 +18,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
-from podium.decide.placement import lot, pick
+from podium.decide.placement import limited_candidates, lot, pick
 from podium.decide.preempting.criteria import (
     AFFINITY,
     AFFINITY_KEPT,
@@ -35,7 +35,6 @@ from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_w
 from podium.decide.preempting.preemption_plan import CandidateChoice, PreemptionCandidate, PreemptionPlan, SearchEffort
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained
 from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
-from podium.decide.sampling import limited_candidates
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 from podium.framework.handle import Handle
 from podium.framework.verdicts import Code, Outcome, Status

@@ -18,9 +18,8 @@ from podium.api.node import Node, Taint
 from podium.api.resource_claims import ConsumerReference, ResourceClaimStatus
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
-from podium.decide.placement import place
+from podium.decide.placement import nodes_to_find, place
 from podium.decide.rescheduling.guards import PastMove
-from podium.decide.sampling import nodes_to_find
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, DeviceGiver

@@ -25,14 +25,17 @@ from podium.api.resource_claims import (
 )
 from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.cluster.devices import DeviceID, Devices, DevicesInUse
-from podium.plugins.dynamic_resources.pools import CandidateDevice, Counters, Pool, gather_pools
 from podium.plugins.dynamic_resources.requests import (
+    CandidateDevice,
     ConstraintState,
+    Counters,
     EvaluatedClaim,
     EvaluatedRequest,
+    Pool,
     RequestReader,
     consumed,
     fits,
+    gather_pools,
 )
 from podium.plugins.dynamic_resources.selectors import (
     AllocationError,

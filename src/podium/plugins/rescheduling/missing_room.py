@@ -23,7 +23,7 @@ from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.framework.verdicts import PluginError
-from podium.plugins.dynamic_resources.pools import gather_pools
+from podium.plugins.dynamic_resources.requests import gather_pools
 from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
 from podium.plugins.inter_pod_affinity import repelled_pods, repelling_pods
 from podium.plugins.rescheduling.freed_nodes import by_size
