@@ -15,12 +15,11 @@ from podium.controllers.observations import Answered, Problem
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import BindingStage, StepResult
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
-from podium.framework.handle import CycleState
+from podium.framework.handle import CycleState, WaitingPods
 from podium.framework.plugin import DeviceReservation, PermitResult
 from podium.framework.runner import Runner
 from podium.framework.settings.registry import Profile
 from podium.framework.verdicts import SUCCESS, Code, Status
-from podium.framework.waiting_pods import WaitingPods
 from tests.builders import cluster_of, node, pod
 from tests.controllers.automata import transitions
 from tests.controllers.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events

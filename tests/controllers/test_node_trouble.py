@@ -10,14 +10,14 @@ from podium.api.node import Node
 from podium.api.pod import Pod, ResourceRequirements
 from podium.api.pod_health import PodHealth, pod_health
 from podium.controllers.actions import ReportStatus
-from podium.controllers.kubelets.annotations import (
+from podium.controllers.kubelets.host import KubeletSettings
+from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.kubelets.pod_run import (
     TROUBLE,
     read_trouble,
     trouble_after_ns,
     trouble_problem,
 )
-from podium.controllers.kubelets.host import KubeletSettings
-from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.observations import Answered, Changed, Tick
 from tests import builders
 from tests.controllers.kubelet_rig import SECOND, pod

@@ -10,8 +10,8 @@ from podium.apirequests.request import Request
 from podium.controllers.controller import Controller
 from podium.controllers.deadlines import AT_ONCE, Deadline
 from podium.controllers.disruption.avoid_lists import AvoidListController
-from podium.controllers.kubelets.annotations import TROUBLE
 from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.controllers.workloads.deployments import Deployments
 from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.controlplane.control_plane import ControlPlane

@@ -10,7 +10,7 @@ import pytest
 
 from podium.api.node import MAINTENANCE_TIME
 from podium.apirequests.request import Request
-from podium.controllers.kubelets.annotations import DURATION, READERS, TROUBLE
+from podium.controllers.kubelets.pod_run import DURATION, READERS, TROUBLE
 from podium.store.errors import StoreError
 from podium.testing import ControlPlane
 from tests.app.manifests import manifests

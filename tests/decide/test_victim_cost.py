@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
-from podium.decide.lost_work import CHECKPOINT_TIME
+from podium.decide.evictions import CHECKPOINT_TIME
 from podium.decide.preempting.criteria import CRITERIA, CriterionName
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.settings.configuration import Configuration

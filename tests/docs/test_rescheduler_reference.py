@@ -15,7 +15,7 @@ from podium.api.node import MAINTENANCE_TIME
 from podium.api.times import format_duration, parse_duration
 from podium.app.rescheduling.live_rescheduler import ReschedulerMetrics
 from podium.app.rescheduling.offline import Question, plan_once
-from podium.decide.lost_work import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
+from podium.decide.evictions import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
 from podium.framework.rescheduling.descheduler import COUNTERPARTS, WITHOUT

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
-from podium.controllers.kubelets.annotations import TERMINATION
+from podium.controllers.kubelets.pod_run import TERMINATION
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controlplane.component_names import RESCHEDULER
 from podium.runtime.runtime import Component

@@ -8,7 +8,7 @@ from podium.api.errors import InputError
 from podium.api.node import MAINTENANCE_TIME
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
-from podium.controllers.kubelets.annotations import TROUBLE
+from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.sim.simulation import Simulation
 from tests.sim.objects import owned, scenario, workload
 from tests.sim.played import played, pods, reported

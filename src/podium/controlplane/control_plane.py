@@ -24,7 +24,7 @@ from podium.apirequests.router import Router
 from podium.controllers.actions import Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Deadlines, earliest
-from podium.controllers.kubelets.annotations import node_problems, pod_problems
+from podium.controllers.kubelets.pod_run import node_problems, pod_problems
 from podium.controllers.observations import Answered, ContainersExited, Observation, Problem
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.action_events import ActionEvents

@@ -25,9 +25,8 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
 from podium.framework.cache.class_cache import CellFilter, CellScore
 from podium.framework.events import EventToRegister
-from podium.framework.handle import CycleState, Handle
+from podium.framework.handle import CycleState, Handle, WaitingPods
 from podium.framework.verdicts import Outcome, Status, Verdicts
-from podium.framework.waiting_pods import WaitingPods
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, PluginError, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.domain_counts import DomainCount, DomainCounts
-from podium.plugins.node_affinity import required_nodes
+from podium.plugins.node_filters import required_nodes
 
 HOSTNAME = "kubernetes.io/hostname"
 NO_DOMAIN = 2**31 - 1

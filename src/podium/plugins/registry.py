@@ -21,8 +21,13 @@ from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.inter_pod_affinity import InterPodAffinity
-from podium.plugins.node_affinity import NodeAffinity
-from podium.plugins.node_filters import NodeDeclaredFeatures, NodePorts, NodeUnschedulable, TaintToleration
+from podium.plugins.node_filters import (
+    NodeAffinity,
+    NodeDeclaredFeatures,
+    NodePorts,
+    NodeUnschedulable,
+    TaintToleration,
+)
 from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread import PodTopologySpread

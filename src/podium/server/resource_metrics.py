@@ -19,7 +19,7 @@ from podium.api.times import format_time
 from podium.api.use import Use
 from podium.apirequests.parameters import Query, read_parameters
 from podium.apirequests.request import Request
-from podium.controllers.kubelets.annotations import (
+from podium.controllers.kubelets.pod_run import (
     CPU_USAGE,
     MEMORY_USAGE,
     PodUse,

@@ -22,7 +22,7 @@ from podium.api.meta import Raw
 from podium.api.names import label_value_problem, subdomain_problem
 from podium.api.snapshot import API_VERSION
 from podium.api.times import parse_duration
-from podium.controllers.kubelets.annotations import DURATION
+from podium.controllers.kubelets.pod_run import DURATION
 
 GPU_MODEL = "podium.dev/gpu-model"
 """The node label with the GPU model."""

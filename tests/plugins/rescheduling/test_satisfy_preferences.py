@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import Picture
-from podium.plugins.node_affinity import compile_node_term
+from podium.plugins.node_filters import compile_node_term
 from tests.builders import ZONE, cluster_of, node, node_term, pod, spread_over, term, tolerate
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters

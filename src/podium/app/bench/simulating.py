@@ -20,7 +20,7 @@ from podium.app.bench.measurement import Measurement, Stopwatch, measured, opera
 from podium.app.console.output import in_json
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.controllers.kubelets.annotations import DURATION
+from podium.controllers.kubelets.pod_run import DURATION
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.sim.results.result import Result, result_of

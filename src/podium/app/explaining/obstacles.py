@@ -20,7 +20,7 @@ from podium.cluster.view import KEEPS_OFF, View, tolerated
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Calling, Status, Verdicts
-from podium.plugins.node_affinity import required_nodes
+from podium.plugins.node_filters import required_nodes
 from podium.plugins.pod_topology_spread import matching_in_domains, own_constraints
 
 RESOURCES = "NodeResourcesFit"

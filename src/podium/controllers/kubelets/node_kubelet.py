@@ -21,9 +21,8 @@ from podium.cluster.pod_classes import CountingRules
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
-from podium.controllers.kubelets.annotations import trouble_after_ns
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
-from podium.controllers.kubelets.pod_run import PodRun
+from podium.controllers.kubelets.pod_run import PodRun, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide.kubelet import (
     UNEXPECTED,

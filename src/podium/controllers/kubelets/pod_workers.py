@@ -24,9 +24,8 @@ from podium.api.times import parse_time
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.kubelets import kubelet_reports as reports
-from podium.controllers.kubelets.annotations import TROUBLE
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
-from podium.controllers.kubelets.pod_run import CrashBackOff, PodRun
+from podium.controllers.kubelets.pod_run import TROUBLE, CrashBackOff, PodRun
 from podium.decide.kubelet import (
     HeldResources,
     Holder,

@@ -44,7 +44,7 @@ from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, R
 from podium.controllers.observations import Changed, Gone, Observation, Problem
 from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.controllers.workloads.template_revisions import REVISION_LABEL
-from podium.decide.lost_work import unsaved_ns
+from podium.decide.evictions import unsaved_ns
 
 _KUBELET = "TerminationByKubelet"
 _BY_REASON: Mapping[str, tuple[Cause, str]] = {

@@ -24,7 +24,7 @@ from podium.controllers.actions import RESCHEDULER
 from podium.controllers.cluster_view import ClusterView
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import MultiMap
-from podium.controllers.kubelets.annotations import cpu_want, is_running, memory_used, says_use
+from podium.controllers.kubelets.pod_run import cpu_want, is_running, memory_used, says_use
 from podium.controllers.observations import Measured
 from podium.controllers.scheduling.queue.hints import node_changes
 from podium.decide.kubelet import CPUWant, cpu_pressure, shared_cpu

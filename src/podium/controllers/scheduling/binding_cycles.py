@@ -26,10 +26,9 @@ from podium.controllers.scheduling.binding_stages import (
 )
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS, QueuedPod
 from podium.controllers.scheduling.reservations import Reservations
-from podium.framework.handle import CycleState
+from podium.framework.handle import CycleState, WaitingPod, WaitingPods
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Code, PluginError, Status, unschedulable
-from podium.framework.waiting_pods import WaitingPod, WaitingPods
 
 # The wait before an unanswered binding is sent again; the server refuses it if it was carried out.
 BIND_RETRY_NS = SECOND_NS

@@ -52,12 +52,12 @@ from podium.controllers.scheduling.reservations import claim_in_answer
 from podium.decide.placement import lot
 from podium.framework.events import EVERY_EVENT, EventToRegister
 from podium.framework.extenders import EXTENDER, Extenders
+from podium.framework.handle import WaitingPods
 from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.framework.settings.registry import Registry, build_profiles, event_registrations
 from podium.framework.verdicts import SUCCESS, Calling, PluginError, Status, unresolvable
-from podium.framework.waiting_pods import WaitingPods
 from podium.plugins.registry import IN_TREE
 
 PREEMPTION_GATE = "DefaultPreemption"

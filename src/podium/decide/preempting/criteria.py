@@ -15,7 +15,7 @@ from podium.api.times import format_duration, format_time
 from podium.cluster.arrays import Bools, Int64s, Lists, distinct_values, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
-from podium.decide.lost_work import lost_work_ns
+from podium.decide.evictions import lost_work_ns
 from podium.decide.preempting.eligibility import BudgetPairs, beyond_budgets
 from podium.framework.handle import Handle
 

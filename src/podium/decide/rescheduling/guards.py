@@ -23,9 +23,8 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
-from podium.decide.evictions import DAEMON_SET, EvictionBudget, EvictionBudgets
+from podium.decide.evictions import DAEMON_SET, EvictionBudget, EvictionBudgets, is_at_work, lost_work_ns
 from podium.decide.kubelet import CRITICAL_PRIORITY
-from podium.decide.lost_work import is_at_work, lost_work_ns
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"

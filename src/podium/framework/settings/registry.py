@@ -20,10 +20,10 @@ from podium.cluster.nominations import KeepsRoom
 from podium.cluster.pods import PodRecord
 from podium.framework import plugin as points
 from podium.framework.events import EVERY_EVENT, ActionType, EventResource, EventToRegister
+from podium.framework.handle import WaitingPods
 from podium.framework.plugin import EnqueuePlugin, NominationPlugin, Plugin, PluginContext, PodChangePlugin
 from podium.framework.settings.configuration import FIELDS, Configuration, ProfileConfiguration, default_plugins
 from podium.framework.verdicts import Calling, PluginError, is_failure
-from podium.framework.waiting_pods import WaitingPods
 
 # Each extension point by its name in the configuration, with the protocols that a plugin may implement there.
 EXTENSION_POINTS: dict[str, tuple[type, ...]] = {

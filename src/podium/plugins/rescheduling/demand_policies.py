@@ -31,8 +31,7 @@ from podium.framework.rescheduling.policy import Picture
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.inter_pod_affinity import InterPodAffinity
-from podium.plugins.node_affinity import NodeAffinity, preferred_nodes, required_nodes
-from podium.plugins.node_filters import TaintToleration
+from podium.plugins.node_filters import NodeAffinity, TaintToleration, preferred_nodes, required_nodes
 from podium.plugins.pod_topology_spread import ConstraintSet, PodTopologySpread, own_constraints
 from podium.plugins.rescheduling import demand_kinds as kinds
 from podium.plugins.rescheduling.demands import MICRO, Demand, DemandPolicy, Demands

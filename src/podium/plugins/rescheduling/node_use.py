@@ -17,7 +17,7 @@ from podium.cluster.view import View, kept_off
 from podium.decide.autoscaling import belongs_to_node
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.rescheduling.policy import Float64s, Picture
-from podium.plugins.node_affinity import required_nodes
+from podium.plugins.node_filters import required_nodes
 
 
 def accepting(picture: Picture, pod_class: PodClass, among: Bools | None = None) -> Bools:

@@ -20,7 +20,7 @@ from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import format_duration
 from podium.apirequests.observations import Seen
 from podium.cluster.pods import PREEMPTED
-from podium.controllers.kubelets.annotations import TERMINATION
+from podium.controllers.kubelets.pod_run import TERMINATION
 from podium.controllers.nodes.node_lifecycle import MANAGED
 from podium.controllers.observations import Changed
 from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS

@@ -24,7 +24,7 @@ from podium.api.selectors import parse_label_selector
 from podium.api.times import format_duration
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
-from podium.controllers.kubelets.annotations import CPU_USAGE, MEMORY_USAGE, TROUBLE, read_trouble
+from podium.controllers.kubelets.pod_run import CPU_USAGE, MEMORY_USAGE, TROUBLE, read_trouble
 from podium.framework.settings.arguments import Strict
 from podium.sim.scenario import steps
 

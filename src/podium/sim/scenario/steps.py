@@ -22,7 +22,7 @@ from podium.api.workloads import (
 )
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
-from podium.controllers.kubelets.annotations import (
+from podium.controllers.kubelets.pod_run import (
     CRASH_AFTER,
     DURATION,
     MEMORY_USAGE,

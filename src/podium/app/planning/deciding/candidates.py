@@ -46,7 +46,7 @@ from podium.app.planning.deciding.decisions import CAPPED, Decisions, PodKind, k
 from podium.app.planning.scenarios import nodes_text
 from podium.cluster.nodes import CPU as CPU_INDEX
 from podium.cluster.pods import PodRecord
-from podium.plugins.node_affinity import required_nodes
+from podium.plugins.node_filters import required_nodes
 from podium.store.admission.quotas import written_amount
 
 TYPES = (

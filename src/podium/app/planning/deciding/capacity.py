@@ -27,7 +27,7 @@ from podium.cluster.what_if_view import WhatIfView
 from podium.decide.autoscaling import add_daemons
 from podium.framework.handle import CycleState
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.node_affinity import required_nodes
+from podium.plugins.node_filters import required_nodes
 
 MAX_PER_NODE = 2_000
 """The maximum number of pods to try on a node."""
