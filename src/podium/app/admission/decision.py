@@ -17,7 +17,7 @@ from podium.app.console.cells import agreeing, counted
 from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
 from podium.app.explaining.workload import POD, next_pod, wanted_of
 from podium.app.planning.deciding.capacity import capacity_by_node
-from podium.app.planning.deciding.causes import BlockedPods, blocked_pod
+from podium.app.planning.deciding.causes import BlockedPods, blocked_on
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
 from podium.cluster.pods import PodRecord
 
@@ -184,7 +184,7 @@ def _decide_pod(decisions: Decisions, pod: PodRecord, finding: AdmissionFinding)
     finding.victims += result.victims_by(decisions.workloads)
     if result.waiting:
         finding.waiting += 1
-        finding.why = finding.why or blocked_pod(decisions, result.waiting[0])
+        finding.why = finding.why or blocked_on(decisions, (result.waiting[0],))
 
 
 def _records(decisions: Decisions, document: Document, existing: int, number: int) -> Iterator[PodRecord]:
@@ -213,7 +213,7 @@ def _decide_daemons(decisions: Decisions, document: Document, finding: Admission
     pod = decisions.create(next_pod(document, ())[0])
     if not _is_decided(decisions, pod):
         return
-    found = blocked_pod(decisions, pod)
+    found = blocked_on(decisions, (pod,))
     if found.before is not None:
         finding.number = finding.decided = finding.waiting = 1
         finding.why = found
