@@ -11,6 +11,7 @@ A policy is a class with a `name`, `objective(picture)` and `proposals(picture)`
   placed pod.
 - `proposals` yields `Proposal`s, the most valuable first: `Relocation`s that belong together, and a reason. The planner
   decides whether a pod may be evicted, fits elsewhere, and whether the sum of all objectives falls.
+- `bound(departures, price)`, optionally, returns an `ObjectiveBound`, so that certificates of plans cover the policy.
 """
 
 from podium.api.errors import InputError, PodiumError
@@ -20,6 +21,7 @@ from podium.cluster.nodes import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import (
     Float64s,
     NodeSignals,
@@ -40,10 +42,13 @@ __all__ = [
     "Arguments",
     "Bools",
     "Cluster",
+    "Departures",
     "Float64s",
     "InputError",
     "Int64s",
     "NodeSignals",
+    "NodeState",
+    "ObjectiveBound",
     "Picture",
     "PluginContext",
     "PodRecord",

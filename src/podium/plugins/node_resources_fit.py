@@ -159,7 +159,7 @@ class NodeResourcesFit:
 
     def _sorted(self, pod_class: PodClass) -> list[tuple[int, int]]:
         names = self._cluster.nodes.resources
-        wanted = [(index, amount) for index, amount in pod_class.requests.items() if not self._ignored(names[index])]
+        wanted = [(index, amount) for index, amount in pod_class.requests.items() if not self.ignores(names[index])]
         return sorted(
             wanted, key=lambda entry: (entry[0], "") if entry[0] < len(FIRST_RESOURCES) else (99, names[entry[0]])
         )
@@ -168,7 +168,8 @@ class NodeResourcesFit:
         """Return whether a device class provides the resource."""
         return self._cluster.nodes.resources[resource] in self._cluster.devices.backed
 
-    def _ignored(self, name: str) -> bool:
+    def ignores(self, name: str) -> bool:
+        """Return whether the profile ignores the requests of a resource."""
         if "/" not in name:
             return False
         return name in self._args.ignored_resources or name.partition("/")[0] in self._args.ignored_resource_groups

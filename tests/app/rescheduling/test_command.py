@@ -127,3 +127,24 @@ class Crowded:
         base = sum(self.price(picture, pod.row) for pod in movables.staying())
         return LinearForm(base, {(pod.uid, row): self.price(picture, row) for pod, row in movables.pairs()})
 """
+
+
+def test_a_plan_has_a_certificate_within_its_limits_and_without_them(cluster: str, configuration: str) -> None:
+    found = json.loads(reschedule("-f", cluster, "--rescheduler", configuration, "-o", "json").stdout)["certificate"]
+    assert found["covered"] == ["MoveToUnderusedNodes"]
+    assert found["uncovered"] == []
+    assert found["moves"] == 1
+    assert found["ever"]["bound"] <= found["withinLimits"]["bound"] <= found["after"] <= found["now"]
+    assert found["relaxed"][0]["policy"] == ""
+    text = reschedule("-f", cluster, "--rescheduler", configuration).stdout
+    assert "Certificate  the plan is within" in text
+    assert "The bound ignores: which pods of a node leave" in text
+
+
+def test_policies_without_a_bound_are_named_and_not_counted(cluster: str, tmp_path: Path) -> None:
+    chosen = {**CONFIGURATION, "policies": [{"name": "MoveToUnderusedNodes"}, {"name": "LeavePoorService"}]}
+    configuration = written(tmp_path, chosen, name="two.yaml")
+    assert (
+        "Without a bound, and not counted: LeavePoorService."
+        in reschedule("-f", cluster, "--rescheduler", configuration).stdout
+    )

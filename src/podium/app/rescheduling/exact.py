@@ -122,7 +122,7 @@ def compared(
         raise optimal.ExactPlanError(
             f"the objective of no policy has a linear form, which the exact plan needs; on are: {names}"
         )
-    limits = tuple(_limits(list(picture.movable_pods()), picture, settings, inputs))
+    limits = tuple(limits_of(list(picture.movable_pods()), picture, settings, inputs))
     question = optimal.ExactQuestion(settings.threshold, limits, FILTER_RULES)
     best = optimal.plan_optimal(picture, policies, question, Highs())
     moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
@@ -152,7 +152,7 @@ def write_comparison(page: Page, comparison: Comparison) -> None:
         page.paragraph(f"{pod} is not moved: {why}", indent=2, hanging=2)
 
 
-def _limits(
+def limits_of(
     pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, inputs: PlanInputs
 ) -> Iterator[optimal.MoveLimit]:
     """Yield the limits that the plan also respects: moves in flight and disruption budgets."""

@@ -18,6 +18,7 @@ from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, hidden_kinds, is_unsure, of_access
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
+from podium.app.rescheduling.certificates import PlanCertificate, certified
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster, Watched
@@ -60,6 +61,7 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
 
 COMPONENT = "rescheduler"
 _PODS = "status.phase!=Succeeded"
+_CERTIFY_NS = 3_600 * 10**9
 
 
 def check_settings(access: ClusterAccess, settings: ReschedulingSettings) -> None:
@@ -104,6 +106,7 @@ class LiveRescheduler(LiveProgram):
         self._shown: ReschedulingPlan | None = None
         self._honors_avoid_lists = False
         self._caveats: tuple[Caveat, ...] = ()
+        self._certified_ns: int | None = None
 
     def watched(self) -> Watched:
         namespace, _, name = self._settings.config_map.partition("/")
@@ -188,6 +191,8 @@ class LiveRescheduler(LiveProgram):
         if self._settings.dry_run:
             self._show(plan, now)
             return
+        if self._certified_ns is None or now - self._certified_ns >= _CERTIFY_NS:
+            self._certify(plan, now)
         for planned in plan.planned:
             for move in planned.moves:
                 self._log.info(
@@ -200,6 +205,23 @@ class LiveRescheduler(LiveProgram):
                 )
         for left in plan.left_alone:
             self._log.info("a pod is not moved", 2, pod=left.pod, policy=left.policy, why=left.why)
+
+    def _certify(self, plan: ReschedulingPlan, now: int) -> PlanCertificate | None:
+        """Return the certificate of a plan, and show it in log and metrics.
+
+        That takes far longer than a plan in large clusters, and so is done once an hour.
+        """
+        if self._rescheduler is None:
+            return None
+        self._certified_ns = now
+        picture, policies, inputs = self._rescheduler.show(now)
+        found = certified(plan, picture, policies, self._rescheduler.settings, inputs)
+        ever = found.ever
+        self.metrics.certified.labels("now").set(ever.now)
+        self.metrics.certified.labels("after_plan").set(ever.after)
+        self.metrics.certified.labels("bound").set(ever.bound)
+        self._log.info("certificate", now=ever.now, after_plan=ever.after, bound=ever.bound, gap=f"{ever.gap:.1%}")
+        return found
 
     def _recorded(self, record: Record) -> None:
         """Log the state of the ConfigMap, and each policy that starts to fail."""
@@ -217,7 +239,10 @@ class LiveRescheduler(LiveProgram):
         self._shown = plan
         settings = self._settings
         untouched = NONE_EXCLUDED if self._rescheduler is None else self._rescheduler.untouched(now)
-        report = PlanReport(plan, settings.rescheduling.settings, now, self._access.name, self._caveats, untouched)
+        certificate = self._certify(plan, now)
+        report = PlanReport(
+            plan, settings.rescheduling.settings, now, self._access.name, self._caveats, untouched, certificate
+        )
         if settings.plan_form == "json":
             click.echo(in_json_line(report.to_dict()))
             return
@@ -321,6 +346,12 @@ class ReschedulerMetrics(ProgramMetrics):
             "podium_rescheduler_objective",
             "The objective of each policy at the last plan; 1 is the cost of one badly placed pod.",
             "policy",
+        )
+        self.certified = self.gauge(
+            "podium_rescheduler_certificate",
+            "The weighted sum of the objectives with a bound, plus the threshold for each moved pod, at the last "
+            "certificate: 'now', 'after_plan', and the 'bound' that no order of evictions can beat.",
+            "value",
         )
         self.planned = self.gauge("podium_rescheduler_planned_moves", "Moves in the last plan.")
         self.left_alone = self.gauge("podium_rescheduler_left_alone", "Proposals that the last plan rejected.")

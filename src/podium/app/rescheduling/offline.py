@@ -21,6 +21,7 @@ from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
+from podium.app.rescheduling.certificates import PlanCertificate, certified, write_certificate
 from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
@@ -92,13 +93,15 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan, kept, comparison = _plan(objects, settings, schedulers, now, release, compares=question.compares)
+        plan, kept, certificate, comparison = _plan(
+            objects, settings, schedulers, now, release, compares=question.compares
+        )
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = Basis(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
-    return PlanReport(plan, settings, now, cluster, caveats, kept, comparison)
+    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate, comparison)
 
 
 def _plan(
@@ -109,7 +112,7 @@ def _plan(
     release: Release,
     *,
     compares: bool,
-) -> tuple[ReschedulingPlan, ExcludedPods, Comparison | None]:
+) -> tuple[ReschedulingPlan, ExcludedPods, PlanCertificate, Comparison | None]:
     """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
     found: list[ReschedulingPlan] = []
     rescheduler = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
@@ -121,12 +124,13 @@ def _plan(
     rescheduler.handle(Tick(), now)
     plan = found[0] if found else ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = rescheduler.untouched(now)
+    picture, policies, inputs = rescheduler.show(now)
+    certificate = certified(plan, picture, policies, settings, inputs)
     if not compares:
-        return plan, kept, None
+        return plan, kept, certificate, None
     from podium.app.rescheduling.exact import compared
 
-    picture, policies, inputs = rescheduler.show(now)
-    return plan, kept, compared(plan, picture, policies, settings, inputs)
+    return plan, kept, certificate, compared(plan, picture, policies, settings, inputs)
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
@@ -149,8 +153,8 @@ _DIGITS = 4
 class PlanReport:
     """A plan made at ``now``, its settings and caveats.
 
-    ``cluster`` names the cluster, ``untouched`` are the pods that may not be moved, and ``comparison`` is how far the
-    plan is from the best one, if requested.
+    ``cluster`` names the cluster, ``untouched`` are the pods that may not be moved. ``certificate`` bounds how far the
+    plan is from the best one, ``comparison`` says how far it is, if requested.
     """
 
     plan: ReschedulingPlan
@@ -159,6 +163,7 @@ class PlanReport:
     cluster: str = ""
     caveats: tuple[Caveat, ...] = ()
     untouched: ExcludedPods = NONE_EXCLUDED
+    certificate: PlanCertificate | None = None
     comparison: Comparison | None = None
 
     @property
@@ -189,6 +194,7 @@ class PlanReport:
                 {"policy": name, "before": _rounded(before), "after": _rounded(after)}
                 for name, before, after in self.objectives()
             ],
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "trials": plan.trials,
             "isCut": plan.is_cut,
             "stopped": plan.stopped,
@@ -269,6 +275,8 @@ def write_plan(page: Page, report: PlanReport) -> None:
         kept = [(f"{number:,}", why) for why, number in untouched.reasons]
         kept += [(f"{untouched.others:,}", "for other reasons")] if untouched.others else []
         page.columns(kept, indent=2, right=[0])
+    if report.certificate is not None:
+        write_certificate(page, report.certificate)
     for problem in plan.errors:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)

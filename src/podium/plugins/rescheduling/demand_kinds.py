@@ -10,8 +10,9 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import InNamespace, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
+from podium.framework.rescheduling.bounds import Departures
 from podium.framework.rescheduling.linear_forms import LinearForm, Movables
-from podium.framework.rescheduling.policy import Picture
+from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
 from podium.plugins.rescheduling.demands import MICRO, Demand
 
@@ -74,6 +75,15 @@ class PodDemand(Demand):
         self._sum += missing - self._missing.item(code)
         self._missing[code] = missing
 
+    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
+        """Return for anti-affinity among equals a unit for each selected pod that leaves a crowded domain."""
+        if not self._is_apart or int(self._pods[2].sum()):
+            return None
+        unit = self._unit / MICRO
+        crowded = self._missing[self._codes] > 0
+        helps = (pod.pod_class.id in self._selected and crowded[pod.row] for pod in departures.pods)
+        return at_most(self.missing / MICRO, unit, np.fromiter(helps, dtype=np.bool_), price)
+
     def leaving(self, class_id: int) -> Int64s:
         return (self._missing - self._with(class_id, -1))[self._codes]
 
@@ -120,6 +130,16 @@ class PodDemand(Demand):
         return np.asarray(missed)
 
 
+def at_most(missing: float, unit: float, helps: Bools, price: float) -> tuple[float, Float64s]:
+    """Return a relief if each pod that ``helps`` reduces what is ``missing`` by at most a unit.
+
+    Often more pods help than have to move. So all is counted at a share by which no move pays for itself: what is
+    missing then costs one move for each unit.
+    """
+    share = min(1.0, price / unit) if unit else 1.0
+    return missing * share, np.where(helps, unit * share, 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeDemand:
     """What a pod lacks by row: ``misses`` is `[rows]`, in millionths.
@@ -155,6 +175,15 @@ class NodeDemands(Demand):
             for pod, row in movables.pairs(concerned)
         }
         return LinearForm(self.missing / MICRO - sum(prices[pod.uid, pod.row] for pod in concerned), prices)
+
+    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s]:
+        """Return what each pod lacks, all of which another node may have."""
+        of_class = self._of_class
+        found = (
+            of_class[pod.pod_class.id].misses.item(pod.row) / MICRO if pod.pod_class.id in of_class else 0.0
+            for pod in departures.pods
+        )
+        return self.missing / MICRO, np.fromiter(found, dtype=np.float64)
 
     def leaving(self, class_id: int) -> Int64s:
         return self._of_class[class_id].misses
@@ -260,6 +289,17 @@ class SpreadDemand(Demand):
             self._pods[code] = before + number
             self._carriers_in[code] += number * (class_id in self._carriers)
             self._holding = _shifted(self._holding, before, number)
+
+    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
+        """Return one unit for each counted pod, if all of them carry the constraint.
+
+        The number of moves until it holds is then what is missing, and a move changes it by at most 1.
+        """
+        if not self._carriers.issuperset(self.concerns):
+            return None
+        counted = self._carriers
+        helps = np.fromiter((pod.pod_class.id in counted for pod in departures.pods), dtype=np.bool_)
+        return at_most(self.missing / MICRO, self._unit / MICRO, helps, price)
 
     def leaving(self, class_id: int) -> Int64s:
         """Return `[rows]` roughly by how much less would be missing without one pod in the row.

@@ -26,8 +26,9 @@ from podium.cluster.what_if_view import WhatIfView
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.bounds import Departures
 from podium.framework.rescheduling.linear_forms import Cost, Curve, LinearForm, Movables, Pair
-from podium.framework.rescheduling.policy import Picture
+from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.inter_pod_affinity import InterPodAffinity
@@ -459,6 +460,22 @@ class OwnerDemand(Demand):
         rows = sorted({*added, *self._pods})
         costs = [Cost(curve, added[row], float(self._pods.get(row, 0) - own[row])) for row in rows]
         return LinearForm(costs=costs)
+
+    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
+        """Return 1 for as many pods of each node as there are beyond its share.
+
+        None if pods on nodes that do not count could come to count, which would change the share.
+        """
+        found, part, relieved = np.zeros(len(departures.pods)), self._part(), Counter[int]()
+        for index, pod in enumerate(departures.pods):
+            if pod.pod_class.id not in self._rows_of_class:
+                continue
+            if not self._rows[pod.row]:
+                return None
+            if relieved[pod.row] < self._pods.get(pod.row, 0) - part:
+                relieved[pod.row] += 1
+                found[index] = 1.0
+        return self.missing / MICRO, found
 
     def leaving(self, class_id: int) -> Int64s:
         return self._at_least(self._part() + 1)

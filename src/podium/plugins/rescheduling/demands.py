@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
@@ -13,8 +14,9 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
+from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.linear_forms import LinearForm, Movables, sum_of_forms
-from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
+from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import PodPlaces, accepting, accepting_with_room, has_room, rough_fit
 
 MICRO = 10**6
@@ -64,6 +66,14 @@ class Demand(ABC):
         Other pods count as they do now. The default form leaves the demand out.
         """
         return LinearForm(left_out=(self.name,))
+
+    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
+        """Return how much is missing, in pods, and by how much less without each movable pod (`[pods]`).
+
+        Whichever pods move, at least the first number less the sum of theirs is missing. ``price`` is that of a move,
+        which helps to choose among such numbers. None if there are none.
+        """
+        return None
 
 
 Maker = Callable[[Picture, Mapping[int, PodClass]], Iterable[Demand]]
@@ -115,6 +125,27 @@ class Demands:
         self.follow(movables.picture)
         return sum_of_forms([demand.linear(movables) for demand in self.all])
 
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the sum of what is missing of each demand after a pod's departure; nothing for those without relief.
+
+        A demand of which several repair the same pods gets a part of the price.
+        """
+        self.follow(departures.picture)
+        base, reliefs, relaxed = 0.0, np.zeros(len(departures.pods)), dict[str, None]()
+        lacking = [demand for demand in self.all if demand.missing]
+        sharing = Counter(class_id for demand in lacking for class_id in demand.concerns)
+        for demand in lacking:
+            share = max(sharing[class_id] for class_id in demand.concerns)
+            found = demand.relief(departures, price / share)
+            if found is None:
+                relaxed[demand.name] = None
+                continue
+            base += found[0] - float(found[1].sum())
+            reliefs += found[1]
+        kept = departures.most(reliefs)
+        ends = departures.starts[1:] - 1
+        return ObjectiveBound((NodeState(kept[ends][departures.rows] - kept),), base, tuple(relaxed))
+
     def count(self, class_id: int, row: int, number: int) -> None:
         for place in self.of_class.get(class_id, ()):
             self.all[place].count(class_id, row, number)
@@ -165,6 +196,10 @@ class DemandPolicy:
     def linear(self, movables: Movables) -> LinearForm:
         """Return the objective as far as the demands have a linear form."""
         return self._demands.linear(movables)
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return what is missing at least of the demands."""
+        return self._demands.bound(departures, price)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield the moves by their gain, the largest first; ties by importance, the least first, then by key."""

@@ -15,6 +15,8 @@ import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
+from podium.decide.autoscaling import belongs_to_node
+from podium.framework.rescheduling.bounds import PODS, Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.linear_forms import LinearForm, Movables, Pair, ResourceUse
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import NodeUse, accepting, guests_on
@@ -57,6 +59,25 @@ class FreedNodes:
                 pairs[row].append((pod.uid, row))
         base = self._worth * sum(bool(picture.targets[row]) for row in kept)
         return LinearForm(base, uses=tuple(ResourceUse(pairs[row], self._worth) for row in sorted(pairs)))
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the price of each node in use: a node is free if all its pods leave and none arrive."""
+        if not self._threshold:
+            return ObjectiveBound()
+        picture, rows = departures.picture, departures.rows
+        is_counted = picture.targets[: picture.cluster.nodes.count]
+        self.use.look(picture.cluster)
+        free = np.where(is_counted[rows] & (departures.numbers < self.use.guests[rows]), np.inf, 0.0)
+        # Pods that belong to their nodes usually stay; where they may move, a free node could hold others of them.
+        is_open = ~is_counted
+        is_open[[pod.row for pod in departures.pods if belongs_to_node(pod)]] = True
+        load = np.where(is_open, np.inf, 0.0)[rows]
+        resources = (*range(len(picture.cluster.nodes.allocatable)), PODS)
+        states = (
+            NodeState(free, tuple((resource, load) for resource in resources)),
+            NodeState(self._worth * is_counted[rows].astype(np.float64)),
+        )
+        return ObjectiveBound(states)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield all pods of a node: first of the nodes that are best emptied together, then of others.

@@ -271,6 +271,17 @@ class MissingRoom:
         self._look(picture.cluster)
         return sum(self._missing_upto(len(self._wanted) - 1, picture))
 
+    def lacking_for_good(self, picture: Picture) -> int:
+        """Return for how many pods no node has room even without any pods."""
+        cluster, rows = picture.cluster, picture.cluster.nodes.all_rows()
+        lacking = 0
+        for room in self._wanted:
+            places = np.where(room.eligible & picture.targets[: len(rows)], cluster.nodes.allowed_pods[rows], 0)
+            for need in room.needs:
+                places = np.minimum(places, need.offered(cluster, rows) // need.amount)
+            lacking += max(room.wanted - int(places.sum()), 0)
+        return lacking
+
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield moves that make room, by the importance of the room, then the fewest and least important pods."""
         for index, room in enumerate(self._wanted):

@@ -15,6 +15,8 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.bounds import PODS as PODS_INDEX
+from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.linear_forms import Contents, LinearForm, Movables
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation, predecessor
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -168,6 +170,42 @@ class MoveToUnderusedNodes:
         base = float(situation.excess.sum()) - sum(situation.excess[table.row] for table in contents)
         return LinearForm(base, contents=contents)
 
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the excess of each node by the pods that have left and by the load that it ends with.
+
+        Of m pods that left, the largest count. No arriving pod is larger than the largest that may move. The load
+        matters only for the resource that is requested most beyond the high marks; all others count without it.
+        """
+        picture, loads = departures.picture, self._loads
+        situation = self._situation(picture)
+        counted = picture.targets[: picture.cluster.nodes.count]
+        if self._by_deviation and not counted[departures.pod_rows].all():
+            return ObjectiveBound(relaxed=("marks that change as pods leave closed nodes",))
+        rows, size = departures.rows, len(loads.resources)
+        parts = loads.parts_of(picture, departures.pods).astype(np.float64)
+        floor, ceilings = np.zeros(len(rows)), []
+        for place in range(size):
+            held, roots = loads.amounts[place].astype(np.float64), loads.roots[place] / ROOT_UNIT
+            offered = loads.allocatable[place]
+            marks = np.where(counted & (offered > 0), situation.high[place] * offered, np.inf)
+            left = held[rows] - departures.most(parts[place])
+            kept = np.maximum(roots[rows] - departures.most(parts[size + place] / ROOT_UNIT), 0.0)
+            slope = 1 / float(np.sqrt(parts[place].max(initial=1.0)))
+            # A pod that leaves makes room for pods whose roots add up to at least the product of slope and its size.
+            lost = departures.most(parts[size + place] / ROOT_UNIT - slope * parts[place])
+            grown = roots[rows] - lost - slope * held[rows]
+            most = np.maximum(offered, held)[rows]
+            ceilings.append(_Ceiling(marks[rows], left, most, kept, grown, slope))
+            floor = np.maximum(floor, ceilings[-1].least)
+        totals = loads.amounts @ counted / np.maximum(situation.high * (loads.allocatable @ counted), 1)
+        scarce = int(totals.argmax())
+        name = loads.resources[scarce]
+        index = PODS_INDEX if name == PODS else picture.cluster.nodes.resource_index.get(name)
+        if self.needs_use or index is None:
+            return ObjectiveBound((NodeState(floor),))
+        states = [NodeState(np.maximum(excess, floor), ((index, load),)) for excess, load in ceilings[scarce].states()]
+        return ObjectiveBound(states)
+
     def _situation(self, picture: Picture) -> _Situation:
         loads, known = self._loads, self._known
         rows = loads.follow(picture)
@@ -259,6 +297,61 @@ class MoveToUnderusedNodes:
         )
 
 
+# The number of intervals of the load that a node ends with.
+_INTERVALS = 8
+
+
+@dataclass(slots=True)
+class _Ceiling:
+    """How much excess of a resource nodes have at least, by the load that they end with: `[entries]` each.
+
+    A node has excess above its ``mark``. It ends with a load from ``left``, if no pods arrive, to ``most``. The sum of
+    the roots of its pods is then at least ``kept``, that of the pods that have not left, and at least ``roots`` plus
+    ``slope`` times the load, as no arriving pod is larger than all movable ones.
+    """
+
+    mark: Float64s
+    left: Float64s
+    most: Float64s
+    kept: Float64s
+    roots: Float64s
+    slope: float
+
+    @property
+    def least(self) -> Float64s:
+        """The least excess with any load."""
+        low = np.maximum(self.left, 1.0)
+        # The excess of the same roots rises with the load up to twice the mark, and falls then.
+        return np.asarray(np.minimum(self._excess(self.kept, low), self._excess(self.kept, np.maximum(self.most, low))))
+
+    def states(self) -> Iterator[tuple[Float64s, Float64s]]:
+        """Yield pairs of an excess and a load; one of them, or a mixture, is as good as any final load of a node.
+
+        Up to three times the mark the excess is a concave function of the load, if its roots are constant or grow from
+        0 or more: the two ends of an interval are then the best loads in it. Otherwise the smallest excess counts with
+        the largest load.
+        """
+        yield np.where(self.left <= self.mark, 0.0, np.inf), self.mark
+        begin = np.minimum(np.maximum(self.left, self.mark), self.most)
+        yield self._excess(self.kept, begin), begin
+        low, width = begin, (self.most - begin) / _INTERVALS
+        for place in range(1, _INTERVALS + 1):
+            end = low + width * place
+            at_begin, at_end = self.roots + self.slope * begin, self.roots + self.slope * end
+            grows = (at_begin >= self.kept) & (self.roots >= 0)
+            constant = np.maximum(self.kept, at_begin)
+            first = self._excess(constant, begin)
+            last = self._excess(np.where(grows, at_end, constant), end)
+            flat = np.minimum(first, self._excess(constant, end))
+            yield np.where(end <= 3 * self.mark, last, flat), end
+            begin = end
+
+    def _excess(self, roots: Float64s, load: Float64s) -> Float64s:
+        """Return the effective number of pods times the share of the load above the mark."""
+        at_least = np.maximum(load, 1.0)
+        return np.where(load > self.mark, roots**2 / at_least * (1 - np.minimum(self.mark / at_least, 1.0)), 0.0)
+
+
 def _too_many(pods: Float64s, shares: Float64s, high: Float64s) -> Float64s:
     """Return the number of excess pods along the first axis, by the resource with the largest excess."""
     beyond = 1.0 - high / np.maximum(shares, 1e-12)
@@ -270,7 +363,7 @@ MEASURED = ("cpu", "memory")
 """The resources whose use is measured."""
 
 # Roots of amounts are stored as multiples of this fraction of one, so that sums do not depend on their order.
-_ROOT_UNIT = 2**16
+ROOT_UNIT = 2**16
 # A larger amount of a pod counts as this much, so that no sum overflows.
 _MOST = 2**45
 
@@ -279,7 +372,8 @@ class NodeLoads:
     """The sums over the pods of each node, of ``resources``: `[resources, rows]`.
 
     ``amounts`` are the pods' requests, or their measured use of cpu and memory if ``by_use`` is set and use is
-    measured. Resources are those of Kubernetes, and ``pods``, of which a pod takes 1.
+    measured; ``roots`` add up their square roots, in units of 1 / `ROOT_UNIT`. Resources are those of Kubernetes, and
+    ``pods``, of which a pod takes 1.
     """
 
     def __init__(self, resources: Sequence[str], *, by_use: bool) -> None:
@@ -366,7 +460,7 @@ class NodeLoads:
 
 
 def _roots(amounts: Int64s) -> Int64s:
-    return np.asarray(np.rint(np.sqrt(amounts) * _ROOT_UNIT).astype(np.int64))
+    return np.asarray(np.rint(np.sqrt(amounts) * ROOT_UNIT).astype(np.int64))
 
 
 def _effective(roots: Int64s, amounts: Int64s) -> Float64s:
@@ -374,4 +468,4 @@ def _effective(roots: Int64s, amounts: Int64s) -> Float64s:
 
     It is the Hill number of order 1/2 of their sizes: n equal pods count as n, those of size 0 not at all.
     """
-    return np.asarray((roots / _ROOT_UNIT) ** 2 / np.maximum(amounts, 1))
+    return np.asarray((roots / ROOT_UNIT) ** 2 / np.maximum(amounts, 1))

@@ -19,6 +19,7 @@ from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.linear_forms import LinearForm, Movables
 from podium.framework.rescheduling.policy import Float64s, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -73,6 +74,9 @@ class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
     max_nodes: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 30
 
 
+_ROOM = "the room that is wanted for pods to come or that wait"
+
+
 class Consolidate:
     """Counts the nodes in use, and the pods for which no node has room."""
 
@@ -94,7 +98,14 @@ class Consolidate:
         form = self._freed.linear(movables)
         if not self._wanted(movables.picture):
             return form
-        return replace(form, left_out=("the room that is wanted for pods to come or that wait",))
+        return replace(form, left_out=(_ROOM,))
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the price of each node in use, and the missing room that no node has even without pods."""
+        bound, rooms = self._freed.bound(departures, price), self._missing_room(departures.picture)
+        lacking = rooms.lacking_for_good(departures.picture)
+        is_relaxed = lacking < rooms.missing(departures.picture)
+        return replace(bound, base=self._args.worth * lacking, relaxed=(_ROOM,) if is_relaxed else ())
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield the moves that make room for pods, then those that empty nodes."""
@@ -152,6 +163,13 @@ class ReplaceOldPods:
         for row in () if rows is None else rows.tolist():
             self._old[row] = sum(_is_old(pod, latest_ns) for pod in cluster.pods_on(row))
         return float(self._old.sum())
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the pods of each node that are too old; replacements are new."""
+        latest_ns = departures.picture.now - self._max_age_ns
+        self.objective(departures.picture)
+        old = np.array([_is_old(pod, latest_ns) for pod in departures.pods], dtype=np.float64)
+        return ObjectiveBound((NodeState(self._old[departures.rows] - departures.most(old)),))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield each of them, the oldest first, then by key."""
@@ -215,6 +233,13 @@ class PrepareForMaintenance:
         """Return the pods on nodes that will go down soon, weighted by urgency."""
         urgencies = self._urgencies(picture)
         return float((urgencies * self._use.guests).sum()) if urgencies.any() else 0.0
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        """Return the urgency of each node times its pods that have not left."""
+        urgencies = self._urgencies(departures.picture)
+        guests = np.array([not belongs_to_node(pod) for pod in departures.pods], dtype=np.float64)
+        left = self._use.guests[departures.rows] - departures.most(guests)
+        return ObjectiveBound((NodeState(urgencies[departures.rows] * left),))
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield each pod of such a node separately: by the time of the node, then by node, then by key."""

@@ -8,6 +8,7 @@ from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
+from podium.app.rescheduling.certificates import certificate_section
 from podium.app.rescheduling.offline import Question, plan_once
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
@@ -35,11 +36,15 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         for planned in report.plan.planned
         for move in planned.moves
     ]
-    sections = (Section("moves", "Moves", tuple(rows), data=report.to_dict(), most=_MAX_ROWS),)
+    sections = [Section("moves", "Moves", tuple(rows), data=report.to_dict(), most=_MAX_ROWS)]
+    best = ""
+    if report.certificate is not None and report.certificate.ever.covered:
+        sections.append(certificate_section(report.certificate))
+        best = f", within {report.certificate.within_limits.gap:.1%} of the best possible"
     if not report.moves:
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
-        headline = "the rescheduler moves nothing"
-        return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=sections)
+        headline = f"the rescheduler moves nothing{best}"
+        return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=tuple(sections))
     steps = []
     for place, move in enumerate(report.moves):
         namespace, _, name = move.pod.key.partition("/")
@@ -48,5 +53,5 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     played = run.play(PlanQuestion("reschedule", tuple(steps)))
     gained = [f"{name} {before:.2g} -> {after:.2g}" for name, before, after in report.objectives() if before != after]
     better = f" ({', '.join(gained)})" if gained else ""
-    headline = f"the rescheduler moves {counted(len(report.moves), 'pod')}{better}: {impact_text(played.impact)}"
-    return played.answer(headline, sections=sections)
+    headline = f"the rescheduler moves {counted(len(report.moves), 'pod')}{better}{best}: {impact_text(played.impact)}"
+    return played.answer(headline, sections=tuple(sections))

@@ -1,0 +1,112 @@
+"""Certificates of plans: how far the best possible placement can be, as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from podium.app.console.page import Page, Part, Section, listed
+from podium.app.rescheduling.exact import limits_of
+from podium.decide.rescheduling.certificate import Certificate, certify
+from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
+from podium.framework.rescheduling.policy import Picture, Policy
+from podium.framework.rescheduling.settings import ReschedulerSettings
+
+_DIGITS = 4
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCertificate:
+    """The certificate of a plan within its limits and budgets, and against any number of further plans."""
+
+    within_limits: Certificate
+    ever: Certificate
+
+    def each(self) -> Iterator[tuple[str, str, Certificate]]:
+        """Yield both, each with its JSON name and a text."""
+        yield "withinLimits", "within this plan's limits and budgets", self.within_limits
+        yield "ever", "with any number of plans", self.ever
+
+    def to_dict(self) -> dict[str, Any]:
+        ever = self.ever
+        return {
+            "now": round(ever.now, _DIGITS),
+            "after": round(ever.after, _DIGITS),
+            "moves": ever.moves,
+            "price": ever.price,
+            **{
+                name: {
+                    "bound": round(found.bound, _DIGITS),
+                    "gap": round(found.gap, _DIGITS),
+                    "share": round(found.share, _DIGITS),
+                }
+                for name, _, found in self.each()
+            },
+            "covered": list(ever.covered),
+            "uncovered": list(ever.uncovered),
+            "relaxed": [{"policy": policy, "what": list(names)} for policy, names in ever.relaxed],
+        }
+
+
+def certified(
+    plan: ReschedulingPlan,
+    picture: Picture,
+    policies: Sequence[tuple[Policy, float]],
+    settings: ReschedulerSettings,
+    inputs: PlanInputs,
+) -> PlanCertificate:
+    """Return the certificate of a plan that was made from these inputs."""
+    moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
+    limits = tuple(limits_of(list(picture.movable_pods()), picture, settings, inputs))
+    within, ever = (
+        certify(picture, policies, plan.after, moves, settings.threshold, limits=some) for some in (limits, ())
+    )
+    # Limits only exclude placements.
+    return PlanCertificate(replace(within, bound=max(within.bound, min(ever.bound, within.after))), ever)
+
+
+def write_certificate(page: Page, found: PlanCertificate) -> None:
+    """Write the certificate."""
+    ever = found.ever
+    if not ever.covered:
+        return
+    page.title("Certificate", f"the plan is within {_percent(found.within_limits.gap)} of the best possible one")
+    page.table(_rows(found), _HEADINGS, right=_RIGHT)
+    for text in _notes(found):
+        page.paragraph(text, indent=2, hanging=2)
+
+
+_HEADINGS = ("what moves can reach", "now", "then", "at least", "gap", "gain reached")
+_RIGHT = (1, 2, 3, 4, 5)
+
+
+def certificate_section(found: PlanCertificate) -> Section:
+    """Return the certificate as a part of an answer; its data are those of the plan."""
+    return Section("certificate", "Certificate", _rows(found), _HEADINGS, rest=" ".join(_notes(found)), right=_RIGHT)
+
+
+def _rows(found: PlanCertificate) -> tuple[tuple[Part, ...], ...]:
+    return tuple(
+        (words, *map(_number, (each.now, each.after, each.bound)), _percent(each.gap), _percent(each.share))
+        for _, words, each in found.each()
+    )
+
+
+def _notes(found: PlanCertificate) -> Iterator[str]:
+    ever = found.ever
+    yield f"The sum of {listed(ever.covered, _MOST_NAMES)} by their weights, plus {ever.price:g} for each moved pod."
+    for policy, names in ever.relaxed:
+        yield f"The bound{f' of {policy}' if policy else ''} ignores: {'; '.join(names)}."
+    if ever.uncovered:
+        yield f"Without a bound, and not counted: {listed(ever.uncovered, _MOST_NAMES)}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,372 @@
+"""Bounds of certificates: no placement that moves can reach costs less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.app.rescheduling.exact import Highs
+from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.certificate import Certificate, Prices, Relaxation, ascend, certify, relax
+from podium.decide.rescheduling.optimal import ExactQuestion, LinearProgram, MoveLimit, plan_optimal
+from podium.decide.rescheduling.replacement_placement import as_replacement
+from podium.decide.transaction import ClusterTransaction
+from podium.framework.plugin import PluginContext
+from podium.framework.rescheduling.bounds import BoundedObjective, Departures, NodeState, ObjectiveBound
+from podium.framework.rescheduling.policy import NodeSignals, Picture, Policy, Proposal, Signals
+from podium.plugins.rescheduling.filter_rules import FILTER_RULES
+from podium.plugins.rescheduling.registry import IN_TREE
+from tests.builders import cluster_of, node, plain_runner, pod, term
+from tests.fuzzing import Effort, efforts
+from tests.generators import EVERYTHING, Objects, clusters
+
+MINUTE = 60 * 10**9
+
+ARGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "Consolidate": ({}, {"for": {"requests": {"cpu": 3}, "places": 2}}),
+    "MoveToUnderusedNodes": (
+        {"thresholds": {"cpu": 10, "pods": 1}, "targetThresholds": {"cpu": 20, "pods": 2}},
+        {"thresholds": {"cpu": 20, "memory": 20}, "targetThresholds": {"cpu": 40, "memory": 50}},
+        {"thresholds": {"cpu": 0}, "targetThresholds": {"cpu": 5}, "useDeviationThresholds": True},
+    ),
+    "PrepareForMaintenance": ({},),
+    "RepairViolations": ({},),
+    "ReplaceOldPods": ({"maxAge": "2m"},),
+    "SatisfyPreferences": ({},),
+    "SpreadDuplicates": ({},),
+}
+
+
+def policy_of(name: str, picture: Picture, args: Mapping[str, Any] | None = None) -> Policy:
+    return IN_TREE[name](PluginContext(ARGS[name][0] if args is None else args, picture.cluster))
+
+
+def picture_of(objects: Iterable[Any], closed: Iterable[int] = (), stays: Iterable[str] = ()) -> Picture:
+    cluster = cluster_of(*objects)
+    runner = plain_runner(cluster)
+    targets = cluster.nodes.present[: cluster.nodes.count].copy()
+    targets[[row for row in closed if row < len(targets)]] = False
+    signals = Signals(nodes={"node-0": NodeSignals(maintenance_ns=70 * MINUTE)})
+    kept = frozenset(stays)
+
+    def is_movable(one: PodRecord) -> bool:
+        return one.name not in kept and not one.terminating
+
+    return Picture(cluster, {"default-scheduler": runner}, runner, 40 * MINUTE, signals, targets, (), is_movable)
+
+
+def reached(
+    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float
+) -> Iterable[tuple[set[str], float]]:
+    """Yield the moved pods and the cost of each placement that some order of the moves reaches."""
+    pods = list(picture.movable_pods())
+    rows = np.flatnonzero(picture.targets).tolist()
+    for chosen in product(*[sorted({*rows, one.row}) for one in pods]):
+        moved = {one.uid: row for one, row in zip(pods, chosen, strict=True) if row != one.row}
+        for order in permutations(sorted(moved)):
+            cost = cost_after(picture, policies, {uid: moved[uid] for uid in order})
+            if cost is not None:
+                yield set(moved), cost + price * len(moved)
+                break
+
+
+def cost_after(picture: Picture, policies: Sequence[tuple[Policy, float]], moved: Mapping[str, int]) -> float | None:
+    """Return the cost after these moves, whose pods all leave first; None if a place is taken."""
+    with ClusterTransaction(picture.cluster, picture.runners) as transaction:
+        leaving = [transaction.take_off(uid) for uid in moved]
+        for one, row in zip(leaving, moved.values(), strict=True):
+            new = as_replacement(one, picture.now)
+            if not len(transaction.fitting(new, np.array([row]))):
+                return None
+            transaction.place(new, row)
+        return sum(weight * policy.objective(picture) for policy, weight in policies)
+
+
+def certificate_of(
+    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, **rest: Any
+) -> Certificate:
+    return certify(picture, policies, {}, 0, price, **rest)
+
+
+@efforts(25)
+@pytest.mark.parametrize("name", [*sorted(ARGS), "several"])
+def test_no_reachable_placement_costs_less_than_the_bound(name: str, effort: Effort) -> None:
+    @effort
+    @given(
+        clusters(EVERYTHING, most_nodes=3, most_pods=4),
+        st.sets(st.integers(0, 2), max_size=1),
+        st.sets(st.sampled_from(["pod-0", "pod-1"]), max_size=1),
+        st.sampled_from((0.0, 0.05, 0.5, 2.0)),
+        st.integers(0, 3),
+        st.randoms(use_true_random=False),
+    )
+    def check(objects: Objects, closed: set[int], stays: set[str], price: float, most: int, chance: Any) -> None:
+        picture = picture_of(objects.surroundings, closed, stays)
+        names = chance.sample(sorted(ARGS), 3) if name == "several" else [name]
+        policies = [
+            (
+                policy_of(each, picture, chance.choice(ARGS[each])),
+                chance.choice((1.0, 2.0)) if name == "several" else 1.0,
+            )
+            for each in names
+        ]
+        limited = {one.uid for one in picture.movable_pods() if chance.random() < 0.7}
+
+        anywhere = certificate_of(picture, policies, price)
+        within = certificate_of(picture, policies, price, limits=[MoveLimit(limited, most)])
+
+        assert anywhere.uncovered == ()
+        found = list(reached(picture, policies, price))
+        least = min((cost for _, cost in found), default=anywhere.now)
+        assert anywhere.bound <= least + 1e-5
+        assert anywhere.bound <= within.bound + 1e-3
+        least_within = min((cost for moved, cost in found if len(moved & limited) <= most), default=anywhere.now)
+        assert within.bound <= least_within + 1e-5
+
+    check()
+
+
+@efforts(10)
+def test_any_prices_bound_the_cost(effort: Effort) -> None:
+    @effort
+    @given(clusters(EVERYTHING, most_nodes=3, most_pods=4), st.randoms(use_true_random=False))
+    def check(objects: Objects, chance: Any) -> None:
+        picture = picture_of(objects.surroundings)
+        policies = [(policy_of(name, picture), 1.0) for name in ("Consolidate", "MoveToUnderusedNodes")]
+        departures = Departures(picture)
+        bounds = [(policy.bound(departures, 0.1), weight) for policy, weight in policies]  # type: ignore[attr-defined]
+        limited = [MoveLimit([one.uid for one in picture.movable_pods()], 2)]
+        relaxation, _ = relax(departures, bounds, 0.1, limited)
+        free = relaxation.free
+        prices = Prices(
+            np.array([[chance.uniform(0, 30) for _ in row] for row in free.capacity]).reshape(free.capacity.shape),
+            np.array([chance.uniform(0, 3) for _ in free.limits]),
+        )
+
+        bound = relaxation.evaluate(prices).value
+
+        found = reached(picture, policies, 0.1)
+        assert bound <= min(cost for moved, cost in found if len(moved) <= 2) + 1e-5
+
+    check()
+
+
+@efforts(10)
+def test_the_bound_is_no_more_than_that_of_the_exact_solver(effort: Effort) -> None:
+    pytest.importorskip("highspy", reason="the optional solver is not installed")
+
+    @effort
+    @given(clusters(EVERYTHING, most_nodes=3, most_pods=5), st.sampled_from(("Consolidate", "SpreadDuplicates")))
+    def check(objects: Objects, name: str) -> None:
+        picture = picture_of(objects.surroundings)
+        policies = [(policy_of(name, picture), 1.0)]
+
+        exact = plan_optimal(picture, policies, ExactQuestion(0.25, rules=FILTER_RULES), Highs())
+
+        assert certificate_of(picture, policies, 0.25).bound <= exact.cost + 1e-4
+
+    check()
+
+
+@efforts(10)
+def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(effort: Effort) -> None:
+    pytest.importorskip("highspy", reason="the optional solver is not installed")
+
+    @effort
+    @given(clusters(EVERYTHING, most_nodes=4, most_pods=8), st.sampled_from(("Consolidate", "MoveToUnderusedNodes")))
+    def check(objects: Objects, name: str) -> None:
+        picture = picture_of(objects.surroundings)
+        policy = policy_of(name, picture)
+        departures = Departures(picture)
+        relaxation, _ = relax(departures, [(policy.bound(departures, 0.1), 1.0)], 0.1, ())  # type: ignore[attr-defined]
+
+        best = ascend(relaxation, policy.objective(picture))
+
+        least = Highs().solve(program_of(relaxation)).cost
+        assert best.value <= least + 1e-5
+        assert best.value >= least - 0.05 * max(1.0, policy.objective(picture))
+
+    check()
+
+
+def program_of(relaxation: Relaxation) -> LinearProgram:
+    """Return the linear program of a relaxation without limits: mixtures of states that together hold all pods."""
+    program, departures = LinearProgram(offset=relaxation.base), relaxation.departures
+    kinds, resources = relaxation.allowed.shape[1], relaxation.room.shape[1]
+    capacity: list[dict[int, float]] = [{} for _ in range(kinds * resources)]
+    states: dict[int, dict[int, float]] = {}
+    for state, entry in enumerate(relaxation.entries.tolist()):
+        row = int(departures.rows[entry])
+        column = program.amount(float(relaxation.costs[state] + relaxation.price * departures.numbers[entry]))
+        states.setdefault(row, {})[column] = 1.0
+        for resource in range(resources):
+            capacity[int(relaxation.kinds[row]) * resources + resource][column] = -float(
+                relaxation.room[state, resource]
+            )
+    for requests, allowed, number in zip(relaxation.requests, relaxation.allowed, relaxation.numbers, strict=True):
+        homes = {}
+        for kind in np.flatnonzero(allowed).tolist():
+            column = program.amount(0.0)
+            homes[column] = 1.0
+            for resource in range(resources):
+                capacity[kind * resources + resource][column] = float(requests[resource])
+        program.row(homes, float(number), float(number))
+    for entries in capacity:
+        program.row(entries, 0.0)
+    for entries in states.values():
+        program.row(entries, 1.0, 1.0)
+    return program
+
+
+def half_used(number: int, cpu: int = 1) -> list[Any]:
+    nodes = [node(f"node-{at}", cpu=4) for at in range(number)]
+    return [*nodes, *[pod(f"p-{at}", cpu=cpu, on=f"node-{at}") for at in range(number)]]
+
+
+def test_capacity_bounds_how_many_nodes_can_be_emptied() -> None:
+    picture = picture_of(half_used(8))
+
+    found = certificate_of(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5)
+
+    # Two nodes hold all eight pods; six move.
+    assert found.now == 16
+    assert found.bound == pytest.approx(2 * 2 + 6 * 0.5, abs=0.01)
+    assert found.share == 0.0
+    assert found.gap == pytest.approx(9 / 16, abs=0.001)
+
+
+def test_limits_bound_how_many_nodes_a_plan_can_empty() -> None:
+    picture = picture_of(half_used(8))
+    limit = MoveLimit([one.uid for one in picture.movable_pods()], 2)
+
+    found = certificate_of(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5, limits=[limit])
+
+    assert found.bound == pytest.approx(16 - 2 * 1.5, abs=0.01)
+
+
+def test_a_node_whose_pods_cost_more_to_move_than_it_is_worth_stays_in_use() -> None:
+    objects = [node("node-0", cpu=9), node("node-1", cpu=9), *[pod(f"p-{at}", on=f"node-{at % 2}") for at in range(10)]]
+    picture = picture_of(objects)
+
+    found = certificate_of(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5)
+
+    assert found.bound == found.now == 4
+    assert found.share == 1.0
+
+
+def test_pods_that_only_some_nodes_take_count_against_the_capacity_of_those() -> None:
+    nodes = [node(f"node-{at}", cpu=4, labels={"pool": "b" if at % 2 else "a"}) for at in range(4)]
+    pods = [pod(f"p-{at}", cpu=3, on=f"node-{at}", node_selector={"pool": "b" if at % 2 else "a"}) for at in range(4)]
+    picture = picture_of([*nodes, *pods])
+
+    found = certificate_of(picture, [(policy_of("Consolidate", picture), 1.0)], 0.1)
+
+    # Two nodes of a kind offer 8 for 6: fractions of pods would fit on one node and a half.
+    assert found.bound == pytest.approx(2 * 2 * 1.5 + 2 * 0.5 * 0.1, abs=0.01)
+
+
+def test_pods_that_do_not_fit_below_the_marks_stay_in_excess() -> None:
+    args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}
+    objects = [node("node-0", cpu=8), node("node-1", cpu=8), *[pod(f"p-{at}", cpu=1, on="node-0") for at in range(8)]]
+    picture = picture_of(objects)
+    policy = policy_of("MoveToUnderusedNodes", picture, args)
+
+    found = certificate_of(picture, [(policy, 1.0)], 0.1)
+
+    # Four pods of node-0 fit on node-1, below the mark of both.
+    assert found.now == pytest.approx(4, abs=1e-5)
+    assert found.bound == pytest.approx(0.4, abs=0.01)
+
+    fuller = picture_of([*objects, *[pod(f"q-{at}", cpu=1, on="node-1") for at in range(4)]])
+    found = certificate_of(fuller, [(policy_of("MoveToUnderusedNodes", fuller, args), 1.0)], 0.1)
+    assert 3 < found.bound <= found.now
+
+
+def test_each_missing_preference_costs_at_least_one_move() -> None:
+    apart = [term("app=a")]
+    nodes = [node(f"node-{at}", zone="z") for at in range(3)]
+    pods = [pod(f"p-{at}", labels={"app": "a"}, dislikes=[(1, apart[0])], on="node-0") for at in range(3)]
+    picture = picture_of([*nodes, *pods])
+
+    found = certificate_of(picture, [(policy_of("SatisfyPreferences", picture), 1.0)], 0.25)
+
+    assert found.now == pytest.approx(2, abs=1e-5)
+    assert found.bound == pytest.approx(0.5, abs=1e-5)
+
+
+class Plain:
+    """A policy without a bound."""
+
+    name = "Plain"
+
+    def objective(self, picture: Picture) -> float:
+        return 7.0
+
+    def proposals(self, picture: Picture) -> Iterable[Proposal]:
+        return ()
+
+
+class Boasting(Plain):
+    """A policy with a bound above its objective."""
+
+    name = "Boasting"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        return ObjectiveBound(base=8.0)
+
+
+class Modest(Plain):
+    """A policy with a bound below its objective."""
+
+    name = "Modest"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        return ObjectiveBound((NodeState(np.ones(len(departures.rows))),), relaxed=("the weather",))
+
+
+def test_policies_without_a_bound_or_with_a_wrong_one_are_named_and_left_out() -> None:
+    picture = picture_of([node("node-0"), node("node-1"), pod("p", on="node-0")])
+
+    found = certificate_of(picture, [(Plain(), 1.0), (Boasting(), 1.0), (Modest(), 2.0)], 0.5)
+
+    assert found.covered == ("Modest",)
+    assert found.uncovered == ("Plain", "Boasting")
+    assert (found.now, found.bound) == (14, 4)
+    assert dict(found.relaxed)["Modest"] == ("the weather",)
+    assert not isinstance(Plain(), BoundedObjective)
+
+
+def test_the_plan_counts_with_its_moves() -> None:
+    picture = picture_of(half_used(4))
+
+    found = certify(picture, [(policy_of("Consolidate", picture), 1.0)], {"Consolidate": 2.0}, 3, 0.5)
+
+    assert (found.now, found.after) == (8, 3.5)
+    assert found.bound == pytest.approx(3.5, abs=0.001)
+    assert found.gap == pytest.approx(0, abs=0.001)
+    assert found.share == pytest.approx(1, abs=0.001)
+
+
+def test_the_largest_pods_of_a_node_leave_first() -> None:
+    picture = picture_of([node("node-0"), node("node-1"), *[pod(f"p-{at}", on="node-0") for at in range(3)]])
+    departures = Departures(picture)
+
+    assert departures.numbers.tolist() == [0, 1, 2, 3, 0]
+    assert departures.most(np.array([1.0, 5.0, 3.0])).tolist() == [0, 5, 8, 9, 0]
+    assert departures.least(np.array([1.0, 5.0, 3.0])).tolist() == [0, 1, 4, 9, 0]
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    picture = picture_of(half_used(5))
+    departures = Departures(picture)
+    bounds = [(policy_of("Consolidate", picture).bound(departures, 0.1), 1.0)]  # type: ignore[attr-defined]
+
+    first, second = (ascend(relax(departures, bounds, 0.1, ())[0], 10.0).value for _ in range(2))
+
+    assert first == second
