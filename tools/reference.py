@@ -26,6 +26,9 @@ from podium.framework.rescheduling.settings import Written
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from tools import upstream_scope
+
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 _MADE = "This page is made from the code by `tools/reference.py`"
@@ -156,8 +159,27 @@ def pages() -> dict[str, str]:
         "commands.md": commands_page(),
         "settings.md": settings_page(),
         "kinds.md": kinds_page(),
+        "upstream-tests.md": scope_page(),
         "../versions.md": versions_page(),
     }
+
+
+def scope_page() -> str:
+    """Return which of Kubernetes' own tests of API servers and controllers are out of scope, and why."""
+    about = (
+        "[`podium up`](../up.md) is a control plane for tests and plans. One rule says which of the suites `test/e2e` "
+        "and `test/cmd` of Kubernetes v1.36 it is meant to pass: **a test is in scope if it bears on which pods run, "
+        "wait or are disrupted, or on testing a controller, and needs none of the following.** A group that is not "
+        "listed is in scope, and so is the rest of a group of which a part is listed. The rules of Kubernetes' tests of "
+        "schedulers are in [proof](../proof.md#kubernetes-own-tests).\n\n"
+        "This page is made from a table by `tools/reference.py`."
+    )
+    parts = ["# Kubernetes' own tests\n", f"{prose(about)}\n", "## Reasons\n"]
+    reasons = [(name, need, why) for name, (need, why) in upstream_scope.REASONS.items()]
+    parts.append(table(("reason", "the test", "because"), reasons))
+    for suite, text in (("test/e2e", upstream_scope.E2E), ("test/cmd", upstream_scope.TEST_CMD)):
+        parts += [f"## Out of scope of {suite}\n", table(("path", "what", "reason"), upstream_scope.rows(text))]
+    return "\n".join(parts)
 
 
 def prose(text: str) -> str:

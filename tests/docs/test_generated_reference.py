@@ -6,7 +6,7 @@ import click
 import pytest
 
 from podium.app.console.command import SUBCOMMANDS, podium
-from tools import reference
+from tools import reference, upstream_scope
 
 PAGES = reference.pages()
 
@@ -19,6 +19,13 @@ def test_a_page_is_as_the_code_has_it(name: str) -> None:
 
 def test_there_is_no_other_page() -> None:
     assert {file.name for file in reference.FOLDER.iterdir()} == {name for name in PAGES if "/" not in name}
+
+
+def test_what_is_out_of_scope_has_a_reason_that_is_stated_once_and_each_reason_is_used() -> None:
+    found = [*upstream_scope.rows(upstream_scope.E2E), *upstream_scope.rows(upstream_scope.TEST_CMD)]
+
+    assert {reason for _, _, reason in found} == set(upstream_scope.REASONS)
+    assert len({paths for paths, _, _ in found}) == len(found)
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)

@@ -92,6 +92,7 @@ CHAPTERS = (
             "docs/reference/commands.md",
             "docs/reference/settings.md",
             "docs/reference/kinds.md",
+            "docs/reference/upstream-tests.md",
             "docs/configuration.md",
             "docs/versions.md",
             "docs/python.md",

@@ -1,0 +1,119 @@
+"""The groups of Kubernetes' own tests that `podium up` is not meant to pass, each with its reason.
+
+`tools/reference.py` makes docs/reference/upstream-tests.md of it. Paths are those of Kubernetes v1.36. A group that is
+not listed is in scope, the rest of a group that is listed in part included.
+"""
+
+from __future__ import annotations
+
+REASONS = {
+    "process": (
+        "needs a process, a file or an image in a container",
+        "`podium up` starts none; `pods/log`, `exec`, `attach` and `portforward` are answered with 501",
+    ),
+    "network": (
+        "needs packets between pods, nodes or clients",
+        "addresses are allocated and endpoints are kept, but nothing listens on them",
+    ),
+    "host": (
+        "needs a host: a kubelet's or another component's own ports, logs, disks, devices or SSH",
+        "nodes are simulated, and all components are one process",
+    ),
+    "cloud": ("needs a cloud provider, or an upgrade of machines", "there are no machines"),
+    "signing": ("needs a signer of certificates", "requests are stored, and no component signs them"),
+    "aggregation": ("needs another API server behind this one", "APIServices are stored, and served by Podium alone"),
+    "mirroring": (
+        "needs a copy of one API in another that no scheduling, eviction or workload controller reads",
+        "objects are stored in both forms if clients write both",
+    ),
+    "measured load": (
+        "needs measured load, by which replicas are scaled",
+        "neither a dump nor a simulation has any; usage is what annotations say",
+    ),
+    "etcd": ("needs etcd, or several API servers", "the store is in the process, or in one SQLite file"),
+    "off": ("is about an alpha feature that is off by default", "gates of this kind have no effect"),
+}
+"""By name of a reason: what a group needs, and why `podium up` does not have it."""
+
+E2E = """
+apimachinery/aggregator.go | Aggregator | aggregation
+apimachinery/apiserver_identity.go | kube-apiserver identity | etcd
+apimachinery/coordinatedleaderelection.go | CoordinatedLeaderElection | off
+apimachinery/etcd_failure.go | Etcd failure | etcd
+apimachinery/protocol.go | CBOR | off
+apimachinery/storage_version.go | StorageVersion resources | off
+apps/daemon_restart.go | DaemonRestart | host
+apps/statefulset.go | Deploy clustered applications | process
+auth/certificates.go | Certificates API: what is signed | signing
+auth/node_authn.go, auth/node_authz.go, auth/per_node_update.go | NodeAuthenticator, NodeAuthorizer | host
+auth/projected_clustertrustbundle.go, auth/projected_podcertificate.go | Projected bundles and certificates | process
+auth/service_accounts.go | ServiceAccounts: tokens mounted in containers | process
+autoscaling | HorizontalPodAutoscaler, cluster size and DNS autoscaling | measured load
+cloud, lifecycle, upgrades | cloud provider, bootstrap tokens, upgrades | cloud
+common/network, network/networking.go, network/networking_perf.go | Networking | network
+common/node/configmap.go, common/node/secrets.go | ConfigMap and Secret: as environment of a process | process
+common/node/container.go, common/node/containers.go, common/node/expansion.go | Containers, Variable Expansion | process
+common/node/container_probe.go | Probing container | process
+common/node/container_restart_policy.go | Container Restart Rules, RestartAllContainers | process
+common/node/downwardapi.go, common/node/file_key.go | Downward API, FileKeyRef | process
+common/node/ephemeral_containers.go | Ephemeral Containers: what they run | process
+common/node/image_credential_provider.go, common/node/image_volume.go, common/node/runtime.go | images | process
+common/node/init_container.go | InitContainer: those that fail | process
+common/node/kubelet.go, common/node/kubelet_etc_hosts.go | Kubelet: output and files of containers | process
+common/node/lifecycle_hook.go | Container Lifecycle Hook | process
+common/node/pod_hostnameoverride.go | the host of a container | process
+common/node/privileged.go, common/node/sysctl.go | the host of a container | process
+common/node/pod_level_resources.go, common/node/security_context.go | cgroups and users of a container | process
+common/storage | volumes mounted in containers | process
+dra | DRA: drivers, and devices in containers | process
+instrumentation/logging, instrumentation/metrics.go, instrumentation/monitoring | logs and metrics of components | host
+kubectl/debug.go, kubectl/exec.go, kubectl/logs.go | kubectl debug, exec, logs | process
+kubectl/kubectl.go | Guestbook application, Update Demo, Kubectl copy, Proxy server | process
+kubectl/portforward.go | Kubectl Port forwarding | network
+network/conntrack.go | kube-proxy and host ports | network
+network/hostport.go, network/kube_proxy.go, network/no_snat.go | kube-proxy and host ports | network
+network/dns.go, network/dns_configmap.go, network/dns_scale_records.go | DNS | network
+network/dual_stack.go | dual-stack: packets, and addresses of IPv6 | network
+network/endpointslicemirroring.go | EndpointSliceMirroring | mirroring
+network/loadbalancer.go | LoadBalancers | cloud
+network/netpol, network/network_policy.go | NetworkPolicy | network
+network/pod_lifecycle.go, network/proxy.go, network/service_latency.go | traffic to pods and by the API server | network
+network/service.go | Services: traffic to them | network
+network/topology_hints.go, network/traffic_distribution.go | traffic by topology | network
+node/apparmor.go, node/security_context.go, node/mount_propagation.go | AppArmor, users, mounts | process
+node/container_termination_metrics.go | kubelets' ports | host
+node/kubelet.go, node/kubelet_authz.go, node/kubelet_perf.go | kubelets' ports | host
+node/crictl.go, node/gpu.go, node/node_problem_detector.go, node/ssh.go | what runs on a host | host
+node/examples.go, node/pre_stop.go | examples, PreStop | process
+storage/csi_inline.go | CSI drivers | process
+storage/csi_volumes.go, storage/csimock, storage/drivers, storage/external | CSI drivers | process
+storage/detach_mounted.go, storage/flexvolume.go, storage/subpath.go, storage/testsuites | mounted volumes | process
+storage/empty_dir_wrapper.go, storage/host_path_type.go, storage/in_tree_volumes.go | files in volumes | process
+storage/generic_persistent_volume-disruptive.go | a kubelet that stops | host
+storage/nfs_persistent_volume-disruptive.go | a kubelet that stops | host
+storage/non_graceful_node_shutdown.go | a node that stops with mounted volumes | host
+storage/local_volume_resize.go, storage/volume_metrics.go | sizes and metrics of volumes | host
+storage/persistent_volumes.go, storage/persistent_volumes-local.go | PersistentVolumes: files in them | process
+storage/volume_provisioning.go | Dynamic Provisioning by a real provisioner | cloud
+windows | Windows | process
+"""
+"""Lines of a path below test/e2e, what of it is out of scope, and the reason."""
+
+TEST_CMD = """
+certificate.sh | certificates that are issued after the approval | signing
+core.sh | steps with `exec`, `attach` and `logs` | process
+debug.sh | steps that read what a debug container says | process
+exec.sh | `kubectl exec` | process
+node-management.sh | steps that read a node's logs | host
+proxy.sh | paths to pods and Services | network
+"""
+"""The same below test/cmd."""
+
+
+def rows(text: str) -> list[tuple[str, str, str]]:
+    """Return the lines of a table by cells."""
+    found = []
+    for line in text.strip().splitlines():
+        paths, what, reason = (cell.strip() for cell in line.split("|"))
+        found.append((", ".join(f"`{path.strip()}`" for path in paths.split(",")), what, reason))
+    return found
