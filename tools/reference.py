@@ -170,8 +170,8 @@ def scope_page() -> str:
         "[`podium up`](../up.md) is a control plane for tests and plans. One rule says which of the suites `test/e2e` "
         "and `test/cmd` of Kubernetes v1.36 it is meant to pass: **a test is in scope if it bears on which pods run, "
         "wait or are disrupted, or on testing a controller, and needs none of the following.** A group that is not "
-        "listed is in scope, and so is the rest of a group of which a part is listed. The rules of Kubernetes' tests of "
-        "schedulers are in [proof](../proof.md#kubernetes-own-tests).\n\n"
+        "listed is in scope, and so is the rest of a group of which a part is listed. The rules of Kubernetes' tests "
+        "of schedulers are in [proof](../proof.md#kubernetes-own-tests).\n\n"
         "This page is made from a table by `tools/reference.py`."
     )
     parts = ["# Kubernetes' own tests\n", f"{prose(about)}\n", "## Reasons\n"]
