@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.apirequests.actions import cleanup_request
-from podium.store.cleanup import DeleteStep, GarbageCollector, RewriteMetadata
+from podium.store.cleanup import DeleteStep, GarbageCollector, PatchStep
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import Propagation
@@ -264,7 +264,7 @@ def test_each_step_is_reported_once_and_is_conditional() -> None:
 
     steps = family.collector.due(0)
 
-    assert [type(step) for step in steps] == [RewriteMetadata, RewriteMetadata, RewriteMetadata]
+    assert [type(step) for step in steps] == [PatchStep, PatchStep, PatchStep]
     for step in steps:
         metadata = cleanup_request(step).body["metadata"]
         assert (metadata["uid"], metadata["resourceVersion"]) == (step.stored.uid, str(step.stored.version))

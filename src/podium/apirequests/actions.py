@@ -36,7 +36,7 @@ from podium.apirequests.status_reports import nominate, patch_status, report_at_
 from podium.controllers import actions
 from podium.controllers.observations import Answered
 from podium.store.api_resources import BUILT_IN
-from podium.store.cleanup import DeleteStep, ReportConditions, RewriteMetadata, Step, StepRunner
+from podium.store.cleanup import DeleteStep, PatchStep, Step, StepRunner
 from podium.store.errors import StoreError
 
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
@@ -417,13 +417,10 @@ def cleanup_request(step: Step) -> Request:
     if isinstance(step, DeleteStep):
         body = delete_options_body(stored.uid, propagation=step.propagation)
         return Request(verb="delete", kind=stored.kind, key=stored.key, body=body)
-    metadata = {"uid": stored.uid, "resourceVersion": str(stored.version)}
-    if isinstance(step, RewriteMetadata):
-        body = {"metadata": {**metadata, step.field: step.value}}
-        return Request(verb="patch", kind=stored.kind, key=stored.key, body=body)
-    if isinstance(step, ReportConditions):
-        body = {"metadata": metadata, "status": {"conditions": step.conditions}}
-        return Request(verb="patch", kind=stored.kind, key=stored.key, subresource="status", body=body)
+    if isinstance(step, PatchStep):
+        precondition = {"uid": stored.uid, "resourceVersion": str(stored.version)}
+        body = {**step.patch, "metadata": {**precondition, **step.patch.get("metadata", {})}}
+        return Request(verb="patch", kind=stored.kind, key=stored.key, subresource=step.subresource, body=body)
     spec = {**stored.raw.get("spec", {}), "finalizers": step.finalizers}
     body = {**stored.raw, "spec": spec}
     return Request(verb="update", kind=stored.kind, key=stored.key, subresource="finalize", body=body)

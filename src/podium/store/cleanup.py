@@ -128,7 +128,7 @@ class GarbageCollector:
                 steps: list[Step] = []
                 for dependent, references in owned:
                     left = [reference for reference in references if reference.get("uid") != stored.uid]
-                    steps.append(RewriteMetadata(dependent, "ownerReferences", left))
+                    steps.append(_with_metadata(dependent, "ownerReferences", left))
                 return [*steps, _without_finalizer(stored, ORPHAN)]
             is_blocked = any(
                 reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
@@ -146,7 +146,7 @@ class GarbageCollector:
             return []
         if any(solid):
             kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
-            return [RewriteMetadata(stored, "ownerReferences", kept)]
+            return [_with_metadata(stored, "ownerReferences", kept)]
         waiting = any(self._owner(stored, reference) is not None for reference in references)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
@@ -155,7 +155,7 @@ class GarbageCollector:
             references_now = _references(stored)
             unblocked = [{**one, "blockOwnerDeletion": False} for one in references_now] if circle else references_now
             return [
-                *([RewriteMetadata(stored, "ownerReferences", unblocked)] if unblocked != references_now else []),
+                *([_with_metadata(stored, "ownerReferences", unblocked)] if unblocked != references_now else []),
                 DeleteStep(stored, "Foreground"),
             ]
         finalizers = stored.object.metadata.finalizers
@@ -197,8 +197,12 @@ def _waits(stored: Stored) -> bool:
     return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
 
 
-def _without_finalizer(stored: Stored, finalizer: str) -> RewriteMetadata:
-    return RewriteMetadata(stored, "finalizers", [one for one in stored.object.metadata.finalizers if one != finalizer])
+def _without_finalizer(stored: Stored, finalizer: str) -> PatchStep:
+    return _with_metadata(stored, "finalizers", [one for one in stored.object.metadata.finalizers if one != finalizer])
+
+
+def _with_metadata(stored: Stored, field: str, value: list[Any]) -> PatchStep:
+    return PatchStep(stored, {"metadata": {field: value}})
 
 
 class NamespaceCleaner:
@@ -284,7 +288,7 @@ class NamespaceCleaner:
             # As upstream, nothing is said of the contents while there are pods.
             after = with_conditions(before, _deletion_conditions([] if pods else remaining), now)
             if after != before:
-                self._carry_out(ReportConditions(namespace, after), now)
+                self._carry_out(PatchStep(namespace, {"status": {"conditions": after}}, "status"), now)
         if contents:
             return len(deletable)
         finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
@@ -300,39 +304,34 @@ def _deletion_conditions(remaining: list[Stored]) -> list[Raw]:
 
     The rules of pkg/controller/namespace/deletion/status_condition_utils.go. Discovery and deletion never fail.
     """
-    instances = Counter(f"{stored.resource.plural}.{stored.resource.group}" for stored in remaining)
-    finalizers = Counter(one for stored in remaining for one in stored.object.metadata.finalizers)
-    said = {
-        kind: {"status": "False", "reason": reason, "message": text} for kind, (reason, text) in _NO_PROBLEM.items()
-    }
-    if instances:
-        listed = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(instances.items()))
-        said["NamespaceContentRemaining"] = {
-            **{"status": "True", "reason": "SomeResourcesRemain"},
-            "message": f"Some resources are remaining: {listed}",
-        }
-    if finalizers:
-        listed = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
-        said["NamespaceFinalizersRemaining"] = {
-            **{"status": "True", "reason": "SomeFinalizersRemain"},
-            "message": f"Some content in the namespace has finalizers remaining: {listed}",
-        }
-    return [{"type": kind, **condition} for kind, condition in said.items()]
+    instances = Counter(f"{stored.resource.plural}.{stored.resource.group} has" for stored in remaining)
+    finalizers = Counter(f"{one} in" for stored in remaining for one in stored.object.metadata.finalizers)
+    found = {type_: ("False", reason, message) for type_, reason, message in _NO_PROBLEM}
+    for type_, reason, message, counts in (
+        ("ContentRemaining", "SomeResourcesRemain", "Some resources are remaining", instances),
+        (
+            "FinalizersRemaining",
+            "SomeFinalizersRemain",
+            "Some content in the namespace has finalizers remaining",
+            finalizers,
+        ),
+    ):
+        if counts:
+            listed = ", ".join(f"{name} {count} resource instances" for name, count in sorted(counts.items()))
+            found[type_] = "True", reason, f"{message}: {listed}"
+    return [
+        {"type": f"Namespace{type_}", "status": status, "reason": reason, "message": message}
+        for type_, (status, reason, message) in found.items()
+    ]
 
 
-_NO_PROBLEM = {
-    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
-    "NamespaceDeletionGroupVersionParsingFailure": (
-        "ParsedGroupVersions",
-        "All legacy kube types successfully parsed",
-    ),
-    "NamespaceDeletionContentFailure": (
-        "ContentDeleted",
-        "All content successfully deleted, may be waiting on finalization",
-    ),
-    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
-    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
-}
+_NO_PROBLEM = (
+    ("DeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("DeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    ("DeletionContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    ("ContentRemaining", "ContentRemoved", "All content successfully removed"),
+    ("FinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,12 +343,12 @@ class DeleteStep:
 
 
 @dataclass(frozen=True, slots=True)
-class RewriteMetadata:
-    """The replacement of a list in an object's metadata, if the object has not been written since."""
+class PatchStep:
+    """A merge patch of an object or its status, if the object has not been written since."""
 
     stored: Stored
-    field: Literal["finalizers", "ownerReferences"]
-    value: list[Any]
+    patch: Raw
+    subresource: Literal["", "status"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,14 +359,6 @@ class FinalizeNamespace:
     finalizers: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ReportConditions:
-    """The replacement of the conditions of an object, if it has not been written since."""
-
-    stored: Stored
-    conditions: list[Raw]
-
-
-Step = DeleteStep | RewriteMetadata | FinalizeNamespace | ReportConditions
+Step = DeleteStep | PatchStep | FinalizeNamespace
 StepRunner = Callable[[Step, int], None]
 """A function that performs one step. Raises StoreError for a refusal that no concurrent write explains."""
