@@ -100,7 +100,6 @@ windows | Windows | process
 """Lines of a path below test/e2e, what of it is out of scope, and the reason."""
 
 TEST_CMD = """
-certificate.sh | certificates that are issued after the approval | signing
 core.sh | steps with `exec`, `attach` and `logs` | process
 debug.sh | steps that read what a debug container says | process
 exec.sh | `kubectl exec` | process

@@ -18,6 +18,15 @@ from tests.store.objects import Raw, node, pod
 A = "default/a"
 BINDING = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
 CONFIG: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+CSR = "CertificateSigningRequest"
+SIGNING: Raw = {
+    "apiVersion": "certificates.k8s.io/v1",
+    "kind": CSR,
+    "metadata": {"name": "web"},
+    "spec": {"request": "LS0tLS1CRUdJTgo=", "signerName": "example.com/web", "usages": ["client auth"]},
+    "status": {},
+}
+APPROVED: Raw = {"type": "Approved", "status": "True"}
 ROBOT: Raw = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": "default"}}
 SHOP: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
 DEBUGGER: Raw = {"name": "debugger", "image": "busybox"}
@@ -142,6 +151,23 @@ REQUESTS: dict[tuple[str, str], tuple[Callable[[API], Request], int]] = {
         ),
         200,
     ),
+    ("get", "approval"): (lambda _: Request(verb="get", kind=CSR, key="web", subresource="approval"), 200),
+    ("update", "approval"): (
+        lambda api: Request(
+            verb="update",
+            kind=CSR,
+            key="web",
+            subresource="approval",
+            body=as_stored(api, CSR, "web", status={"conditions": [APPROVED]}),
+        ),
+        200,
+    ),
+    ("patch", "approval"): (
+        lambda _: Request(
+            verb="patch", kind=CSR, key="web", subresource="approval", body={"status": {"conditions": [APPROVED]}}
+        ),
+        200,
+    ),
     ("create", "token"): (
         lambda _: Request(verb="create", kind="ServiceAccount", key="default/robot", subresource="token", body={}),
         201,
@@ -165,7 +191,7 @@ NOT_KEPT = {("create", "token")}
 
 
 def cluster() -> API:
-    return API(node("n1"), pod("a"), pod("b"), workload("ReplicaSet", "web", 2), CONFIG, ROBOT, SHOP)
+    return API(node("n1"), pod("a"), pod("b"), workload("ReplicaSet", "web", 2), CONFIG, ROBOT, SHOP, SIGNING)
 
 
 def code(response: Response) -> int:
@@ -191,7 +217,16 @@ def test_every_verb_is_answered_with_its_code_and_body(what: tuple[str, str]) ->
     assert code(response) == expected
     assert (api.store.version == version) is (what[0] in READS or what in NOT_KEPT)
     if what[0] != "watch":
-        assert response.to_dict()["kind"] in ("Pod", "PodList", "Namespace", "Node", "Scale", "Status", "TokenRequest")
+        assert response.to_dict()["kind"] in (
+            CSR,
+            "Pod",
+            "PodList",
+            "Namespace",
+            "Node",
+            "Scale",
+            "Status",
+            "TokenRequest",
+        )
 
 
 @pytest.mark.parametrize("what", sorted(REQUESTS))

@@ -132,9 +132,20 @@ def test_the_index_of_schemas_leads_to_documents() -> None:
         assert documents.read(path)["openapi"] == "3.0.0"
 
 
-def test_version_2_of_the_schemas_says_nothing() -> None:
+def test_version_2_of_the_schemas_has_the_kinds_of_all_versions_and_follows_them() -> None:
     documents = Documents()
-    assert documents.read("/openapi/v2")["definitions"] == {}
+    made = documents.read("/openapi/v2")
+    assert {"io.k8s.api.core.v1.Pod", "io.k8s.api.apps.v1.Deployment"} <= set(made["definitions"])
+    before = documents.found("/openapi/v2").etag
+
+    documents.backend.resources.define(WIDGET, {})
+
+    assert "com.example.v1.Widget" in documents.read("/openapi/v2")["definitions"]
+    assert documents.found("/openapi/v2").etag != before
+
+
+def test_version_2_of_the_schemas_as_protobuf_has_only_a_head() -> None:
+    documents = Documents()
     found = documents.found("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
     assert found.body == b"\n\x032.0\x12\x11\n\nKubernetes\x12\x032.0"
 

@@ -44,7 +44,7 @@ from podium.store.listing import ListOptions
 from podium.store.patching import patched
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
-from podium.store.verbs.updates import PARTS, SCALE, nested, replicas_path, scale_of, scaled, with_value
+from podium.store.verbs.updates import PARTS, SCALE, approved, nested, replicas_path, scale_of, scaled, with_value
 from podium.store.version_conversion import as_stored, stored_selector
 
 # The warning of apiextensions-apiserver (pkg/registry/customresource, generateWarningsFromObj).
@@ -276,19 +276,17 @@ def _bound(context: Context, key: str, binding: Binding, now: int) -> Response:
     return Response(code=201, object=CREATED)
 
 
-def update_part(context: Context, request: Request, now: int) -> Response:
-    """Replace a part of the pod's spec (PUT resize, ephemeralcontainers)."""
-    return object_response(context.store.update_part(context.object_of(request), PARTS[request.subresource]))
-
-
-def patch_part(context: Context, request: Request, now: int) -> Response:
-    """Patch a part of the pod's spec."""
+def write_part(context: Context, request: Request, now: int) -> Response:
+    """Replace or patch a pod's resources or ephemeral containers, or the approval of a certificate request."""
     stored = context.store.get(request.kind, request.key)
-    result = patched(stored.resource, stored.raw, request.body, request.patch_type)
-    result = as_stored(stored.resource, result, "")
-    return object_response(
-        context.store.update_part(context.completed(stored.resource, result), PARTS[request.subresource])
-    )
+    if request.verb == "update":
+        raw = context.object_of(request)
+    else:
+        result = patched(stored.resource, stored.raw, request.body, request.patch_type)
+        raw = context.completed(stored.resource, as_stored(stored.resource, result, ""))
+    if request.subresource == "approval":
+        return object_response(context.store.update_status(approved(stored, raw, now)))
+    return object_response(context.store.update_part(raw, PARTS[request.subresource]))
 
 
 # The kinds for which the answer is the deleted object instead of a Status (ReturnDeletedObject in pkg/registry, visible

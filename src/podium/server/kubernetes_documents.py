@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
@@ -16,7 +18,7 @@ from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
 from podium.server.backend import Backend, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
-from podium.server.openapi import definition_of, document, document_path
+from podium.server.openapi import definition_of, document, document_of_v2, document_path
 from podium.server.protobuf import bytes_field
 from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
@@ -75,7 +77,8 @@ class KubernetesDocuments:
             _check_read(method)
             found = self._metrics.at(path.removeprefix(_METRICS).split("/"), query)
             return None if found is None else ServedDocument(body=encoded(found))
-        made = _version_2(accept) if path == _OPENAPI_2 else self._cached(path, accept)
+        is_protobuf = path == _OPENAPI_2 and "proto-openapi.spec.v2" in accept
+        made = _PROTOBUF_2 if is_protobuf else self._cached(path, accept)
         if made is not None:
             _check_read(method)
         return made
@@ -119,7 +122,7 @@ class KubernetesDocuments:
         form = _aggregated_version(accept) if path in ("/api", "/apis") else ""
         made = self._made.get((path, form))
         if made is None:
-            raw = self._schemas(path) if path.startswith(_OPENAPI) else self._discovery(path, form)
+            raw = self._schemas(path) if path.startswith("/openapi/") else self._discovery(path, form)
             if raw is None:
                 return None
             body = encoded(raw)
@@ -158,6 +161,9 @@ class KubernetesDocuments:
             # The hashes are for client caches.
             urls = {place: f"{_OPENAPI}/{place}?hash={self._schema_hash(place)}" for place in versions}
             return {"paths": {place: {"serverRelativeURL": url} for place, url in urls.items()}}
+        if path == _OPENAPI_2:
+            made = (self._cached(f"{_OPENAPI}/{place}", "") for place in versions)
+            return document_of_v2(msgspec.json.decode(document.body) for document in made if document is not None)
         version = versions.get(path.removeprefix(f"{_OPENAPI}/"))
         if version is None:
             return None
@@ -198,16 +204,9 @@ def _check_read(method: str) -> None:
         raise not_allowed()
 
 
-# The content type of the protobuf form in responses; requests use a name with an @, invalid in media types.
-_PROTOBUF_2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-
-
-def _version_2(accept: str) -> ServedDocument:
-    """Return the document of OpenAPI v2, which has no content but its head, as JSON or as protobuf."""
-    version, title = "2.0", "Kubernetes"
-    if "proto-openapi.spec.v2" in accept:
-        # swagger = 1, info = 2; in info title = 1, version = 2
-        info = bytes_field(1, title.encode()) + bytes_field(2, version.encode())
-        return ServedDocument(body=bytes_field(1, version.encode()) + bytes_field(2, info), content_type=_PROTOBUF_2)
-    head = {"swagger": version, "info": {"title": title, "version": version}}
-    return ServedDocument(body=encoded({**head, "paths": {}, "definitions": {}}))
+# The head of the document of OpenAPI v2, for clients that ask for protobuf: swagger = 1, info = 2; in info title = 1,
+# version = 2. Requests name the content type with an @, which is invalid in media types.
+_PROTOBUF_2 = ServedDocument(
+    body=bytes_field(1, b"2.0") + bytes_field(2, bytes_field(1, b"Kubernetes") + bytes_field(2, b"2.0")),
+    content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+)

@@ -1,4 +1,4 @@
-"""OpenAPI v3 documents: the index, and one for each group and version.
+"""OpenAPI documents: of v3 one for each group and version, of v2 one for all.
 
 Source: k8s.io/kube-openapi (pkg/handler3, for the index and the names of documents; pkg/builder3, for the schemas), and
 the extensions that kubectl reads: x-kubernetes-patch-strategy, x-kubernetes-patch-merge-key, x-kubernetes-list-type,
@@ -180,6 +180,62 @@ def _operations(type_: Raw, verbs: Iterable[str], schema: Raw, is_own: bool) -> 
 
 REFERENCE = "#/components/schemas/"
 """The prefix of references to schemas in the same document."""
+
+
+def document_of_v2(documents: Iterable[Raw]) -> Raw:
+    """Return the document of OpenAPI v2 with the paths and schemas of documents of v3."""
+    paths: dict[str, Raw] = {}
+    definitions: dict[str, Raw] = {}
+    for found in documents:
+        for path, operations in found["paths"].items():
+            paths[path] = {method: _operation_of_v2(operation) for method, operation in operations.items()}
+        definitions |= {name: _of_v2(schema) for name, schema in found["components"]["schemas"].items()}
+    # Amounts and numbers or text have no type in v3.
+    definitions |= {name: {"type": "string", **_of_v2(schema)} for name, schema in _NAMED.values()}
+    head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "2.0"}}
+    return {**head, "paths": dict(sorted(paths.items())), "definitions": dict(sorted(definitions.items()))}
+
+
+def _operation_of_v2(operation: Raw) -> Raw:
+    kept = {name: value for name, value in operation.items() if name.startswith("x-")}
+    parameters = [{"name": one["name"], "in": one["in"], **one["schema"]} for one in operation.get("parameters", ())]
+    content = operation.get("requestBody", {}).get("content", {})
+    if content:
+        schema = _of_v2(next(iter(content.values())).get("schema", {}))
+        parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
+        kept["consumes"] = list(content)
+    answer = operation["responses"]["200"]["content"][JSON]
+    responses = {"200": {"description": "OK", **{name: _of_v2(schema) for name, schema in answer.items()}}}
+    return {**kept, "parameters": parameters, "produces": [JSON], "responses": responses}
+
+
+_NOT_IN_V2 = frozenset(("$ref", "allOf", "anyOf", "not", "nullable", "oneOf"))
+
+
+def _of_v2(schema: Raw) -> Raw:
+    """Return a schema without what v2 or its clients do not know.
+
+    Source: apiextensions-apiserver, pkg/controller/openapi/v2/conversion.go.
+    """
+    found = {name: value for name, value in schema.items() if name not in _NOT_IN_V2}
+    for part in (schema, *schema.get("allOf", ())):
+        if "$ref" in part:
+            found["$ref"] = part["$ref"].replace(REFERENCE, "#/definitions/")
+    is_untyped = bool(schema.get("nullable") or schema.get("x-kubernetes-preserve-unknown-fields"))
+    if is_untyped:
+        found = {name: value for name, value in found.items() if name not in ("items", "properties")}
+    if is_untyped or (found.get("type") == "array" and "items" not in found):
+        found.pop("type", None)
+    if "properties" in found:
+        found["properties"] = {name: _of_v2(one) for name, one in schema["properties"].items()}
+        nullable = {name for name, one in schema["properties"].items() if one.get("nullable")}
+        if not nullable.isdisjoint(found.get("required", ())):
+            found["required"] = [name for name in found["required"] if name not in nullable]
+    for name in ("additionalProperties", "items"):
+        if isinstance(found.get(name), dict):
+            found[name] = _of_v2(found[name])
+    return found
+
 
 _APIMACHINERY = "io.k8s.apimachinery.pkg"
 _META = f"{_APIMACHINERY}.apis.meta.v1"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # The field labels of pkg/registry: by kind, its selectable fields, each with the value for an absent one.
 _SELECTABLE_FIELDS = """
+CertificateSigningRequest spec.signerName=
 Event involvedObject.kind= involvedObject.namespace= involvedObject.name= involvedObject.uid=
 Event involvedObject.apiVersion= involvedObject.resourceVersion= involvedObject.fieldPath=
 Event reason= reportingComponent= source= type=
@@ -35,6 +36,7 @@ for _kind, *_fields in map(str.split, _SELECTABLE_FIELDS.strip().splitlines()):
     _SELECTABLE[_kind] = (*_SELECTABLE.get(_kind, ()), *(field.partition("=")[::2] for field in _fields))
 # The subresources besides status and scale.
 _FURTHER = {
+    "CertificateSigningRequest": (Subresource("approval", ("get", "patch", "update")),),
     "Namespace": (Subresource("finalize", ("update",)),),
     "Pod": (
         Subresource("binding", ("create",), "v1", "Binding"),

@@ -317,7 +317,8 @@ _GATED = {
 }
 # The status of new objects: what Go writes for an unset one.
 _STATUSES: Mapping[str, Raw] = {
-    **{kind: {} for kind in ("CronJob", "Deployment", "Job", "ResourceClaim", "ResourceQuota")},
+    **{kind: {} for kind in ("CertificateSigningRequest", "CronJob", "Deployment", "Job")},
+    **{kind: {} for kind in ("ResourceClaim", "ResourceQuota")},
     **{kind: {"loadBalancer": {}} for kind in ("Ingress", "Service")},
     **{kind: {"replicas": 0} for kind in ("ReplicaSet", "ReplicationController")},
     "DaemonSet": {

@@ -221,3 +221,15 @@ def test_a_namespace_is_deleted_with_all_that_is_in_it(kubectl: Kubectl) -> None
     kubectl("-n", name, "create", "configmap", "c")
     kubectl("delete", "namespace", name)
     assert "NotFound" in kubectl.fails("get", "namespace", name)
+
+
+def test_certificate_requests_are_approved_and_denied(kubectl: Kubectl) -> None:
+    spec = {"request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K", "signerName": "example.com/web"}
+    for name, verb, condition in (("yes", "approve", "Approved"), ("no", "deny", "Denied")):
+        unique = f"{kubectl.namespace}-{name}"
+        kind = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
+        kubectl.apply({**kind, "metadata": {"name": unique}, "spec": {**spec, "usages": ["client auth"]}})
+
+        kubectl("certificate", verb, unique)
+
+        assert kubectl("get", "csr", unique, "-o", "jsonpath={.status.conditions[*].type}") == condition

@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery import served_kinds
-from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document
+from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document, document_of_v2
 from podium.store.api_resource import APIResource
 from tests.store.objects import Raw, serving
 
@@ -180,3 +180,55 @@ def test_every_description_belongs_to_an_existing_field() -> None:
     assert described("PodSpec.nodeName")
     assert described("JobStatus.conditions") == described("*.conditions")
     assert described("Nothing") == ""
+
+
+V2 = document_of_v2(written(version) for version in VERSIONS)
+
+
+def of_widgets(schema: Raw) -> Raw:
+    """Return the definition of v2 for a custom kind with that schema of `spec`."""
+    definition = {"type": "object", "properties": {"spec": schema}}
+    kinds = [of for of in KINDS if of[0].api_version == "example.com/v1"]
+    made = document_of_v2([document(kinds, "example.com/v1", {"Widget": definition})])
+    found: Raw = made["definitions"]["com.example.v1.Widget"]["properties"]["spec"]
+    return found
+
+
+def test_every_reference_of_version_2_resolves() -> None:
+    assert {name.removeprefix("#/definitions/") for name in references(V2)} <= set(V2["definitions"])
+
+
+def test_version_2_has_bodies_as_parameters() -> None:
+    created = V2["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments"]["post"]
+
+    assert created["x-kubernetes-action"] == "post"
+    assert created["parameters"][-1] == {
+        **{"name": "body", "in": "body", "required": True},
+        "schema": {"$ref": "#/definitions/io.k8s.api.apps.v1.Deployment"},
+    }
+    assert "application/json" in created["consumes"]
+    assert created["responses"]["200"]["schema"] == {"$ref": "#/definitions/io.k8s.api.apps.v1.Deployment"}
+
+
+def test_amounts_are_text_in_version_2() -> None:
+    quantity = V2["definitions"]["io.k8s.apimachinery.pkg.api.resource.Quantity"]
+
+    assert (quantity["type"], "oneOf" in quantity) == ("string", False)
+
+
+def test_the_schema_of_a_definition_is_the_same_in_version_2_as_far_as_that_has_it() -> None:
+    size: Raw = {"type": "integer", "minimum": 1, "description": "How large."}
+    listed: Raw = {"type": "array", "items": {"type": "object", "required": ["a"], "properties": {"a": size}}}
+
+    assert of_widgets(listed) == listed
+    assert of_widgets({"type": "object", "properties": {"oneOf": size}})["properties"] == {"oneOf": size}
+    assert of_widgets({**listed, "anyOf": [{"minItems": 1}], "not": {"maxItems": 2}}) == listed
+
+
+def test_version_2_does_not_describe_what_its_clients_cannot_read() -> None:
+    size: Raw = {"type": "integer"}
+    kept: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"size": size}}
+    nullable: Raw = {"type": "object", "required": ["a"], "properties": {"a": {**size, "nullable": True}}}
+
+    assert of_widgets(kept) == {"x-kubernetes-preserve-unknown-fields": True}
+    assert of_widgets(nullable) == {"type": "object", "required": [], "properties": {"a": {}}}

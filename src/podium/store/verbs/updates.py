@@ -14,6 +14,7 @@ from podium.api.nested import object_at, objects_at, value_at
 from podium.api.quantity import parse_quantity
 from podium.api.schemas.schema import immutable_paths
 from podium.api.selectors import compile_label_selector, selector_from_labels
+from podium.api.times import format_time
 from podium.api.validation.volumes import sources
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
@@ -330,6 +331,33 @@ PARTS: Mapping[str, Callable[[Stored, Raw], Raw]] = {
     "resize": with_resources,
 }
 """By subresource: the function that returns a pod with that part taken from another."""
+
+
+_FINAL_CONDITIONS = ("Approved", "Denied", "Failed")
+
+
+def approved(previous: Stored, raw: Raw, now: int) -> Raw:
+    """Return a certificate request as a client approves or denies it: only conditions change, and get their times.
+
+    Source: pkg/registry/certificates/certificates/strategy.go, pkg/apis/certificates/validation. Raises StoreError 422.
+    """
+    before = {condition.get("type"): condition for condition in objects_at(previous.raw, "status", "conditions")}
+    path, conditions, time = "status.conditions", [], format_time(now)
+    for index, condition in enumerate(objects_at(raw, "status", "conditions")):
+        old = before.get(condition.get("type"), {})
+        is_same = old.get("status") == condition.get("status")
+        since = old.get("lastTransitionTime", time) if is_same else time
+        conditions.append({"lastUpdateTime": time, "lastTransitionTime": since, **condition})
+        if condition.get("type") in _FINAL_CONDITIONS and condition.get("status") != "True":
+            problem = f'Unsupported value: "{condition.get("status", "")}": supported values: "True"'
+            raise _invalid(previous, f"{path}[{index}].status", problem, "FieldValueNotSupported")
+    types = [condition.get("type") for condition in conditions]
+    for type_ in _FINAL_CONDITIONS:
+        if type_ in before and type_ not in types:
+            raise _forbidden(previous, path, f'updates may not remove a condition of type "{type_}"')
+    if "Approved" in types and "Denied" in types:
+        raise _invalid(previous, path, "Approved and Denied conditions are mutually exclusive")
+    return {**raw, "status": {**previous.raw.get("status", {}), "conditions": conditions}}
 
 
 SCALE = APIResource(group="autoscaling", kind="Scale", plural="scales", namespaced=True)
