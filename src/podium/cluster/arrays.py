@@ -15,6 +15,7 @@ Int32s = npt.NDArray[np.int32]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
 Key = TypeVar("Key")
+Place = TypeVar("Place")
 
 # Copies of this object continue from its state, in half the time that a new one takes.
 _NOTHING_HASHED = blake2b(digest_size=8)
@@ -30,6 +31,15 @@ def add_count(counts: dict[Key, int], key: Key, number: int) -> bool:
     if before + number:
         counts[key] = before + number
     return not before or not before + number
+
+
+def discard(places: dict[Place, dict[Key, Any]], place: Place, key: Key) -> None:
+    """Remove a key at a place if it is there, and the place with its last key."""
+    at_place = places.get(place)
+    if at_place is not None:
+        at_place.pop(key, None)
+        if not at_place:
+            del places[place]
 
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:

@@ -19,8 +19,7 @@ from podium.api.resource_version import is_older
 from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.cluster.arrays import add_count
-from podium.cluster.selector_index import discard
+from podium.cluster.arrays import add_count, discard
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
 NOTHING_OFFERED = b""

@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.api.node import Node, Taint
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
-from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, grown, stable_hash
+from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, discard, grown, stable_hash
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -23,89 +23,297 @@ FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 NAME_FIELD = "\0metadata.name"
 # At least so many label columns are added between two sweeps, which drop those not used since the sweep before.
 AT_LEAST = 16
+_CAPACITY = 64
 
 
+@dataclass(slots=True, eq=False)
+class ColumnEntries:
+    """Memory views of columns, to read single entries much faster than from arrays.
+
+    The lists stay the same objects. A caller that keeps a view checks ``renewals``, which counts how often all views
+    were replaced.
+    """
+
+    allocatable: list[memoryview] = field(default_factory=list)
+    requested: list[memoryview] = field(default_factory=list)
+    nonzero_requested: list[memoryview] = field(default_factory=list)
+    allowed_pods: memoryview = field(init=False)
+    pod_count: memoryview = field(init=False)
+    renewals: int = 0
+
+    def renew(self, columns: NodeColumns) -> None:
+        """Replace the views after arrays were replaced by larger ones."""
+        self.allocatable[:] = [column.data for column in columns.allocatable]
+        self.requested[:] = [column.data for column in columns.requested]
+        self.nonzero_requested[:] = [column.data for column in columns.nonzero_requested]
+        self.allowed_pods, self.pod_count = columns.allowed_pods.data, columns.pod_count.data
+        self.renewals += 1
+
+
+@dataclass(slots=True, eq=False)
+class NodeImage:
+    """An image name, its size, and the rows that have it."""
+
+    size_bytes: int
+    rows: set[int] = field(default_factory=set)
+
+
+class ImageTable:
+    """The images of each row.
+
+    As in kube-scheduler (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), the first node that
+    lists an image sets its size for all nodes, until no node has it any more.
+    """
+
+    def __init__(self) -> None:
+        self._images: dict[str, NodeImage] = {}
+        self._names_in: dict[int, list[str]] = {}
+
+    def find(self, name: str) -> NodeImage | None:
+        return self._images.get(name)
+
+    def put(self, row: int, node: Node) -> None:
+        """Replace a row's images by the node's list."""
+        self.remove(row)
+        if not node.status.images:
+            return
+        names = self._names_in[row] = []
+        for listed in node.status.images:
+            for name in listed.names:
+                image = self._images.get(name)
+                if image is None:
+                    image = self._images[name] = NodeImage(listed.size_bytes)
+                image.rows.add(row)
+                names.append(name)
+
+    def remove(self, row: int) -> None:
+        for name in self._names_in.pop(row, ()):
+            image = self._images.get(name)
+            if image is not None:
+                image.rows.discard(row)
+                if not image.rows:
+                    del self._images[name]
+
+
+class NameOrder:
+    """All nodes in the order of their names' hashes: ``rows[rank]`` and ``rank_of[row]``.
+
+    Valid until a node is added or removed.
+    """
+
+    def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
+        hashes, bits = name_hash[rows], len(rows).bit_length()
+        # Index and upper bits are packed into one number, since numpy sorts numbers much faster than it argsorts them.
+        packed = hashes >> bits
+        packed <<= bits
+        packed |= np.arange(len(hashes), dtype=np.uint64)
+        packed.sort()
+        order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
+        packed >>= bits
+        # Hashes that are equal in the upper bits are rare and sorted in the slow way.
+        if (packed[1:] == packed[:-1]).any():
+            order = np.argsort(hashes, kind="stable")
+        in_order: Int64s = rows[order]
+        ranks = np.full(len(name_hash), -1, dtype=np.int64)
+        ranks[in_order] = np.arange(len(in_order), dtype=np.int64)
+        self.ranks: Int64s = ranks
+        self.rows = in_order.data
+        self.rank_of = ranks.data
+
+
+_BETA = "failure-domain.beta.kubernetes.io/"
+_TOPOLOGY = "topology.kubernetes.io/"
+
+
+class NodeTree:
+    """The order in which kube-scheduler examines nodes: node names by zone.
+
+    Zones, and the nodes of each, are in the order in which they appeared. Source:
+    pkg/scheduler/backend/cache/node_tree.go and cache.go (UpdateSnapshot, updateNodeInfoSnapshotList);
+    component-helpers/node/topology/helpers.go (GetZoneKey).
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._zones: dict[str, dict[str, None]] = {}
+        self._zone_of: dict[str, str] = {}
+        self._names: list[str] = []
+        # The names that are in the tree but not in the last order, or the other way around.
+        self._unlisted: set[str] = set()
+        for node in nodes:
+            self.put(node)
+
+    def put(self, node: Node) -> None:
+        """Add a node, or move it to the end of its new zone if it has another one than before."""
+        name, labels = node.metadata.name, node.metadata.labels
+        region, zone = (labels.get(_BETA + key, labels.get(_TOPOLOGY + key, "")) for key in ("region", "zone"))
+        zone = f"{region}:\0:{zone}" if region or zone else ""
+        before = self._zone_of.get(name)
+        if before == zone:
+            return
+        if before is None:
+            self._unlisted ^= {name}
+        else:
+            discard(self._zones, before, name)
+        self._zone_of[name] = zone
+        self._zones.setdefault(zone, {})[name] = None
+
+    def remove(self, name: str) -> None:
+        """Remove a node, and its zone if that is empty."""
+        discard(self._zones, self._zone_of.pop(name), name)
+        self._unlisted ^= {name}
+
+    def order(self) -> list[str]:
+        """Return all names: the first node of each zone, then the second of each, and so on.
+
+        As in kube-scheduler, the order is computed when a node has been added or removed since the last call. A change
+        of a zone alone counts from then on.
+        """
+        if self._unlisted:
+            self._unlisted.clear()
+            self._names = [name for turn in zip_longest(*self._zones.values()) for name in turn if name is not None]
+        return self._names
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class RefCountedNumbers(Generic[Value]):
+    """Reference-counted numbers of values: ``values[number]`` and ``number_of[value]``.
+
+    A number without users means ``blank`` until another value gets it. The ``first`` values keep theirs.
+    """
+
+    def __init__(self, blank: Value, first: Iterable[Value]) -> None:
+        self._blank = blank
+        self.values = list(first)
+        self.number_of = {value: number for number, value in enumerate(self.values)}
+        self._users = [1] * len(self.values)
+        self._free: list[int] = []
+
+    def take(self, value: Value) -> int:
+        """Return the number of ``value`` and count one more user."""
+        number = self.number_of.get(value)
+        if number is None:
+            number = self.number_of[value] = self._free.pop() if self._free else len(self.values)
+            if number == len(self.values):
+                self.values.append(value)
+                self._users.append(0)
+            else:
+                self.values[number] = value
+        self._users[number] += 1
+        return number
+
+    def give_back(self, number: int) -> None:
+        """Count one user fewer."""
+        self._users[number] -= 1
+        if not self._users[number]:
+            del self.number_of[self.values[number]]
+            self.values[number] = self._blank
+            self._free.append(number)
+
+
+class ValueCodes(RefCountedNumbers[Value]):
+    """Codes of row values. Rows have code 0, that of ``blank``, until they get another value."""
+
+    def __init__(self, blank: Value) -> None:
+        super().__init__(blank, (blank,))
+
+    def find(self, value: Value) -> int:
+        """Return the code of ``value``, 0 if no row has it."""
+        return self.number_of.get(value, 0)
+
+    def take(self, value: Value) -> int:
+        """Return the code of ``value`` and count one more row."""
+        return 0 if value == self._blank else super().take(value)
+
+    def give_back(self, code: int) -> None:
+        """Count one row fewer."""
+        if code:
+            super().give_back(code)
+
+
+class LabelColumn(ValueCodes[str | None]):
+    """The values of one label key: ``codes[row]`` is 0 for nodes without the label.
+
+    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes. ``version`` changes with every
+    code.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(None)
+        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
+        self.asked = True
+        self.pins = self.version = 0
+        self._labelled = 0
+
+    @property
+    def domains(self) -> int:
+        """Return the number of distinct values."""
+        return len(self.number_of) - 1
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether each value belongs to one node only, as with hostnames."""
+        return self._labelled == self.domains
+
+    def write(self, row: int, value: str | None) -> None:
+        before, after = int(self.codes[row]), self.take(value)
+        self.codes[row] = after
+        self.version += after != before
+        self.give_back(before)
+        self._labelled += (value is not None) - (before != 0)
+
+
+# CPython reads attributes of objects that have more than 30, and no slots, more slowly.
+@dataclass(slots=True, eq=False)
 class NodeColumns:
     """All nodes, and the sums of the pods on them."""
 
-    # CPython reads attributes of objects that have more than 30, and no slots, more slowly.
-    __slots__ = (
-        "_all_rows",
-        "_free",
-        "_labels",
-        "_name_order",
-        "_resources",
-        "_taints",
-        "_tree",
-        "_tree_order",
-        "_until_sweep",
-        "allocatable",
-        "allowed_pods",
-        "capacity",
-        "changes",
-        "count",
-        "entries",
-        "images",
-        "name_hash",
-        "named",
-        "names",
-        "node_changes",
-        "nodes",
-        "nonzero_requested",
-        "placement_changes",
-        "pod_count",
-        "present",
-        "requested",
-        "resource_index",
-        "resources",
-        "row_of",
-        "search_start",
-        "taint_group",
-        "taint_groups",
-        "unschedulable",
-    )
+    capacity: int = _CAPACITY
+    count: int = 0
+    row_of: dict[str, int] = field(default_factory=dict)
+    nodes: list[Node | None] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """By row, "" for free rows; read-only."""
+    _all_rows: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    _resources: RefCountedNumbers[str] = field(default_factory=lambda: RefCountedNumbers("", FIRST_RESOURCES))
+    # The name of each resource along the first axis of ``allocatable``, "" for free indices; and the index by name.
+    resources: list[str] = field(init=False)
+    resource_index: dict[str, int] = field(init=False)
+    # By row, the indices of the resources that the node lists.
+    named: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    present: Bools = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.bool_))
+    allocatable: Int64s = field(default_factory=lambda: np.zeros((len(FIRST_RESOURCES), _CAPACITY), dtype=np.int64))
+    requested: Int64s = field(default_factory=lambda: np.zeros((len(FIRST_RESOURCES), _CAPACITY), dtype=np.int64))
+    nonzero_requested: Int64s = field(default_factory=lambda: np.zeros((2, _CAPACITY), dtype=np.int64))
+    allowed_pods: Int64s = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.int64))
+    pod_count: Int64s = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.int64))
+    entries: ColumnEntries = field(default_factory=ColumnEntries)
+    unschedulable: Bools = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.bool_))
+    taint_group: Int32s = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.int32))
+    _taints: ValueCodes[tuple[Taint, ...]] = field(default_factory=lambda: ValueCodes(()))
+    # The taints of each ``taint_group``.
+    taint_groups: list[tuple[Taint, ...]] = field(init=False)
+    name_hash: UInt64s = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.uint64))
+    _labels: dict[str, LabelColumn] = field(default_factory=dict)
+    _until_sweep: int = AT_LEAST
+    _free: list[int] = field(default_factory=list)
+    _name_order: NameOrder | None = None
+    # None until it is needed.
+    _tree: NodeTree | None = None
+    _tree_order: Int64s | None = None
+    search_start: int = 0
+    """The index in `tree_order` where a scheduler's next search for a node starts (nextStartNodeIndex)."""
+    changes: ChangeLog = field(default_factory=ChangeLog)
+    placement_changes: ChangeLog = field(default_factory=ChangeLog)
+    """Changes that filters and scores may see. ``changes`` also has those that affect only preemption's ranking."""
+    node_changes: ChangeLog = field(default_factory=ChangeLog)
+    images: ImageTable = field(default_factory=ImageTable)
 
-    def __init__(self, capacity: int = 64) -> None:
-        self.capacity = capacity
-        self.count = 0
-        self.row_of: dict[str, int] = {}
-        self.nodes: list[Node | None] = []
-        self.names: list[str] = []
-        """By row, "" for free rows; read-only."""
-        self._all_rows: Int64s = np.empty(0, dtype=np.int64)
-        self._resources = RefCountedNumbers("", FIRST_RESOURCES)
-        # The name of each resource along the first axis of ``allocatable``, "" for free indices; and the index by name.
+    def __post_init__(self) -> None:
         self.resources, self.resource_index = self._resources.values, self._resources.number_of
-        # By row, the indices of the resources that the node lists.
-        self.named: dict[int, tuple[int, ...]] = {}
-        self.present: Bools = np.zeros(capacity, dtype=np.bool_)
-        self.allocatable: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
-        self.requested: Int64s = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
-        self.nonzero_requested: Int64s = np.zeros((2, capacity), dtype=np.int64)
-        self.allowed_pods: Int64s = np.zeros(capacity, dtype=np.int64)
-        self.pod_count: Int64s = np.zeros(capacity, dtype=np.int64)
-        self.entries = ColumnEntries()
-        self.entries.renew(self)
-        self.unschedulable: Bools = np.zeros(capacity, dtype=np.bool_)
-        self.taint_group: Int32s = np.zeros(capacity, dtype=np.int32)
-        self._taints: ValueCodes[tuple[Taint, ...]] = ValueCodes(())
-        # The taints of each ``taint_group``.
         self.taint_groups = self._taints.values
-        self.name_hash: UInt64s = np.zeros(capacity, dtype=np.uint64)
-        self._labels: dict[str, LabelColumn] = {}
-        self._until_sweep = AT_LEAST
-        self._free: list[int] = []
-        self._name_order: NameOrder | None = None
-        # None until it is needed.
-        self._tree: NodeTree | None = None
-        self._tree_order: Int64s | None = None
-        self.search_start = 0
-        """The index in `tree_order` where a scheduler's next search for a node starts (nextStartNodeIndex)."""
-        self.changes = ChangeLog()
-        self.placement_changes = ChangeLog()
-        """Changes that filters and scores may see. ``changes`` also has those that affect only preemption's ranking."""
-        self.node_changes = ChangeLog()
-        self.images = ImageTable()
+        self.entries.renew(self)
 
     def __len__(self) -> int:
         return len(self.row_of)
@@ -283,247 +491,3 @@ class NodeColumns:
 
 def _label(key: str, node: Node) -> str | None:
     return node.metadata.name if key == NAME_FIELD else node.metadata.labels.get(key)
-
-
-class ColumnEntries:
-    """Memory views of columns, to read single entries much faster than from arrays.
-
-    The lists stay the same objects. A caller that keeps a view checks ``renewals``, which counts how often all views
-    were replaced.
-    """
-
-    __slots__ = ("allocatable", "allowed_pods", "nonzero_requested", "pod_count", "renewals", "requested")
-
-    def __init__(self) -> None:
-        self.allocatable: list[memoryview] = []
-        self.requested: list[memoryview] = []
-        self.nonzero_requested: list[memoryview] = []
-        self.allowed_pods = self.pod_count = memoryview(b"")
-        self.renewals = 0
-
-    def renew(self, columns: NodeColumns) -> None:
-        """Replace the views after arrays were replaced by larger ones."""
-        self.allocatable[:] = [column.data for column in columns.allocatable]
-        self.requested[:] = [column.data for column in columns.requested]
-        self.nonzero_requested[:] = [column.data for column in columns.nonzero_requested]
-        self.allowed_pods, self.pod_count = columns.allowed_pods.data, columns.pod_count.data
-        self.renewals += 1
-
-
-@dataclass(slots=True, eq=False)
-class NodeImage:
-    """An image name, its size, and the rows that have it."""
-
-    size_bytes: int
-    rows: set[int] = field(default_factory=set)
-
-
-class ImageTable:
-    """The images of each row.
-
-    As in kube-scheduler (backend/cache/cache.go, addNodeImageStates and removeNodeImageStates), the first node that
-    lists an image sets its size for all nodes, until no node has it any more.
-    """
-
-    def __init__(self) -> None:
-        self._images: dict[str, NodeImage] = {}
-        self._names_in: dict[int, list[str]] = {}
-
-    def find(self, name: str) -> NodeImage | None:
-        return self._images.get(name)
-
-    def put(self, row: int, node: Node) -> None:
-        """Replace a row's images by the node's list."""
-        self.remove(row)
-        if not node.status.images:
-            return
-        names = self._names_in[row] = []
-        for listed in node.status.images:
-            for name in listed.names:
-                image = self._images.get(name)
-                if image is None:
-                    image = self._images[name] = NodeImage(listed.size_bytes)
-                image.rows.add(row)
-                names.append(name)
-
-    def remove(self, row: int) -> None:
-        for name in self._names_in.pop(row, ()):
-            image = self._images.get(name)
-            if image is not None:
-                image.rows.discard(row)
-                if not image.rows:
-                    del self._images[name]
-
-
-class NameOrder:
-    """All nodes in the order of their names' hashes: ``rows[rank]`` and ``rank_of[row]``.
-
-    Valid until a node is added or removed.
-    """
-
-    def __init__(self, rows: Int64s, name_hash: UInt64s) -> None:
-        hashes, bits = name_hash[rows], len(rows).bit_length()
-        # Index and upper bits are packed into one number, since numpy sorts numbers much faster than it argsorts them.
-        packed = hashes >> bits
-        packed <<= bits
-        packed |= np.arange(len(hashes), dtype=np.uint64)
-        packed.sort()
-        order: Int64s = (packed & ((1 << bits) - 1)).view(np.int64)
-        packed >>= bits
-        # Hashes that are equal in the upper bits are rare and sorted in the slow way.
-        if (packed[1:] == packed[:-1]).any():
-            order = np.argsort(hashes, kind="stable")
-        in_order: Int64s = rows[order]
-        ranks = np.full(len(name_hash), -1, dtype=np.int64)
-        ranks[in_order] = np.arange(len(in_order), dtype=np.int64)
-        self.ranks: Int64s = ranks
-        self.rows = in_order.data
-        self.rank_of = ranks.data
-
-
-_BETA = "failure-domain.beta.kubernetes.io/"
-_TOPOLOGY = "topology.kubernetes.io/"
-
-
-class NodeTree:
-    """The order in which kube-scheduler examines nodes: node names by zone.
-
-    Zones, and the nodes of each, are in the order in which they appeared. Source:
-    pkg/scheduler/backend/cache/node_tree.go and cache.go (UpdateSnapshot, updateNodeInfoSnapshotList);
-    component-helpers/node/topology/helpers.go (GetZoneKey).
-    """
-
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        self._zones: dict[str, dict[str, None]] = {}
-        self._zone_of: dict[str, str] = {}
-        self._names: list[str] = []
-        # The names that are in the tree but not in the last order, or the other way around.
-        self._unlisted: set[str] = set()
-        for node in nodes:
-            self.put(node)
-
-    def put(self, node: Node) -> None:
-        """Add a node, or move it to the end of its new zone if it has another one than before."""
-        name, labels = node.metadata.name, node.metadata.labels
-        region, zone = (labels.get(_BETA + key, labels.get(_TOPOLOGY + key, "")) for key in ("region", "zone"))
-        zone = f"{region}:\0:{zone}" if region or zone else ""
-        before = self._zone_of.get(name)
-        if before == zone:
-            return
-        if before is None:
-            self._unlisted ^= {name}
-        else:
-            self._leave(before, name)
-        self._zone_of[name] = zone
-        self._zones.setdefault(zone, {})[name] = None
-
-    def remove(self, name: str) -> None:
-        """Remove a node, and its zone if that is empty."""
-        self._leave(self._zone_of.pop(name), name)
-        self._unlisted ^= {name}
-
-    def order(self) -> list[str]:
-        """Return all names: the first node of each zone, then the second of each, and so on.
-
-        As in kube-scheduler, the order is computed when a node has been added or removed since the last call. A change
-        of a zone alone counts from then on.
-        """
-        if self._unlisted:
-            self._unlisted.clear()
-            self._names = [name for turn in zip_longest(*self._zones.values()) for name in turn if name is not None]
-        return self._names
-
-    def _leave(self, zone: str, name: str) -> None:
-        del self._zones[zone][name]
-        if not self._zones[zone]:
-            del self._zones[zone]
-
-
-Value = TypeVar("Value", bound=Hashable)
-
-
-class RefCountedNumbers(Generic[Value]):
-    """Reference-counted numbers of values: ``values[number]`` and ``number_of[value]``.
-
-    A number without users means ``blank`` until another value gets it. The ``first`` values keep theirs.
-    """
-
-    def __init__(self, blank: Value, first: Iterable[Value]) -> None:
-        self._blank = blank
-        self.values = list(first)
-        self.number_of = {value: number for number, value in enumerate(self.values)}
-        self._users = [1] * len(self.values)
-        self._free: list[int] = []
-
-    def take(self, value: Value) -> int:
-        """Return the number of ``value`` and count one more user."""
-        number = self.number_of.get(value)
-        if number is None:
-            number = self.number_of[value] = self._free.pop() if self._free else len(self.values)
-            if number == len(self.values):
-                self.values.append(value)
-                self._users.append(0)
-            else:
-                self.values[number] = value
-        self._users[number] += 1
-        return number
-
-    def give_back(self, number: int) -> None:
-        """Count one user fewer."""
-        self._users[number] -= 1
-        if not self._users[number]:
-            del self.number_of[self.values[number]]
-            self.values[number] = self._blank
-            self._free.append(number)
-
-
-class ValueCodes(RefCountedNumbers[Value]):
-    """Codes of row values. Rows have code 0, that of ``blank``, until they get another value."""
-
-    def __init__(self, blank: Value) -> None:
-        super().__init__(blank, (blank,))
-
-    def find(self, value: Value) -> int:
-        """Return the code of ``value``, 0 if no row has it."""
-        return self.number_of.get(value, 0)
-
-    def take(self, value: Value) -> int:
-        """Return the code of ``value`` and count one more row."""
-        return 0 if value == self._blank else super().take(value)
-
-    def give_back(self, code: int) -> None:
-        """Count one row fewer."""
-        if code:
-            super().give_back(code)
-
-
-class LabelColumn(ValueCodes[str | None]):
-    """The values of one label key: ``codes[row]`` is 0 for nodes without the label.
-
-    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes. ``version`` changes with every
-    code.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        super().__init__(None)
-        self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.asked = True
-        self.pins = self.version = 0
-        self._labelled = 0
-
-    @property
-    def domains(self) -> int:
-        """Return the number of distinct values."""
-        return len(self.number_of) - 1
-
-    @property
-    def is_single(self) -> bool:
-        """Return whether each value belongs to one node only, as with hostnames."""
-        return self._labelled == self.domains
-
-    def write(self, row: int, value: str | None) -> None:
-        before, after = int(self.codes[row]), self.take(value)
-        self.codes[row] = after
-        self.version += after != before
-        self.give_back(before)
-        self._labelled += (value is not None) - (before != 0)

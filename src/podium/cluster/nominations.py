@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from podium.api.pod_group import PodGroup
+from podium.cluster.arrays import discard
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 
@@ -71,10 +72,8 @@ class Nominations:
         node_name = self._node_of.pop(uid, "")
         if node_name:
             self._victims_of.pop(uid, None)
-            on_node = self._pods_on[node_name]
-            on_node.pop(uid).nominated_node_name = ""
-            if not on_node:
-                del self._pods_on[node_name]
+            self._pods_on[node_name][uid].nominated_node_name = ""
+            discard(self._pods_on, node_name, uid)
             self._touch(node_name)
         return node_name
 
@@ -164,7 +163,7 @@ class PodGroups:
         self.are_scheduled = False
         self._stating: set[str] = set()
         self._members: dict[str, dict[str, PodRecord]] = {}
-        self._leaving: dict[str, set[str]] = {}
+        self._leaving: dict[str, dict[str, None]] = {}
         self._group_of: dict[str, str] = {}
 
     def put(self, group: PodGroup) -> None:
@@ -189,7 +188,7 @@ class PodGroups:
         self._group_of[uid] = key
         self._members.setdefault(key, {})[uid] = record
         if record.terminating:
-            self._leaving.setdefault(key, set()).add(uid)
+            self._leaving.setdefault(key, {})[uid] = None
 
     def drop_pod(self, uid: str) -> None:
         """Remove a pod that has ended or was deleted."""
@@ -197,14 +196,8 @@ class PodGroups:
         if key is None:
             return
         self.version += 1
-        members, leaving = self._members[key], self._leaving.get(key)
-        del members[uid]
-        if not members:
-            del self._members[key]
-        if leaving is not None:
-            leaving.discard(uid)
-            if not leaving:
-                del self._leaving[key]
+        discard(self._members, key, uid)
+        discard(self._leaving, key, uid)
 
     def members(self, key: str) -> Mapping[str, PodRecord]:
         """Return the pods that name a group, by uid, in the order of first observation."""

@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 from podium.api.selectors import Selector
+from podium.cluster.arrays import discard
 
 IndexKey = Hashable
 RequiredKeys = Sequence[Sequence[IndexKey]]
 Key = TypeVar("Key")
-Place = TypeVar("Place")
 
 # Index keys are tuples; these take the place of a label key, and no label key looks like them.
 NAMESPACE = "\0namespace"
@@ -87,12 +87,3 @@ class QueryIndex(_Index[Key]):
         if not with_key:
             return []
         return list(dict.fromkeys(key for each in (None, *index_keys) for key in with_key.get(each, ())))
-
-
-def discard(places: dict[Place, dict[Key, None]], place: Place, key: Key) -> None:
-    """Remove a key at a place if it is there, and the place with its last key."""
-    at_place = places.get(place)
-    if at_place is not None:
-        at_place.pop(key, None)
-        if not at_place:
-            del places[place]

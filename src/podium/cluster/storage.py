@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from podium.api import storage
 from podium.api.node import CSINode
-from podium.api.storage import (
-    CSIDriver,
-    CSIStorageCapacity,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    VolumeAttachment,
-)
+from podium.cluster.arrays import discard
 
 StorageObject = (
-    PersistentVolume
-    | PersistentVolumeClaim
-    | StorageClass
+    storage.PersistentVolume
+    | storage.PersistentVolumeClaim
+    | storage.StorageClass
     | CSINode
-    | CSIDriver
-    | CSIStorageCapacity
-    | VolumeAttachment
+    | storage.CSIDriver
+    | storage.CSIStorageCapacity
+    | storage.VolumeAttachment
 )
 
 
@@ -31,52 +27,46 @@ class Storage:
     """
 
     def __init__(self) -> None:
-        self.volumes: dict[str, PersistentVolume] = {}
-        self.claims: dict[str, PersistentVolumeClaim] = {}
-        self.classes: dict[str, StorageClass] = {}
+        self.volumes: dict[str, storage.PersistentVolume] = {}
+        self.claims: dict[str, storage.PersistentVolumeClaim] = {}
+        self.classes: dict[str, storage.StorageClass] = {}
         self.csi_nodes: dict[str, CSINode] = {}
-        self.csi_drivers: dict[str, CSIDriver] = {}
-        self.capacities: dict[str, CSIStorageCapacity] = {}
-        self.attachments: dict[str, VolumeAttachment] = {}
-        self.attached_to: dict[str, dict[str, VolumeAttachment]] = {}
+        self.csi_drivers: dict[str, storage.CSIDriver] = {}
+        self.capacities: dict[str, storage.CSIStorageCapacity] = {}
+        self.attachments: dict[str, storage.VolumeAttachment] = {}
+        self.attached_to: dict[str, dict[str, storage.VolumeAttachment]] = {}
+        self._tables: dict[type, dict[str, Any]] = {
+            storage.PersistentVolume: self.volumes,
+            storage.PersistentVolumeClaim: self.claims,
+            storage.StorageClass: self.classes,
+            CSINode: self.csi_nodes,
+            storage.CSIDriver: self.csi_drivers,
+            storage.CSIStorageCapacity: self.capacities,
+            storage.VolumeAttachment: self.attachments,
+        }
         self.generation = 0
         self.attachment_generation = 0
 
     def find(self, item: StorageObject) -> StorageObject | None:
         """Return the known version of an object; None for a new one."""
-        return self._table(item).get(item.key)
+        return self._tables[type(item)].get(item.key)
 
     def put(self, item: StorageObject) -> None:
         self._count_change(item)
-        if isinstance(item, VolumeAttachment):
+        if isinstance(item, storage.VolumeAttachment):
             self.attached_to.setdefault(item.spec.node_name, {})[item.key] = item
-        self._table(item)[item.key] = item
+        self._tables[type(item)][item.key] = item
 
     def remove(self, item: StorageObject) -> None:
         self._count_change(item)
-        self._table(item).pop(item.key, None)
+        self._tables[type(item)].pop(item.key, None)
 
     def _count_change(self, item: StorageObject) -> None:
         """Advance the generation; an attachment is no longer among its node's."""
-        if not isinstance(item, VolumeAttachment):
+        if not isinstance(item, storage.VolumeAttachment):
             self.generation += 1
             return
         self.attachment_generation += 1
         known = self.attachments.get(item.key)
         if known is not None:
-            of_node = self.attached_to[known.spec.node_name]
-            del of_node[item.key]
-            if not of_node:
-                del self.attached_to[known.spec.node_name]
-
-    def _table(self, item: StorageObject) -> dict[str, StorageObject]:
-        tables: dict[type, object] = {
-            PersistentVolume: self.volumes,
-            PersistentVolumeClaim: self.claims,
-            StorageClass: self.classes,
-            CSINode: self.csi_nodes,
-            CSIDriver: self.csi_drivers,
-            CSIStorageCapacity: self.capacities,
-            VolumeAttachment: self.attachments,
-        }
-        return tables[type(item)]  # type: ignore[return-value]
+            discard(self.attached_to, known.spec.node_name, item.key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ MOST = 256
 """The largest number of waiting writes."""
 
 
+@dataclass(slots=True, eq=False)
 class Backlog:
     """Writes that wait to be recorded and measured in batches.
 
@@ -34,11 +36,8 @@ class Backlog:
     processes the waiting writes first.
     """
 
-    __slots__ = ("_takers", "_waiting")
-
-    def __init__(self) -> None:
-        self._takers: list[Callable[[Sequence[Write]], None]] = []
-        self._waiting: list[Write] = []
+    _takers: list[Callable[[Sequence[Write]], None]] = field(default_factory=list)
+    _waiting: list[Write] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -322,6 +322,7 @@ _FEW = 64
 """The maximum number of changes that are inserted one by one; more are merged by sorting."""
 
 
+@dataclass(slots=True, eq=False)
 class SortedKeys:
     """Keys in string order, so that those of a namespace are contiguous.
 
@@ -329,13 +330,10 @@ class SortedKeys:
     lists.
     """
 
-    __slots__ = ("_added", "_gone", "_sorted")
-
-    def __init__(self) -> None:
-        self._sorted: list[str] = []
-        # The changes since the last sort: keys to add and keys to remove.
-        self._added: dict[str, None] = {}
-        self._gone: set[str] = set()
+    _sorted: list[str] = field(default_factory=list)
+    # The changes since the last sort: keys to add and keys to remove.
+    _added: dict[str, None] = field(default_factory=dict)
+    _gone: set[str] = field(default_factory=set)
 
     def add(self, key: str) -> None:
         """Add a key that is absent."""

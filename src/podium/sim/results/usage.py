@@ -68,16 +68,14 @@ Amounts = Mapping[str, int]
 """Amounts by resource: cpu in milli, others in units."""
 
 
+@dataclass(slots=True, eq=False)
 class AmountIntegral:
     """Present amounts by resource, and their integral over time. Times, in any unit, do not decrease."""
 
-    __slots__ = ("_now", "_sums", "amounts")
-
-    def __init__(self) -> None:
-        self.amounts: dict[str, int] = {}
-        # The integral up to the last change.
-        self._sums: dict[str, int] = {}
-        self._now = 0
+    amounts: dict[str, int] = field(default_factory=dict)
+    # The integral up to the last change.
+    _sums: dict[str, int] = field(default_factory=dict)
+    _now: int = 0
 
     def add(self, amounts: Amounts, sign: int, now: int) -> None:
         """Add (1) or remove (-1) amounts."""
