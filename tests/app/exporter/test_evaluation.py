@@ -138,3 +138,23 @@ def test_shares_are_parts_of_the_same_evaluation() -> None:
         whole.failures, key=lambda each: (each.scope, each.name)
     )
     assert (found.pools, found.pending, found.blocks) == (whole.pools, whole.pending, whole.blocks)
+
+
+def test_groups_that_are_not_evaluated_keep_their_answers_and_their_age() -> None:
+    nodes = [node("n1"), node("n2", "b"), node("n3", "c")]
+    before = combined([evaluate(podium.load(cluster_of(nodes)), EvaluationSettings())], None, 1, 7)
+    assert set(before.groups.values()) == {(1, 7)}
+    full = Workload("web", ["n1"] * 4 + ["n2"] * 4 + ["n3"] * 4)
+    later = podium.load(cluster_of([*nodes, node("n4", "d")], full))
+    share = evaluate(later, EvaluationSettings(), wanted=[("zone", "b")])
+    found = combined([share], before, 2, 9)
+    outcomes = {(each.scope, each.name): each for each in found.failures}
+    assert (outcomes["zone", "a"].replaced, outcomes["zone", "b"].replaced, outcomes["node", "n1"].replaced) == (
+        0,
+        4,
+        4,
+    )
+    assert (found.groups["zone", "a"], found.groups["zone", "b"]) == ((1, 7), (2, 9))
+    # Of the new zone nothing is known yet: it is the first one that is asked about next.
+    assert ("zone", "d") not in outcomes
+    assert min(found.groups, key=lambda key: found.groups[key]) == ("zone", "d")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -21,6 +21,9 @@ from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
 
 MAX_GROUPS = 100
 """The most zones, pools and racks of each kind that are evaluated: those with the most nodes."""
+
+Group = tuple[str, str]
+"""The kind and the name of a zone, pool or rack."""
 
 
 class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,8 @@ class Evaluation(msgspec.Struct, frozen=True):
     """The answers about the cluster as it was at ``at_ns``.
 
     ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause. ``blocks`` has nodes by budget,
-    ``members`` by pool.
+    ``members`` by pool. ``groups`` has the time (0: not yet) and the number of changes as of which each was
+    evaluated.
     """
 
     failures: tuple[FailureOutcome, ...]
@@ -69,6 +73,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     pending: dict[str, int] = {}
     blocks: dict[str, tuple[str, ...]] = {}
     members: dict[str, tuple[str, ...]] = {}
+    groups: dict[Group, tuple[int, int]] = {}
     at_ns: int = 0
     seconds: float = 0
 
@@ -87,8 +92,16 @@ class Evaluation(msgspec.Struct, frozen=True):
         return sorted((each for each in self.failures if each.scope == kind), key=lambda each: each.order)
 
 
-def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings, place: int = 0, number: int = 1) -> Evaluation:
+def evaluate(
+    cluster: Cluster | Decisions,
+    settings: EvaluationSettings,
+    place: int = 0,
+    number: int = 1,
+    wanted: Collection[Group] | None = None,
+) -> Evaluation:
     """Return the share in that ``place`` of so many; the first has all but some failures.
+
+    Of groups only the ``wanted`` ones are evaluated, None for all.
 
     Raises InputError for objects that no API server accepts.
     """
@@ -105,26 +118,37 @@ def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings, place: 
     pools = [scope for scope in groups if scope.kind == POOL]
     fullest = (sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2] for pool in pools)
     pairs = [FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True)]
-    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *groups]
+    asked = [scope for scope in groups if wanted is None or (scope.kind, scope.name) in wanted]
+    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *asked]
     outcomes = tuple(failure_outcomes(decisions, scopes[place::number]))
     if place:
         return Evaluation(outcomes, skipped)
     headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
     members = {pool.name: pool.nodes for pool in pools}
-    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), _blocks(decisions), members)
+    known = {(scope.kind, scope.name): (0, -1) for scope in groups}
+    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), _blocks(decisions), members, known)
     return combined([found]) if number == 1 else found
 
 
-def combined(shares: Sequence[Evaluation]) -> Evaluation:
-    """Return the evaluation of which these are all shares."""
-    failures = tuple(each for share in shares for each in share.failures)
-    by_name = {(each.scope, each.name): each for each in failures}
+def combined(
+    shares: Sequence[Evaluation], before: Evaluation | None = None, at_ns: int = 0, changes: int = 0
+) -> Evaluation:
+    """Return the evaluation of which these are all shares, as of a time and a number of changes.
+
+    The answers about groups that were not evaluated are those of the one ``before``.
+    """
+    by_name = {(each.scope, each.name): each for share in shares for each in share.failures}
+    groups = {key: (at_ns, changes) if key in by_name else as_of for key, as_of in shares[0].groups.items()}
+    if before is not None:
+        kept = {(each.scope, each.name): each for each in before.failures if each.scope in GROUPS}
+        for key in groups.keys() & kept.keys() - by_name.keys():
+            by_name[key], groups[key] = kept[key], before.groups[key]
     tolerances = []
     for pool, nodes in shares[0].members.items():
         worst = min((by_name[NODE, name] for name in nodes), key=lambda each: each.order)
         one, two = worst.outcome, by_name[PAIR, pool].outcome
         tolerances.append(PoolTolerance(pool, (one == FITS) + (one == two == FITS), worst.name, one, two))
-    return replace(shares[0], failures=failures, pools=tuple(tolerances))
+    return replace(shares[0], failures=tuple(by_name.values()), pools=tuple(tolerances), groups=groups, at_ns=at_ns)
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:

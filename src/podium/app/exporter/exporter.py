@@ -7,7 +7,7 @@ The number of series does not grow with the nodes: single nodes and budgets have
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
@@ -22,7 +22,7 @@ from podium.api.errors import PodiumError
 from podium.api.times import format_exact_time
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, combined, evaluate
+from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, Group, combined, evaluate
 from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram, FollowingSettings
 from podium.app.live.logs import Log
@@ -46,6 +46,8 @@ _SECOND = 10**9
 _LEAST_PAUSE_S = 0.5
 # Budgets with rates and caps change with time alone.
 _MOST_SKIPPED = 10
+# The most groups that a process evaluates at a time, after the first evaluation.
+_MOST_GROUPS = 2
 
 
 class ExporterSettings(FollowingSettings, frozen=True, kw_only=True):
@@ -87,22 +89,28 @@ class ExporterMetrics(ProgramMetrics):
     def _collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics; none before the first evaluation, so that alerts on absence work."""
         if self.latest is not None:
-            age_s = max(0, self._now() - self.latest.at_ns) / _SECOND
-            for name, labels, samples, what in _metrics(self.latest, age_s):
+            for name, labels, samples, what in _metrics(self.latest, self._now()):
                 family = GaugeMetricFamily(f"podium_{name}", what, labels=labels.split())
                 for values, number in samples:
                     family.add_metric(values, number)
                 yield family
 
 
-def _metrics(found: Evaluation, age_s: float) -> Iterator[Metric]:
+def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     """Yield the name, the labels, the samples and the help text of each metric."""
     failing = [each for each in found.of_kind(NODE) if each.outcome != FITS]
     shown = [*failing[:MAX_NAMES], *(each for kind in GROUPS for each in found.of_kind(kind))]
     unplaced = [((each.scope, each.name, "without"), each.unplaced_alone) for each in shown]
     unplaced += [((each.scope, each.name, "with"), each.unplaced) for each in shown]
     fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in FATES]
-    yield "evaluation_age_seconds", "", [((), age_s)], "Age of the cluster's state that was evaluated."
+    oldest = {NODE: found.at_ns}
+    for (kind, _), (at_ns, _) in found.groups.items():
+        if at_ns:
+            oldest[kind] = min(at_ns, oldest.get(kind, at_ns))
+    ages = {kind: max(0, now - at_ns) / _SECOND for kind, at_ns in oldest.items()}
+    yield "evaluation_age_seconds", "", [((), max(ages.values()))], "Age of the oldest answer."
+    of_kinds = [((kind,), age_s) for kind, age_s in ages.items()]
+    yield "answer_age_seconds", "scope", of_kinds, "Age of the oldest answer about nodes, zones, pools and racks."
     yield "evaluation_duration_seconds", "", [((), found.seconds)], "Duration of the last evaluation."
     counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in OUTCOMES]
     yield "failure_scopes", "scope outcome", counts, "Number of failures by outcome: fits, preempts or unplaced."
@@ -183,25 +191,36 @@ class LiveExporter(FollowingProgram):
         evaluated: tuple[FollowedCluster, int] | None = None
         skipped = 0
         while True:
-            cluster, began_ns = await self.known(), self.now()
+            cluster, began_ns, latest = await self.known(), self.now(), self.metrics.latest
             state = cluster, cluster.changes
+            if evaluated is None or evaluated[0] is not cluster or skipped == _MOST_SKIPPED:
+                latest = None
+            # The groups that changed after their evaluation, the oldest first.
+            old = [] if latest is None else sorted((at, key) for key, at in latest.groups.items() if at[1] != state[1])
             try:
-                if state == evaluated and skipped < _MOST_SKIPPED and self.metrics.latest is not None:
+                if latest is not None and state == evaluated and not old:
                     skipped += 1
-                    self.metrics.latest = replace(self.metrics.latest, at_ns=began_ns)
+                    groups = dict.fromkeys(latest.groups, (began_ns, state[1]))
+                    self.metrics.latest = replace(latest, at_ns=began_ns, groups=groups)
                     self.metrics.unchanged.inc()
                 else:
-                    await self._evaluate(cluster, began_ns)
+                    wanted = [key for _, key in old[: _MOST_GROUPS * self._settings.processes]]
+                    await self._evaluate(cluster, began_ns, latest, None if latest is None else wanted)
                     evaluated, skipped = state, 0
             except PodiumError as error:
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
             await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / _SECOND, _LEAST_PAUSE_S))
 
-    async def _evaluate(self, cluster: FollowedCluster, began_ns: int) -> None:
-        """Evaluate the cluster as it is now in copies of this process. Raises PodiumError if that fails."""
-        settings, loop = self._settings, asyncio.get_running_loop()
-        work = partial(_share, cluster.decisions(began_ns), settings)
+    async def _evaluate(
+        self, cluster: FollowedCluster, began_ns: int, before: Evaluation | None, groups: Collection[Group] | None
+    ) -> None:
+        """Evaluate the cluster as it is now in copies of this process; the other groups are as ``before``.
+
+        Raises PodiumError if that fails.
+        """
+        settings, loop, changes = self._settings, asyncio.get_running_loop(), cluster.changes
+        work = partial(_share, cluster.decisions(began_ns), settings, groups)
         # All copies are forked before a thread exists, and end before the threads that wait for them.
         with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
             finish = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
@@ -211,13 +230,15 @@ class LiveExporter(FollowingProgram):
             if not isinstance(share, Evaluation):
                 raise PodiumError(share or "a process ended")
         seconds = (self.now() - began_ns) / _SECOND
-        self.metrics.latest = replace(combined(shares), at_ns=began_ns, seconds=seconds)
+        self.metrics.latest = replace(combined(shares, before, began_ns, changes), seconds=seconds)
         self.metrics.evaluations.inc()
 
 
-def _share(decisions: Decisions, settings: ExporterSettings, place: int, report: object) -> Evaluation | str:
+def _share(
+    decisions: Decisions, settings: ExporterSettings, groups: Collection[Group] | None, place: int, report: object
+) -> Evaluation | str:
     """Return a share of the evaluation, or why there is none."""
     try:
-        return evaluate(decisions, settings.evaluation, place, settings.processes)
+        return evaluate(decisions, settings.evaluation, place, settings.processes, groups)
     except Exception as error:  # The parent reports it
         return f"{type(error).__name__}: {error}"
