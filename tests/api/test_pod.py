@@ -1,5 +1,4 @@
 import pytest
-from msgspec.structs import replace
 
 from podium.api.meta import ObjectMeta, OwnerReference
 from podium.api.node import Node
@@ -50,23 +49,3 @@ def test_a_condition_is_found_by_its_type() -> None:
 
     assert status.condition("Ready") == ready
     assert status.condition("DisruptionTarget") is None
-
-
-def test_a_pod_without_a_node_may_differ_by_the_messages_of_its_conditions_alone() -> None:
-    waits = PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message="0/3 nodes")
-    before = Pod(metadata=ObjectMeta(name="a", resource_version="1"), status=PodStatus(conditions=(waits,)))
-
-    def written(pod: Pod = before, **condition: str) -> Pod:
-        status = replace(pod.status, conditions=(replace(waits, **condition),))
-        return replace(pod, metadata=replace(pod.metadata, resource_version="2"), status=status)
-
-    placed = replace(before, spec=PodSpec(node_name="n1"))
-    labelled = replace(before, metadata=replace(before.metadata, labels={"app": "web"}))
-    phase = replace(before, status=replace(before.status, phase="Failed"))
-    assert written(message="0/4 nodes").differs_by_messages_alone(before)
-    assert not written(reason="SchedulerError").differs_by_messages_alone(before)
-    assert not written(status="True").differs_by_messages_alone(before)
-    assert not written(labelled, message="0/4 nodes").differs_by_messages_alone(before)
-    assert not written(phase, message="0/4 nodes").differs_by_messages_alone(before)
-    assert not written(placed, message="0/4 nodes").differs_by_messages_alone(before)
-    assert not written(placed, message="0/4 nodes").differs_by_messages_alone(placed)

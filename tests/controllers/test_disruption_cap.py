@@ -210,4 +210,4 @@ def test_each_pod_of_a_class_waits_for_the_cap_itself() -> None:
     driver.attempts()
 
     assert set(driver.scheduler.cap.held) == {"default/high-0", "default/high-1"}
-    assert len(driver.scheduler.known) == 0
+    assert not driver.scheduler.known._found

@@ -78,16 +78,18 @@ def test_the_answer_to_an_earlier_write_says_nothing_of_the_last_one() -> None:
     assert reports.nominated("high") == "n2"
 
 
-def test_a_second_report_changes_the_message_alone_unless_its_reason_or_the_nomination_is_new() -> None:
+def test_a_second_report_rewords_the_first_unless_its_reason_or_the_nomination_is_new() -> None:
     reports, record = PodReports(), pending("a")
-    assert not reports.changes_message_alone(record, "Unschedulable")
 
-    reports.report(record, "Unschedulable", "0/3 nodes")
+    def rewords(message: str, reason: str = "Unschedulable", *, may_reword: bool = True) -> bool:
+        return reports.report(record, reason, message, may_reword=may_reword)[0].rewords
 
-    assert reports.changes_message_alone(record, "Unschedulable")
-    assert not reports.changes_message_alone(record, "SchedulerError")
+    assert not rewords("0/3 nodes")
+    assert rewords("0/4 nodes")
+    assert not rewords("0/5 nodes", may_reword=False)
+    assert not rewords("0/6 nodes", "SchedulerError")
     reports.write(record.uid, "n1")
-    assert not reports.changes_message_alone(record, "Unschedulable")
+    assert not rewords("0/7 nodes", "SchedulerError")
 
 
 def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:

@@ -7,13 +7,18 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 import pytest
 
+from podium.api.input.codec import Reader
+from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration
+from podium.sim.run import play_on, simulation_of
+from podium.sim.run_options import run_options
 from tests.builders import ZONE, configuration
 from tests.conformance.stories import all_stories
 from tests.controllers.driving import clearing
@@ -137,6 +142,25 @@ def test_crowds_are_decided_like_each_pod_alone(settings: str) -> None:
 def test_recorded_story_pods_fail_alike_with_cached_failures() -> None:
     for story in all_stories()[::16]:
         assert simulate(story.documents(), seed=1).to_dict() == decided_each(story.documents(), seed=1), story.name
+
+
+def test_the_last_message_of_a_pod_that_waits_is_written_at_the_end() -> None:
+    waits = pod("waits", cpu=2, spec={"nodeSelector": {"disk": "ssd"}})
+    steps = [{"at": "20s", "apply": [node("n1", cpu=1, disk="ssd")]}]
+    objects = [node("n0", cpu=1), waits, scenario(*steps, until="60s")]
+    with Reader() as reader:
+        reader.read_text(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": objects}), "objects")
+        simulation = simulation_of(reader.input().documents, run_options())
+
+    play_on(simulation)
+
+    reported = [event.message for event in simulation.history.events if event.reason == "FailedScheduling"]
+    waiting = simulation.store.get("Pod", "default/waits").object
+    assert isinstance(waiting, Pod)
+    condition = waiting.status.condition("PodScheduled")
+    assert condition is not None
+    assert condition.message == reported[-1]
+    assert reported[-1].startswith("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match")
 
 
 def test_a_thousand_pods_that_wait_for_one_room_cost_few_decisions() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.selectors import LabelSelector, NodeSelector, PreferredSchedulingTerm
@@ -329,19 +328,6 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
         """Return whether a scheduler has reported that no node fits the pod."""
         scheduled = self.status.condition("PodScheduled")
         return scheduled is not None and scheduled.status == "False" and scheduled.reason == "Unschedulable"
-
-    def differs_by_messages_alone(self, before: Pod) -> bool:
-        """Return whether a write has changed nothing but messages of conditions of this pod, which has no node."""
-        if self.spec is not before.spec or self.spec.node_name:
-            return False
-        status, was = (
-            replace(one, conditions=tuple([replace(condition, message="") for condition in one.conditions]))
-            for one in (self.status, before.status)
-        )
-        return (
-            status == was
-            and replace(self.metadata, resource_version=before.metadata.resource_version) == before.metadata
-        )
 
     @property
     def waits_for_node(self) -> bool:

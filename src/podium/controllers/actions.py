@@ -47,7 +47,8 @@ class ReportUnschedulable(msgspec.Struct, frozen=True, gc=False):
     """Write the pod's condition PodScheduled=False and its nomination in one patch.
 
     With one patch, an autoscaler never sees an unschedulable pod without its nomination. ``nominated_node_name`` None
-    leaves the nomination, "" clears it. ``reason`` is Unschedulable, SchedulingGated or SchedulerError.
+    leaves the nomination, "" clears it. ``reason`` is Unschedulable, SchedulingGated or SchedulerError. If it
+    ``rewords``, only the message differs from the last report, and no plugin that others wrote looks at it.
     """
 
     pod: str
@@ -55,6 +56,7 @@ class ReportUnschedulable(msgspec.Struct, frozen=True, gc=False):
     reason: str
     message: str
     nominated_node_name: str | None = None
+    rewords: bool = False
 
 
 @final

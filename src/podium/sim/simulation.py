@@ -15,7 +15,7 @@ from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.observations import aspects_of, observation_of
-from podium.controllers.actions import Bind, Evict, Record
+from podium.controllers.actions import Bind, Evict, Record, ReportUnschedulable
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
@@ -140,6 +140,9 @@ class Simulation:
         self._takes_time = False
         # By kind, the observations of all objects, and the number of changes until then; while components start.
         self._listed: dict[str, tuple[int, Sequence[Observation]]] = {}
+        # By uid, the reports that only reword the last one. Nothing looks at the messages of pods, so they are written
+        # before the next action about the pod, or at the end.
+        self._held: dict[str, ReportUnschedulable] = {}
         # When the garbage collector runs next; None if no write requires it.
         self._collects_ns: int | None = None
         self._standstill = Standstill(self.store.count)
@@ -217,6 +220,8 @@ class Simulation:
                 self._carry_out(asked)
                 asked = self._in_flight.take(self.now)
         elif not self._pass_time():
+            for uid in [*self._held]:
+                self._write_held(self._held.pop(uid))
             return False
         self._settle()
         return True
@@ -242,6 +247,12 @@ class Simulation:
         if type(action) is Record and not (has_faults or self._takes_time):
             self.server.carry_out(action, self.now, "" if asked.component.waits else asked.component.name)
             return
+        if type(action) is ReportUnschedulable and action.rewords and not (has_faults or self._takes_time):
+            self._held[action.uid] = action
+            self.driver.answer(asked, Answered(action))
+            return
+        if self._held and (held := self._held.pop(getattr(action, "uid", ""), None)) is not None:
+            self._write_held(held)
         delay_ns = self._bind_delay_ns(action) if type(action) is Bind else 0
         if self._takes_time:
             delay_ns += self._in_flight.volume_wait_ns(action, now)
@@ -253,6 +264,12 @@ class Simulation:
             self._carry_out(asked)
         if has_faults:
             self._crashes(asked, is_done=True)
+
+    def _write_held(self, report: ReportUnschedulable) -> None:
+        """Write the message of a pod, if it still waits."""
+        pod = self._find("Pod", report.pod)
+        if isinstance(pod, Pod) and pod.metadata.uid == report.uid and not pod.spec.node_name:
+            self.server.carry_out(report, self.now)
 
     def _begin(self, components: Iterable[Component]) -> None:
         # By version, even if the store's log no longer has them.

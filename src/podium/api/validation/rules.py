@@ -23,7 +23,7 @@ problem (`check_type`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -92,9 +92,13 @@ def check_type(place: Place, type_: str) -> None:
     _apply(_compiled(type_, False), place)
 
 
-def check_usable(place: Place, type_: str) -> None:
-    """Raise InputError for the first value of a type that Podium cannot process."""
-    _apply(_compiled(type_, True), place)
+def check_usable(place: Place, type_: str, field: str = "") -> None:
+    """Raise InputError for the first value of a type that Podium cannot process.
+
+    With a ``field`` the others are known to be right.
+    """
+    rules = _compiled(type_, True)
+    _apply([rule for rule in rules if rule.field in ("", field)] if field else rules, place)
 
 
 class _Rule(NamedTuple):
@@ -104,7 +108,7 @@ class _Rule(NamedTuple):
     check: Check
 
 
-def _apply(rules: tuple[_Rule, ...], place: Place) -> None:
+def _apply(rules: Sequence[_Rule], place: Place) -> None:
     value = place.value
     for field, check_place in rules:
         if not field or field in value:

@@ -207,15 +207,15 @@ def gates_of_fields() -> frozenset[str]:
 
 
 @cache
-def dropped_paths(kind: str, release: Release) -> tuple[tuple[tuple[Path, ...], frozenset[str]], ...]:
-    """Return the paths of the fields of a kind that the version drops, those of a gate together; and first keys."""
+def dropped_paths(kind: str, release: Release) -> tuple[tuple[Path, ...], ...]:
+    """Return the paths of the fields of a kind that the version drops, those of a gate together."""
     of, prefix = _TEMPLATES.get(kind, ("", ""))
     found = dict[str, tuple[Path, ...]]()
     for row_kind, gate, since, *paths in _rows():
         if row_kind in (kind, of) and release.minor >= int(since) and not release.enabled(gate):
             own = paths if row_kind == kind else [prefix + path for path in paths if path.startswith("spec.")]
             found[gate] = (*found.get(gate, ()), *(tuple(path.split(".")) for path in own))
-    return tuple((paths, frozenset(path[0] for path in paths)) for paths in found.values())
+    return tuple(found.values())
 
 
 def as_kept(raw: Raw, kind: str, release: Release, previous: Raw | None = None) -> Raw:
@@ -223,12 +223,9 @@ def as_kept(raw: Raw, kind: str, release: Release, previous: Raw | None = None) 
 
     The update of a ``previous`` object keeps all fields of a gate if that object has one of them.
     """
-    # Most updates leave most of the object as it was.
-    changed = (
-        raw if previous is None else [name for name in (*raw, *previous) if raw.get(name) is not previous.get(name)]
-    )
-    for paths, heads in dropped_paths(kind, release):
-        if heads.isdisjoint(changed):
+    for paths in dropped_paths(kind, release):
+        if previous is not None and all(raw.get(path[0]) is previous.get(path[0]) for path in paths):
+            # Most updates leave all of this as it was.
             continue
         if previous is None or all(_without(previous, path) is previous for path in paths):
             for path in paths:
@@ -247,7 +244,7 @@ def read_as_kept(item: Known, release: Release) -> Known:
 
 def dropped_from(raw: Raw, kind: str, release: Release) -> Iterator[str]:
     """Yield the paths of an object's fields that the version drops, as in `spec.volumes.*.image`."""
-    for paths, _ in dropped_paths(kind, release):
+    for paths in dropped_paths(kind, release):
         for path in paths:
             if _without(raw, path) is not raw:
                 yield ".".join(path)

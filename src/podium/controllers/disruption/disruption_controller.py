@@ -215,8 +215,6 @@ class Coverage:
         key, namespace, labels = pod.key, pod.metadata.namespace, pod.metadata.labels
         old = self.pods.get(key)
         self.pods[key] = pod
-        if old is not None and pod.differs_by_messages_alone(old):
-            return []
         if pod.metadata.owner_references or (old is not None and old.metadata.owner_references):
             self._note_controller(key, old, pod)
         is_labelled_anew = old is None or old.metadata.labels != labels

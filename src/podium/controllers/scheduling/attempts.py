@@ -19,7 +19,7 @@ from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import BindingStage, FailedBinding, StepResult
 from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
-from podium.controllers.scheduling.pod_reports import UNSCHEDULABLE, PodReports, fit_error
+from podium.controllers.scheduling.pod_reports import PodReports, fit_error
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
@@ -205,9 +205,9 @@ class SchedulingAttempts:
 
     def _report_failure(self, pod: PodRecord, message: str, now: int, *, error: bool) -> list[Action]:
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
-        reason = "SchedulerError" if error else UNSCHEDULABLE
+        reason = "SchedulerError" if error else "Unschedulable"
         nominated = self.reports.nominated(pod.uid)
-        actions += self.reports.report(pod, reason, message)
+        actions += self.reports.report(pod, reason, message, may_reword=pod.scheduler_name in self.known.trusted)
         if nominated and nominated != pod.nominated_node_name:
             self.capacity.nomination_ended(pod, nominated, now)
         return actions

@@ -55,13 +55,11 @@ class KnownFailures:
     """The failures at one instant, since the last change of the cluster."""
 
     def __init__(self, runners: Mapping[str, Runner]) -> None:
-        self._trusted = {name for name, runner in runners.items() if all(map(_is_trusted, runner.profile.plugins()))}
+        self.trusted = {name for name, runner in runners.items() if all(map(_is_trusted, runner.profile.plugins()))}
+        """The schedulers of which all plugins depend on the cluster and the fields of `_Key` alone."""
         self._runners = runners
         self._now = 0
         self._found: dict[_Key, KnownFailure] = {}
-
-    def __len__(self) -> int:
-        return len(self._found)
 
     def find(self, pod: PodRecord, now: int) -> KnownFailure | None:
         """Return the known result of an attempt, None if it must be made."""
@@ -79,7 +77,7 @@ class KnownFailures:
 
     def likeness(self, pod: PodRecord) -> Hashable | None:
         """Return the key shared by all pods with the same result; None for a pod without equals."""
-        if pod.scheduler_name not in self._trusted or _is_unlike_others(pod):
+        if pod.scheduler_name not in self.trusted or _is_unlike_others(pod):
             return None
         # Extenders may answer differently for each pod.
         return None if self._runners[pod.scheduler_name].extenders_of(pod) is not None else _key(pod)
@@ -288,10 +286,7 @@ def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] |
 
 
 def _place_of_taints(runner: Runner) -> int:
-    """Return the number of TaintToleration in the profile if its rejection depends on nothing but the node's taints.
-
-    -1 otherwise: filters before it may reject instead, or its message names a taint.
-    """
+    """Return the number of TaintToleration; -1 if others may reject before it, or if its message names a taint."""
     for place, plugin in enumerate(runner.profile.filter, 1):
         if isinstance(plugin, TaintToleration):
             return -1 if plugin.names_taints else place

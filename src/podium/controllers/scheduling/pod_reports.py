@@ -15,7 +15,6 @@ from podium.decide.placement import Placement
 
 # The wait before a failed write is sent again.
 RETRY_NS = SECOND_NS
-UNSCHEDULABLE = "Unschedulable"
 
 
 Value = TypeVar("Value")
@@ -134,21 +133,22 @@ class PodReports:
             else:
                 self._writes.fail(uid, action, now)
 
-    def report(self, pod: PodRecord, reason: str, message: str) -> list[ReportUnschedulable]:
-        """Report a failed attempt if its message or the pod's nomination is new."""
+    def report(
+        self, pod: PodRecord, reason: str, message: str, *, may_reword: bool = False
+    ) -> list[ReportUnschedulable]:
+        """Report a failed attempt if its message or the pod's nomination is new.
+
+        Whether only the message is new, the report says if it ``may_reword``.
+        """
         uid, nominated = pod.uid, pod.nominated_node_name
-        is_new = nominated != self.nominated(uid)
-        if not is_new and self._reported.get(uid) == (reason, message):
+        is_new, before = nominated != self.nominated(uid), self._reported.get(uid)
+        if not is_new and before == (reason, message):
             return []
+        rewords = may_reword and not is_new and before is not None and before[0] == reason
         self._reported[uid] = reason, message
         self._writes.forget_failure(uid)
         self.write(uid, nominated)
-        return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None)]
-
-    def changes_message_alone(self, pod: PodRecord, reason: str) -> bool:
-        """Return whether `report` with this reason would change the message alone, which concerns no component."""
-        before = self._reported.get(pod.uid)
-        return before is not None and before[0] == reason and pod.nominated_node_name == self.nominated(pod.uid)
+        return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None, rewords)]
 
     def take_due(self, now: int) -> list[ReportUnschedulable | Nominate]:
         """Return the failed writes that are due."""

@@ -43,7 +43,7 @@ from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.gangs.gangs import Gangs
 from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailures
-from podium.controllers.scheduling.pod_reports import UNSCHEDULABLE, PodReports
+from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
 from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
@@ -351,10 +351,9 @@ class Scheduler:
             if known is None:
                 self.queue.begin(queued, now)
                 return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
-            concerns_none = self.reports.changes_message_alone(pod, UNSCHEDULABLE)
             requeued = self.attempts.fail_as_known(queued, known, now)
             actions += requeued
-            if len(requeued) > 1 and not concerns_none:
+            if any(isinstance(action, ReportUnschedulable) and not action.rewords for action in requeued):
                 break
         return actions
 

@@ -233,8 +233,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             is_new = now < pod.created_ns + _SECOND and pod.uid not in self._initial
             if has_stopped and not was_asked_for and is_new:
                 self._ended_at_once(uid, pod, now)
-        if change.is_gone or change.before is None or not pod.pod.differs_by_messages_alone(change.before.pod):
-            self._queue.add(uid)
+        self._queue.add(uid)
 
     def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
         """Handle the end of a pod that was created within the last second; its replacement has to wait."""

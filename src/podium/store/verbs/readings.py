@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, MalformedError, shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import key_of, object_at, value_at
@@ -55,7 +56,7 @@ def decoded(
             refuse_metadata(object_, resource.namespaced)
         elif shared is not None and isinstance(object_, Pod):
             refuse_metadata(object_, resource.namespaced)
-            _check_status(raw)
+            _check_status(object_, raw)
         else:
             validate(object_, raw)
     except InputError as error:
@@ -112,10 +113,8 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
         _check_shape(previous, updated["status"])
         after = rereading(previous.resource, before, previous.raw, updated)
     try:
-        if isinstance(after, Pod):
-            _check_status(updated)
-        elif previous.resource.type is not Kubernetes:
-            validate(after, updated)
+        if previous.resource.type is not Kubernetes:
+            _check_status(after, updated)
     except InputError as error:
         raise unreadable(previous.resource, previous.key, error) from None
     if isinstance(before, Pod) and isinstance(after, Pod):
@@ -125,10 +124,14 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
     return after
 
 
-def _check_status(pod: Raw) -> None:
-    """Raise InputError for a status of a pod that cannot be processed."""
-    status = Place(pod, Findings()).child("status")
-    if status is not None:
+def _check_status(object_: Kubernetes, raw: Raw) -> None:
+    """Raise InputError for a status that cannot be processed; the rest of the object is right."""
+    place = Place(raw, Findings())
+    if isinstance(object_, DisruptionPolicy):
+        validate(object_, raw)
+    elif not isinstance(object_, Pod):
+        check_usable(place, raw["kind"], "status")
+    elif (status := place.child("status")) is not None:
         check_usable(status, "PodStatus")
 
 

@@ -284,10 +284,7 @@ class SchedulingQueue:
         return queued.place
 
     def reject(self, queued: QueuedPod, plugins: tuple[str, ...], now: int) -> None:
-        """Return a pod that was taken after an attempt with a known result: no event came meanwhile.
-
-        At least one of the ``plugins`` rejected it.
-        """
+        """Return a taken pod that some plugins are known to reject: no event can have come meanwhile."""
         self._pops += 1
         queued.pop(now)
         queued.unschedulable_plugins = tuple(sorted(set(plugins)))
