@@ -118,7 +118,7 @@ def test_a_change_of_a_pod_says_what_it_is_about() -> None:
         version = store.version
         write()
         [event] = store.events_since(version)
-        return aspects_of(event, lambda name: store.find("Node", name) is not None)
+        return aspects_of(event, store)
 
     assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
     assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED

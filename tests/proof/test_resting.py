@@ -91,7 +91,7 @@ class Play:
             except StoreError:
                 continue
             for event in self.store.events_since(version):
-                aspects = aspects_of(event, lambda name: self.store.find("Node", name) is not None)
+                aspects = aspects_of(event, self.store)
                 for outcome in self.both:
                     outcome.driver.show(event.stored.resource.name, observation_of(event), aspects)
             if self.random.random() < 0.7:

@@ -40,7 +40,7 @@ def test_there_may_be_more_at_the_start_than_the_log_of_the_store_holds(monkeypa
     simulation = simulation_of(node("n1", cpu="40"), *(pod(f"pod-{index}", node="n1") for index in range(30)))
 
     assert len(pods(simulation)) == 30
-    assert dict((usage := simulation.meters.usage(simulation.now)).shares_at(usage.level))["cpu"] == 0.75
+    assert (usage := simulation.meters.usage(simulation.now)).shares_at(usage.level)["cpu"] == 0.75
 
 
 def test_a_pending_pod_is_bound_started_and_finished_in_virtual_time() -> None:

@@ -5,7 +5,7 @@ Source: k8s.io/client-go/tools/cache (reflector, DeltaFIFO).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
@@ -13,6 +13,7 @@ from podium.api.reading import read
 from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
 from podium.controllers.observations import Changed, Gone
 from podium.store.api_resource import APIResource
+from podium.store.listing import ReadableStore
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
@@ -25,8 +26,8 @@ def observation_of(event: WatchEvent) -> Seen:
     return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
-def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
-    """Return the aspects of a write, which select its subscribers; ``is_node`` says whether a node exists."""
+def aspects_of(event: WatchEvent, store: ReadableStore) -> int:
+    """Return the aspects of a write to a store, which select its subscribers."""
     pod, previous = event.stored.object, event.previous
     if not isinstance(pod, Pod):
         return ANY | ADDED if previous is None else ANY
@@ -38,7 +39,8 @@ def aspects_of(event: WatchEvent, is_node: Callable[[str], bool]) -> int:
         aspects |= ENDING | PLACED
     if node_name := pod.spec.node_name:
         aspects |= PLACED
-        if (not isinstance(before, Pod) or before.spec.node_name != node_name) and not is_node(node_name):
+        is_placed_now = not isinstance(before, Pod) or before.spec.node_name != node_name
+        if is_placed_now and store.find("Node", node_name) is None:
             aspects |= ON_MISSING_NODE
     if pod.spec.resource_claims or any(
         volume.ephemeral is not None or volume.persistent_volume_claim is not None for volume in pod.spec.volumes

@@ -6,7 +6,6 @@ There is no snapshot: a scheduling cycle is synchronous, so that it can use the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -489,9 +488,8 @@ class ClusterUpdater:
         self._cluster = cluster
         self._replacements = cluster.replacements
         self._pod_groups = cluster.pod_groups
-        self._pods: dict[str, PodRecord] = {}
+        self.pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
-        self.pods: Mapping[str, PodRecord] = MappingProxyType(self._pods)
 
     def pod_changed(self, pod: Pod, known_class: PodClass | None = None) -> PodChange:
         """Record an added or changed pod and its class; `settle` places it. ``known_class`` as in `Cluster.read`."""
@@ -507,10 +505,10 @@ class ClusterUpdater:
             if ended is not None:
                 self._replacements.put_pod(ended, is_settled=True)
             return PodChange(self.forget(uid), None, replaced)
-        before = self._pods.get(uid)
+        before = self.pods.get(uid)
         if known_class is None and before is not None and has_same_class(before, pod):
             known_class = before.pod_class
-        record = self._pods[uid] = self._cluster.read(pod, known_class)
+        record = self.pods[uid] = self._cluster.read(pod, known_class)
         self._uid_of[key] = uid
         if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
             self._pod_groups.put_pod(record)
@@ -523,7 +521,7 @@ class ClusterUpdater:
 
     def forget(self, uid: str) -> PodRecord | None:
         """Remove a pod that has ended or was deleted; return its record, None if unknown."""
-        record = self._pods.pop(uid, None)
+        record = self.pods.pop(uid, None)
         if record is None:
             return None
         if self._uid_of.get(record.key) == uid:
@@ -585,7 +583,7 @@ class ClusterUpdater:
 
     def _pods_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
         """Yield the pods of some controllers that were created at given times or later."""
-        for record in self._pods.values():
+        for record in self.pods.values():
             controller = record.controller
             if controller is not None and record.created_ns >= since.get(controller.uid, record.created_ns + 1):
                 yield _candidate(record, controller)

@@ -14,7 +14,7 @@ from podium.api.meta import ObjectMeta, OwnerReference
 from podium.api.pod import MIRROR_ANNOTATION, Pod, PodCondition, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.times import parse_time
-from podium.cluster.arrays import Bools, Int32s, Int64s, discard, grown
+from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.pod_classes import PodClass
 
 NO_ROW = -1
@@ -334,7 +334,10 @@ class PodTable:
         self.records[slot] = None
         record.slot = -1
         self._free.append(slot)
-        discard(self.of_class, record.pod_class.id, slot)
+        of_class = self.of_class[record.pod_class.id]
+        del of_class[slot]
+        if not of_class:
+            del self.of_class[record.pod_class.id]
 
     def slots_of(self, classes: Iterable[int]) -> Int64s:
         """Return the slots of the pods of some classes (ids)."""

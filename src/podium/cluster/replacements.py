@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, Replacement, avoid_list
@@ -51,7 +50,7 @@ _Place = tuple[str, str]
 
 
 @dataclass(slots=True)
-class _Awaited:
+class Awaited:
     """The entries that evictions left for the pods of one controller, in order, and the pods that may take them.
 
     ``left`` is not taken yet, ``last`` is the last pod that took something. ``settled`` pods have or had a node.
@@ -101,24 +100,21 @@ class Replacements:
 
     def __init__(self) -> None:
         self._on_node: dict[str, tuple[Replacement, ...]] = {}
-        self._awaited: dict[str, _Awaited] = {}
+        self.awaited: dict[str, Awaited] = {}
         # By uid of the evicted pod, where something was left for its replacement.
         self._place_of: dict[str, _Place] = {}
-        # The dict itself instead of a proxy, since every pod checks it.
-        self.awaited: Mapping[str, object] = self._awaited
-        self._by_pod: dict[str, Replacement] = {}
-        self.by_pod: Mapping[str, Replacement] = MappingProxyType(self._by_pod)
+        self.by_pod: dict[str, Replacement] = {}
         self.first: set[str] = set()
         self.version = 0
 
     def hint(self, uid: str) -> str:
         """Return the node where room for a pod is expected, or ""."""
-        left = self._by_pod.get(uid)
+        left = self.by_pod.get(uid)
         return "" if left is None else left.node_name
 
     def is_used(self, node_name: str, replacement: Replacement) -> bool:
         """Return whether the pod that took an entry has or had a node."""
-        awaited = self._awaited.get(replacement.controller.uid)
+        awaited = self.awaited.get(replacement.controller.uid)
         place = (node_name, replacement.evicted_pod.uid)
         return awaited is not None and any(awaited.taken.get(uid) == place for uid in awaited.settled)
 
@@ -133,7 +129,7 @@ class Replacements:
 
     def nodes_of(self, controller_uid: str) -> list[str]:
         """Return the nodes with entries for the pods of a controller, by name."""
-        awaited = self._awaited.get(controller_uid)
+        awaited = self.awaited.get(controller_uid)
         return [] if awaited is None else sorted({node_name for node_name, _ in awaited.places})
 
     def put_node(self, node: Node, known: PodLookup) -> None:
@@ -149,7 +145,7 @@ class Replacements:
 
     def put_pod(self, pod: ControlledPod, *, is_settled: bool) -> None:
         """Record a controller's pod; ``is_settled``: it has a node or has ended."""
-        awaited = self._awaited.get(pod.controller_uid)
+        awaited = self.awaited.get(pod.controller_uid)
         if awaited is None:
             return
         if pod.uid not in awaited.pods:
@@ -159,7 +155,7 @@ class Replacements:
 
     def drop_pod(self, controller_uid: str, uid: str, *, is_settled: bool) -> None:
         """Remove a controller's pod. What it took stays taken if it had a node."""
-        awaited = self._awaited.get(controller_uid)
+        awaited = self.awaited.get(controller_uid)
         if awaited is None or uid not in awaited.pods or uid in awaited.settled:
             return
         if is_settled:
@@ -173,7 +169,7 @@ class Replacements:
         node_name, evicted_uid = place
         return next(left for left in self._on_node[node_name] if left.evicted_pod.uid == evicted_uid)
 
-    def _add(self, awaited: _Awaited, pod: ControlledPod) -> None:
+    def _add(self, awaited: Awaited, pod: ControlledPod) -> None:
         since_ns, until_ns = awaited.window()
         if not since_ns <= pod.created_ns <= until_ns:
             return
@@ -191,41 +187,41 @@ class Replacements:
             return
         uids = list(dict.fromkeys(left.controller.uid for left in (*before, *replacements)))
         # Pods of tracked controllers are known since the beginning of their windows.
-        known_since = {uid: self._awaited[uid].window()[0] for uid in uids if uid in self._awaited}
+        known_since = {uid: self.awaited[uid].window()[0] for uid in uids if uid in self.awaited}
         for left in before:
-            del self._awaited[left.controller.uid].places[node_name, left.evicted_pod.uid]
+            del self.awaited[left.controller.uid].places[node_name, left.evicted_pod.uid]
             if self._place_of.get(left.evicted_pod.uid) == (node_name, left.evicted_pod.uid):
                 del self._place_of[left.evicted_pod.uid]
         for left in replacements:
-            awaited = self._awaited.setdefault(left.controller.uid, _Awaited())
+            awaited = self.awaited.setdefault(left.controller.uid, Awaited())
             awaited.places[node_name, left.evicted_pod.uid] = left
             self._place_of[left.evicted_pod.uid] = node_name, left.evicted_pod.uid
-        for uid in [uid for uid in uids if not self._awaited[uid].places]:
+        for uid in [uid for uid in uids if not self.awaited[uid].places]:
             uids.remove(uid)
-            self._take_back(self._awaited.pop(uid))
-        since = {uid: self._awaited[uid].window()[0] for uid in uids}
+            self._take_back(self.awaited.pop(uid))
+        since = {uid: self.awaited[uid].window()[0] for uid in uids}
         # Pods that were created before they were tracked.
         wanted = {uid: since_ns for uid, since_ns in since.items() if since_ns < known_since.get(uid, since_ns + 1)}
         for pod in known(wanted) if wanted else ():
-            self._awaited[pod.controller_uid].pods.setdefault(pod.uid, pod)
+            self.awaited[pod.controller_uid].pods.setdefault(pod.uid, pod)
         for uid in uids:
-            self._rematch(self._awaited[uid])
+            self._rematch(self.awaited[uid])
 
-    def _rematch(self, awaited: _Awaited) -> None:
+    def _rematch(self, awaited: Awaited) -> None:
         self._take_back(awaited)
         awaited.match()
         for uid, place in awaited.taken.items():
             self._give(uid, awaited.places[place])
 
     def _give(self, uid: str, left: Replacement) -> None:
-        self._by_pod[uid] = left
+        self.by_pod[uid] = left
         if left.first:
             self.first.add(uid)
         self.version += 1
 
-    def _take_back(self, awaited: _Awaited) -> None:
+    def _take_back(self, awaited: Awaited) -> None:
         for uid in awaited.taken:
-            self._by_pod.pop(uid, None)
+            self.by_pod.pop(uid, None)
             self.first.discard(uid)
         self.version += 1
 

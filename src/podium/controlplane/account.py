@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes
 from podium.api.nested import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
@@ -26,7 +25,7 @@ class DisruptionAccount:
         self._store = store
         self._file = file
         self._rules = rules
-        self._ledger = DisruptionLedger(self._keep, self._find, last_id=file.last_id)
+        self._ledger = DisruptionLedger(self._keep, store.reading, last_id=file.last_id)
         # They take an action of a component before it is carried out, and the problem with it.
         self.asked = self._ledger.asked
         self.answered = self._ledger.answered
@@ -115,10 +114,6 @@ class DisruptionAccount:
     def _since(self, pod: Pod, condition: str) -> int | None:
         stored = self._store.find(_POD, pod.key)
         return None if stored is None else since(stored.raw, condition)
-
-    def _find(self, kind: str, key: str) -> Kubernetes | None:
-        stored = self._store.find(kind, key)
-        return None if stored is None else stored.object
 
 
 def _is_eviction(request: Request) -> bool:

@@ -365,7 +365,7 @@ class ControlPlane:
             kind = event.stored.resource.name
             if self.account is not None:
                 self.account.observe(event, now)
-            self._live.show(kind, observation_of(event), aspects_of(event, self._is_node))
+            self._live.show(kind, observation_of(event), aspects_of(event, self.store))
             if kind == EVENT:
                 self._expiry.observe(event, now)
             elif isinstance(node := event.stored.object, Node):
@@ -374,9 +374,6 @@ class ControlPlane:
                 self._required.observe(event)
         if self._required.work(now):
             self._publish(now)
-
-    def _is_node(self, name: str) -> bool:
-        return self.store.find(_NODE, name) is not None
 
     def _listed(self, watches: frozenset[str]) -> Iterator[Observation]:
         """Yield the first observations of a component that begins again."""

@@ -9,7 +9,6 @@ from functools import partial
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, refuse_empty_pods
-from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import MAX_TIME_NS
@@ -129,7 +128,7 @@ class Simulation:
         self.meters = Meters(self.now, self.store, self._backlog)
         self.bind_attempts = 0
         self.steps_played = 0
-        self.ledger = DisruptionLedger(self.history.keep, self._find, start_ns=self.now)
+        self.ledger = DisruptionLedger(self.history.keep, self.store.reading, start_ns=self.now)
         self.server = APIServer(self.store, self.history, self._distribute, self.ledger)
         self.driver = Runtime(self, self._meter)
         self._faults = faults
@@ -435,16 +434,9 @@ class Simulation:
             self._meter.wanted(object_)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
-            self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self._is_node))
+            self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self.store))
         else:
             self._informers.see(event, now)
-
-    def _is_node(self, name: str) -> bool:
-        return self.store.find("Node", name) is not None
-
-    def _find(self, kind: str, key: str) -> Kubernetes | None:
-        stored = self.store.find(kind, key)
-        return None if stored is None else stored.object
 
 
 def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bool) -> None:

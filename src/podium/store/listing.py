@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from podium.api.errors import InputError, shown
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.api.nested import value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.store.api_resource import APIResource
@@ -150,6 +150,11 @@ class ReadableStore:
 
     def find(self, kind: str, key: str) -> Stored | None:
         return self._objects.get(kind, NO_OBJECTS).get(key)
+
+    def reading(self, kind: str, key: str) -> Kubernetes | None:
+        """Return the typed reading of an object, or None."""
+        stored = self.find(kind, key)
+        return None if stored is None else stored.object
 
     def objects(self, kind: str, namespace: str = "") -> list[Stored]:
         """Return the objects of a kind in a namespace (all for ""), by key.

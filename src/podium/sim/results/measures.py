@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -191,10 +192,7 @@ class ClusterSums(msgspec.Struct, frozen=True):
     nodes: int
     ready: int
     pending: int
-    requested: tuple[tuple[str, float], ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**msgspec.structs.asdict(self), "requested": dict(self.requested)}
+    requested: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,7 @@ class Measures:
             "workloads": [workload.to_dict(self.start_ns) for workload in self.workloads],
             "budgets": [budget.to_dict() for budget in self.budgets],
             "holds": [held.to_dict(self.start_ns, self.end_ns) for held in self.holds],
-            "series": [{"time": seconds(time - self.start_ns), **sums.to_dict()} for time, sums in self.series],
+            "series": [{"time": seconds(time - self.start_ns), **asdict(sums)} for time, sums in self.series],
             "usage": [used.to_dict() for used in self.usage],
         }
 

@@ -134,11 +134,11 @@ class RequestedUsage:
             self._totals = tuple([(name, offered[name]) for name in sorted(offered) if offered[name] and name != PODS])
         return self._totals, tuple(self.held.amounts.values())
 
-    def shares_at(self, level: Level) -> tuple[tuple[str, float], ...]:
+    def shares_at(self, level: Level) -> dict[str, float]:
         """Return the requested share of each offered resource, by name."""
         totals, amounts = level
         held = dict(zip(self.held.amounts, amounts, strict=False))
-        return tuple([(name, round(held.get(name, 0) / total, 6)) for name, total in totals])
+        return {name: round(held.get(name, 0) / total, 6) for name, total in totals}
 
     def count_pod(self, pod: Pod, now: int) -> None:
         """Count a pod from now on; times do not decrease. Raises ValueError if it is counted already."""
