@@ -67,7 +67,7 @@ def test_objects_that_came_went_and_changed_are_listed_by_kind_beside_the_lines_
     assert found["headline"] == "the answer has changed; 4 objects changed"
     assert any("blocked" in line for line in found["answer"]["findings"]["after"])
     text = ask("check", file, "-f", later, code=2).stdout
-    assert "  Pod                      0        1        1  ~ default/web-0, - default/web-1\n" in text
+    assert "  Pod                      0        1        1  - default/web-1, ~ default/web-0\n" in text
 
 
 def test_a_change_of_the_cluster_that_changes_no_answer_ends_with_0(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ from podium.app.planning.options import (
 from podium.app.using import completion
 
 if TYPE_CHECKING:
-    from podium.app.planning.saved import SavedAnswer
+    from podium.api.basis import Caveat
+    from podium.app.planning.saved import SavedPlan
 
 
 @click.command(cls=Question)
@@ -342,16 +343,17 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
     question = plan.commands.get(saved.question)
     if not isinstance(question, Question):
         raise InputError(f"{shown(saved.question)} is no question of podium plan", source=file, path=".question")
-    checked: list[SavedAnswer] = []
+    checked: list[tuple[SavedPlan, tuple[Caveat, ...]]] = []
     ctx.meta[CHECKED] = checked
-    with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):
-        try:
-            with question.make_context(saved.question, saved.words(question, Path(folder)), parent=ctx) as asked:
+    try:
+        with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):
+            words = saved.words(question, Path(folder))
+            with question.make_context(saved.question, words, parent=ctx) as asked:
                 asked.obj = cluster
                 question.invoke(asked)
-        except click.UsageError as error:
-            raise InputError(error.message, source=file, path=".arguments") from None
-    answer = PlanCheck(file, saved, checked[0])
+                answer = PlanCheck(file, saved, *checked[0])
+    except click.UsageError as error:
+        raise InputError(error.message, source=file, path=".arguments") from None
     show_answer(answer, form)
     if not answer.is_same:
         ctx.exit(2)

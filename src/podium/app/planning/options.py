@@ -40,14 +40,13 @@ if TYPE_CHECKING:
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.questions.diff import Setting
-    from podium.app.planning.saved import SavedAnswer
     from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
 
 CHECKED = "podium.plan.checked"
-"""In the context's meta: a list that gets the answer, as it is saved, in place of its being shown."""
+"""In the context's meta: a list that gets the plan, as it is saved, and the caveats of an answer that is not shown."""
 
 _WORDS = "podium.plan.words"
 _ANY = "any"
@@ -146,12 +145,8 @@ class PlanInputs:
     fail_on: tuple[str, ...]
     parts: tuple[str, ...]
     samples: int
+    release: ReleaseChoice
     found: list[Input] = field(default_factory=list)
-
-    @property
-    def release(self) -> ReleaseChoice:
-        """The version that decides."""
-        raise NotImplementedError
 
     def read(self, *, separately: bool = False) -> Input:
         """Return the cluster, showing progress; ``separately`` if the question's own -f names something else.
@@ -208,13 +203,16 @@ class PlanInputs:
         with ProgressBar(doing) as bar:
             answer = ask(lambda share, what: bar.update(share, lambda: what))
         context = click.get_current_context()
-        if CHECKED in context.meta:
-            context.meta[CHECKED].append(self._kept(answer))
-            return
-        if self.save:
-            from podium.app.planning.saved import write_plan
+        if self.save or CHECKED in context.meta:
+            from podium.app.planning.saved import plan_of, write_plan
 
-            write_plan(self.save, context, context.meta[_WORDS], self.source.overrides, self._kept(answer))
+            (read,) = self.found
+            version = str(self.release.for_documents(read.documents)[0])
+            asked = plan_of(context, context.meta[_WORDS], self.source.overrides, answer, read, version)
+            if CHECKED in context.meta:
+                context.meta[CHECKED].append((asked, answer.caveats))
+                return
+            write_plan(self.save, asked)
         if self.scenario_file:
             save_answer(self.scenario_file, answer)
         if self.form == "csv":
@@ -229,12 +227,6 @@ class PlanInputs:
             show_answer(answer, self.form, lambda page: write_answer(page, answer, self.parts))
         if any(code in self.fail_on for code in answer.codes):
             context.exit(2)
-
-    def _kept(self, answer: PlanAnswer) -> SavedAnswer:
-        from podium.app.planning.saved import SavedAnswer
-
-        (read,) = self.found
-        return SavedAnswer.of(answer, read, str(self.release.for_documents(read.documents)[0]))
 
     def _annotate(self, answer: PlanAnswer) -> None:
         """Print GitHub's annotations on the question's own files; add Markdown to the summary of the job, if any."""
@@ -256,10 +248,6 @@ class RunInputs(PlanInputs):
     """The inputs of a question that is played."""
 
     options: RunOptions
-
-    @property
-    def release(self) -> ReleaseChoice:
-        return self.options.release
 
     def answer(
         self,
@@ -285,10 +273,6 @@ class DecisionInputs(PlanInputs):
     """The inputs of a question that is decided without a run."""
 
     settings: DecisionSettings
-
-    @property
-    def release(self) -> ReleaseChoice:
-        return self.settings.release
 
     def load(self, *, separately: bool = False) -> Cluster:
         """Return the cluster; ``separately`` if the question's own -f names something else."""
@@ -380,6 +364,7 @@ def _with_inputs(
         given["samples"] *= given.pop("outcomes")
         if "options" in given and given["form"] == HTML:
             given["options"] = replace(given["options"], records_placements=True)
+        given["release"] = given["options" if "options" in given else "settings"].release
         own = {name: given.pop(name) for name in kind.__dataclass_fields__ if name in given}
         # One pause from reading to the answer: at each end of a pause the collector visits all objects.
         with collector_paused():

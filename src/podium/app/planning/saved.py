@@ -6,21 +6,22 @@ import gzip
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Input
 from podium.api.input.files import read_bytes
 from podium.api.input.folders import files_of
-from podium.api.meta import Kubernetes
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_time
 from podium.app.answers import Shown
@@ -46,20 +47,17 @@ _NOT_ASKED = frozenset(
 )
 _DIGEST_BYTES = 6
 _MOST_NAMES, _MOST_LINES = 3, 20
-_GONE, _COME, _CHANGED = "-", "+", "~"
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 Contents = dict[str, str]
 """The texts of a file or a folder, by path; the first part of every path is the name of the file or the folder."""
 
-Fingerprint = dict[str, dict[str, str]]
-"""A digest of each object, by kind and key."""
-
 
 class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A file of `--save`.
+    """A question as it was asked, with its answer.
 
     ``arguments`` are those of the question, as written on the command line, by parameter; ``files`` are the contents of
-    the files that it names. ``cluster`` is the cluster's fingerprint, ``answer`` has the lines of each part.
+    the files that it names. ``cluster`` has a digest of each object by kind and key, ``answer`` the lines of each part.
     """
 
     api_version: str
@@ -70,7 +68,7 @@ class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
     question: str
     arguments: dict[str, str | bool | list[str]]
     files: dict[str, list[Contents]]
-    cluster: Fingerprint
+    cluster: dict[str, dict[str, str]]
     answer: dict[str, list[str]]
 
     def words(self, command: click.Command, folder: Path) -> list[str]:
@@ -101,7 +99,12 @@ class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
                 number += 1
                 place = folder / str(number)
                 parts = {path: PurePosixPath(path).parts for path in contents}
-                if len({each[:1] for each in parts.values()}) != 1 or not all(map(_is_inside, parts)):
+                is_inside = all(each and each[0] != "/" and ".." not in each for each in parts.values())
+                if (
+                    len({each[:1] for each in parts.values()}) != 1
+                    or not is_inside
+                    or any("\0" in path for path in parts)
+                ):
                     raise InputError(f"{shown(list(parts))} are no files of one name", path=f".files.{name}")
                 for path, text in contents.items():
                     target = place / path
@@ -109,11 +112,6 @@ class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
                     target.write_text(text, encoding="utf-8")
                 found.setdefault(name, []).append(str(place / next(iter(parts.values()))[0]))
         return found
-
-
-def _is_inside(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
 
 
 def read_plan(file: str) -> SavedPlan:
@@ -127,15 +125,20 @@ def read_plan(file: str) -> SavedPlan:
     return found
 
 
-def write_plan(
-    file: str, question: click.Context, words: Sequence[str], overrides: Sequence[str], answer: SavedAnswer
-) -> None:
-    """Save the question of a command line with its answer; only the owner may read the file.
+def plan_of(
+    context: click.Context,
+    words: Sequence[str],
+    overrides: Sequence[str],
+    answer: PlanAnswer,
+    read: Input,
+    kubernetes: str,
+) -> SavedPlan:
+    """Return the plan to save, from the context and words of a question, all its overrides, and the answer.
 
-    ``overrides`` are those of the question and of the group before it. Raises InputError for standard input.
+    Raises InputError for standard input.
     """
-    command = question.command
-    given = command.make_parser(question).parse_args(list(words))[0]
+    command = context.command
+    given = command.make_parser(context).parse_args(list(words))[0]
     arguments: dict[str, Any] = {
         name: list(value) if isinstance(value, list | tuple) else value
         for name, value in given.items()
@@ -147,27 +150,27 @@ def write_plan(
         for name, names in named.items()
         if names
     }
-    plan = SavedPlan(
+    return SavedPlan(
         api_version=API_VERSION,
         kind=KIND,
         podium=own_version(),
-        kubernetes=answer.kubernetes,
+        kubernetes=kubernetes,
         saved_at=format_time(time.time_ns()),
         question=command.name or "",
         arguments=arguments,
         files=files,
-        cluster=answer.cluster,
-        answer=answer.parts,
+        cluster=_digests(read),
+        answer=_lines_of(answer),
     )
+
+
+def write_plan(file: str, plan: SavedPlan) -> None:
+    """Write a file that only its owner may read: manifests may hold Secrets."""
     target = Path(file)
-    # Created for its owner alone: manifests may hold Secrets.
     descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(gzip.compress(msgspec.json.encode(plan), mtime=0))
-        Path(part).replace(target)
-    finally:
-        Path(part).unlink(missing_ok=True)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(gzip.compress(msgspec.json.encode(plan), mtime=0))
+    Path(part).replace(target)
 
 
 def _contents(name: str) -> Contents:
@@ -184,128 +187,96 @@ def _contents(name: str) -> Contents:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class SavedAnswer:
-    """An answer as it is saved: its parts as lines, the cluster's fingerprint, and the version that decided.
-
-    The ``caveats`` are not saved.
-    """
-
-    parts: dict[str, list[str]]
-    cluster: Fingerprint
-    kubernetes: str
-    caveats: tuple[Caveat, ...]
-
-    @classmethod
-    def of(cls, answer: PlanAnswer, read: Input, kubernetes: str) -> SavedAnswer:
-        parts = {
-            "answer": [line for line in (answer.summary, answer.headline) if line],
-            "findings": [f"{each.code}: {each.message}" for each in answer.findings],
-            "impact": [diff_line(each) for each in answer.impact],
-            "nodes": [f"{each.node}: {each.change}" for each in answer.nodes],
-        }
-        for section in answer.sections:
-            parts[section.title] = ["  ".join(filter(None, map(text_of, row))) for row in section.rows]
-        said = {name: lines for name, lines in parts.items() if lines}
-        return cls(said, _fingerprint(read), kubernetes, answer.caveats)
+def _lines_of(answer: PlanAnswer) -> dict[str, list[str]]:
+    parts = {
+        "answer": [line for line in (answer.summary, answer.headline) if line],
+        "findings": [f"{each.code}: {each.message}" for each in answer.findings],
+        "impact": [diff_line(each) for each in answer.impact],
+        "nodes": [f"{each.node}: {each.change}" for each in answer.nodes],
+    }
+    for section in answer.sections:
+        parts[section.title] = ["  ".join(filter(None, map(text_of, row))) for row in section.rows]
+    return {name: lines for name, lines in parts.items() if lines}
 
 
-def _fingerprint(read: Input) -> Fingerprint:
+def _digests(read: Input) -> dict[str, dict[str, str]]:
     """Return a digest of what Podium reads of each object: versions, which heartbeats also change, do not count."""
-    found: Fingerprint = {}
-    for document in read.documents:
-        item = document.object
+    found: dict[str, dict[str, str]] = {}
+    for item in (document.object for document in read.documents):
         if item is not None:
-            digest = blake2b(msgspec.json.encode(_lasting(item)), digest_size=_DIGEST_BYTES)
+            lasting = replace(item, metadata=replace(item.metadata, resource_version="", generation=0))
+            digest = blake2b(msgspec.json.encode(lasting), digest_size=_DIGEST_BYTES)
             found.setdefault(type(item).__name__, {})[item.key] = digest.hexdigest()
     return found
 
 
-def _lasting(item: Kubernetes) -> Kubernetes:
-    metadata = msgspec.structs.replace(item.metadata, resource_version="", generation=0)
-    return msgspec.structs.replace(item, metadata=metadata)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class PlanCheck(Shown):
-    """A saved plan beside the same question about the cluster as it is now."""
+    """A saved plan beside the same question about the cluster as it is now, with the caveats of the new answer."""
 
     file: str
     saved: SavedPlan
-    now: SavedAnswer
+    now: SavedPlan
+    caveats: tuple[Caveat, ...]
 
     @property
     def is_same(self) -> bool:
-        return self.saved.answer == self.now.parts
+        return self.saved.answer == self.now.answer
 
     @property
     def headline(self) -> str:
-        objects = sum(map(len, self._objects().values()))
-        cluster = f"{counted(objects, 'object')} changed" if objects else "the cluster is the one that was planned on"
+        number = sum(len(keys) for found in self.objects.values() for keys in found.values())
+        cluster = f"{counted(number, 'object')} changed" if number else "the cluster is the one that was planned on"
         return f"{'same answer' if self.is_same else 'the answer has changed'}; {cluster}"
 
-    def _objects(self) -> dict[str, list[tuple[str, str]]]:
-        """Return the objects that differ by kind, each with what happened to it, in the order of their keys."""
-        before, after = self.saved.cluster, self.now.cluster
+    @cached_property
+    def objects(self) -> Mapping[str, Mapping[str, list[str]]]:
+        """The keys of objects that were added, removed and changed, by kind."""
         found = {}
-        for kind in sorted({*before, *after}):
-            old, new = before.get(kind, {}), after.get(kind, {})
-            signs = [
-                (_COME if key not in old else _GONE if key not in new else _CHANGED, key)
-                for key in sorted({*old, *new})
-                if old.get(key) != new.get(key)
-            ]
-            if signs:
-                found[kind] = signs
+        for kind in sorted({*self.saved.cluster, *self.now.cluster}):
+            old, new = self.saved.cluster.get(kind, {}), self.now.cluster.get(kind, {})
+            if old != new:
+                found[kind] = {
+                    "added": sorted(new.keys() - old),
+                    "removed": sorted(old.keys() - new),
+                    "changed": sorted(key for key in old.keys() & new if old[key] != new[key]),
+                }
         return found
 
-    def _lines(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Yield the parts of the answer that differ, with their lines that are gone, and those that have come."""
-        before, after = self.saved.answer, self.now.parts
-        for name in dict.fromkeys((*before, *after)):
-            old, new = before.get(name, []), after.get(name, [])
+    @cached_property
+    def lines(self) -> Mapping[str, Mapping[str, list[str]]]:
+        """The lines that are gone and those that have come, by the part of the answer."""
+        found = {}
+        for name in dict.fromkeys((*self.saved.answer, *self.now.answer)):
+            old, new = self.saved.answer.get(name, []), self.now.answer.get(name, [])
             if old != new:
-                yield (
-                    name,
-                    [
-                        *((_GONE, line) for line in old if line not in new),
-                        *((_COME, line) for line in new if line not in old),
-                    ],
-                )
+                found[name] = {
+                    "before": [line for line in old if line not in new],
+                    "after": [line for line in new if line not in old],
+                }
+        return found
 
     def _caveats(self) -> list[Caveat]:
-        made, now = (self.saved.podium, self.saved.kubernetes), (own_version(), self.now.kubernetes)
         versions = [
             f"the saved answer is that of {name} {shown(before)}, the new one that of {shown(after)}"
-            for name, before, after in zip(("Podium", "Kubernetes"), made, now, strict=True)
+            for name, before, after in (
+                ("Podium", self.saved.podium, self.now.podium),
+                ("Kubernetes", self.saved.kubernetes, self.now.kubernetes),
+            )
             if before != after
         ]
-        return [*(Caveat("version", text, 1) for text in versions), *self.now.caveats]
+        return [*(Caveat("version", text, 1) for text in versions), *self.caveats]
 
     def to_dict(self) -> dict[str, Any]:
-        objects = {
-            kind: {
-                what: [key for found, key in signs if found == sign]
-                for what, sign in (("added", _COME), ("removed", _GONE), ("changed", _CHANGED))
-            }
-            for kind, signs in self._objects().items()
-        }
-        answer = {
-            name: {
-                what: [line for found, line in lines if found == sign]
-                for what, sign in (("before", _GONE), ("after", _COME))
-            }
-            for name, lines in self._lines()
-        }
         return {
             "schemaVersion": SCHEMA_VERSION,
             "headline": self.headline,
             "question": self.saved.question,
             "savedAt": self.saved.saved_at,
             "sameAnswer": self.is_same,
-            "sameCluster": not objects,
-            "objects": objects,
-            "answer": answer,
+            "sameCluster": not self.objects,
+            "objects": self.objects,
+            "answer": self.lines,
             "caveats": [caveat.to_dict() for caveat in self._caveats()],
         }
 
@@ -313,16 +284,19 @@ class PlanCheck(Shown):
         """Write what has changed: the objects by kind, and the lines of the answer."""
         page.paragraph(Cell(self.headline, "bold" if self.is_same else "warn"), hanging=2)
         page.line(f"plan {self.saved.question}, saved at {self.saved.saved_at} in {self.file}", indent=2)
-        rows = list[tuple[Part, ...]]()
-        for kind, signs in self._objects().items():
-            numbers = [sum(found == sign for found, _ in signs) for sign in (_COME, _GONE, _CHANGED)]
-            rows.append((kind, *numbers, listed([f"{sign} {key}" for sign, key in signs], _MOST_NAMES)))
-        if rows:
+        if self.objects:
             page.title("Cluster", "objects that differ from those planned on")
-            page.table(rows, ("kind", "added", "removed", "changed", "first"))
-        for name, lines in self._lines():
+            rows = list[tuple[Part, ...]]()
+            for kind, found in self.objects.items():
+                keys = [f"{_SIGNS[what]} {key}" for what, some in found.items() for key in some]
+                rows.append((kind, *map(len, found.values()), listed(keys, _MOST_NAMES)))
+            page.table(rows, ("kind", *_SIGNS, "first"))
+        for name, found in self.lines.items():
+            lines = [(f"- {line}", "bad") for line in found["before"]] + [
+                (f"+ {line}", "good") for line in found["after"]
+            ]
             page.title(name.capitalize(), "" if lines else "in another order")
-            for sign, line in lines[:_MOST_LINES]:
-                page.paragraph(Cell(f"{sign} {line}", "bad" if sign == _GONE else "good"), indent=2, hanging=2)
+            for text, style in lines[:_MOST_LINES]:
+                page.paragraph(Cell(text, style), indent=2, hanging=2)
             page.more(len(lines) - _MOST_LINES, "line")
         page.caveats(self._caveats())
