@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from podium.api.input import codec
 from podium.app.bench.command import Wanted, bench
-from podium.app.console.command import SUBCOMMANDS, main, podium
+from podium.app.console.command import FOR_DEVELOPERS, SUBCOMMANDS, main, podium
 from podium.app.explaining.command import explain
 from podium.app.simulating.command import openb, simulate
 from tests.app.processes import START, run
@@ -104,6 +104,30 @@ def test_the_version_is_the_installed_one() -> None:
     result = CliRunner().invoke(podium, ["--version"])
 
     assert (result.stdout, result.exit_code) == (expected, code)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"), [("help", "--help"), ("help plan drain", "plan drain --help"), ("version", "--version")]
+)
+def test_help_and_version_may_be_written_as_commands(words: str, options: str) -> None:
+    result, expected = (CliRunner().invoke(podium, text.split()) for text in (words, options))
+
+    assert (result.exit_code, result.stdout) == (expected.exit_code, expected.stdout)
+
+
+def test_help_lists_the_commands_for_developers_apart() -> None:
+    text = CliRunner().invoke(podium, ["--help"]).stdout
+
+    assert re.findall(r"^  (\w+)  ", text.partition("For developers:")[2], re.MULTILINE) == list(FOR_DEVELOPERS)
+
+
+def test_every_command_names_the_cluster_and_the_file_to_write_by_the_same_options() -> None:
+    parameters = [given for _, command in _commands(podium) for given in command.params]
+    files = [given for given in parameters if given.name in ("files", "cluster_files")]
+    written = [given for given in parameters if given.name == "target" and isinstance(given, click.Option)]
+
+    assert all("--cluster" in given.opts for given in files)
+    assert all("--save" in given.opts for given in written)
 
 
 def _example(command: click.Command) -> str:

@@ -103,6 +103,23 @@ def test_with_no_color_a_page_for_a_terminal_is_plain(monkeypatch: pytest.Monkey
     assert _drawn(new_page())[1] == "taken\n"
 
 
+def test_a_dumb_terminal_has_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+
+    assert _drawn(new_page())[1] == "taken\n"
+
+
+@pytest.mark.parametrize(("no_color", "text"), [("", "\x1b[32mtaken\x1b[0m\n"), ("1", "taken\n")])
+def test_with_force_color_a_pipe_gets_colours_unless_no_color_is_set(
+    no_color: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", no_color)
+
+    assert _drawn(new_page()) == (WIDTH, text)
+
+
 def _drawn(page: Page) -> tuple[int, str]:
     page.line(Cell("taken", "good"))
     return page.width, page.text

@@ -108,10 +108,17 @@ def on_a_terminal(folder: Path, *words: str, columns: int) -> bytes:
     """Return what a command prints on a terminal of this width."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
-    variables = {**environment(folder), "TERM": "dumb"}
-    variables.pop("COLUMNS", None)
+    variables = {**environment(folder), "TERM": "xterm"}
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
+        variables.pop(name, None)
+    # No bar disturbs the answer, however slow the machine is.
     process = subprocess.Popen(
-        [sys.executable, "-c", START, *words], stdout=theirs, stderr=theirs, stdin=theirs, cwd=folder, env=variables
+        [sys.executable, "-c", START, *words],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        stdin=theirs,
+        cwd=folder,
+        env=variables,
     )
     os.close(theirs)
     shown = b""

@@ -42,12 +42,15 @@ SUBCOMMANDS = {
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "exporter": ("podium.app.exporter.command:exporter", "Serve metrics on which failures a cluster can take."),
     "admission": ("podium.app.admission.command:admission", "Warn of pods without a node at admission (webhook)."),
+    "mcp": ("podium.app.mcp.command:mcp", "Answer an assistant's questions about a cluster (MCP)."),
     "examples": ("podium.app.examples.command:examples", "Write the examples of the documents into a folder."),
     "schema": ("podium.app.schemas.command:schema", "Print the JSON Schema of an answer, or of a Scenario."),
-    "mcp": ("podium.app.mcp.command:mcp", "Answer an assistant's questions about a cluster (MCP)."),
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
+
+FOR_DEVELOPERS = ("examples", "schema", "bench")
+"""The last subcommands, which help lists apart."""
 
 LOADED_FIRST = {
     "explain": ("podium.app.cluster", "podium.app.explaining.workload"),
@@ -137,8 +140,21 @@ class LazyGroup(Group):
         with _usage_errors_end_with_1():
             return super().invoke(ctx)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words; `help COMMAND` and `version` mean the options of these names."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands, those for developers apart."""
+        for title, is_apart in (("Commands", False), ("For developers", True)):
+            with formatter.section(title):
+                names = [name for name in SUBCOMMANDS if (name in FOR_DEVELOPERS) is is_apart]
+                formatter.write_dl([(name, SUBCOMMANDS[name][1]) for name in names])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a stub with the help line of a subcommand; None for an unknown one."""
@@ -191,6 +207,8 @@ _EPILOG = """
 \b
 Example:
   podium explain web -f cluster.json
+
+podium help COMMAND, podium version: the same as --help and --version.
 
 Completion: for bash, add to ~/.bashrc the line eval "$(_PODIUM_COMPLETE=bash_source podium)"; zsh_source and
 fish_source are there too.

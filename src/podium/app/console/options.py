@@ -308,7 +308,7 @@ class Source:
             return self
         if is_asked_by_kubectl():
             return self.or_current_cluster()
-        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}; or podium use FILE first.")
+        raise click.UsageError(f"Nothing to read: give files with -f, {otherwise}.")
 
 
 def is_asked_by_kubectl() -> bool:
@@ -336,13 +336,11 @@ _CLUSTER_OPTIONS = (
     ),
 )
 _FILES = click.option(
-    "-f",
-    "--filename",
-    "files",
+    *("-f", "--filename", "--cluster", "files"),
     metavar="FILE",
     multiple=True,
-    help="Manifests, YAML or JSON, gzipped or not, or a snapshot: a file, a directory with its folders, or - for "
-    "standard input. May be repeated.",
+    help="The cluster: manifests, YAML or JSON, gzipped or not, or a snapshot; a file, a directory with its folders, "
+    "or - for standard input. May be repeated.",
 )
 _OVERRIDES = click.option(
     "--override",

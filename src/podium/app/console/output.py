@@ -115,12 +115,16 @@ def in_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def new_page() -> Page:
     """Return a page for standard output.
 
-    On a terminal it is as wide as that, and in colour unless NO_COLOR is set; elsewhere names stay whole.
+    On a terminal it is as wide as that; elsewhere names stay whole. A terminal that is not dumb has colours, everything
+    with FORCE_COLOR, and nothing with NO_COLOR.
     """
-    if not sys.stdout.isatty():
-        return Page()
+    is_terminal, environment = sys.stdout.isatty(), os.environ
+    is_wanted = environment.get("FORCE_COLOR") or (is_terminal and environment.get("TERM") != "dumb")
+    coloured = bool(is_wanted and not environment.get("NO_COLOR"))
+    if not is_terminal:
+        return Page(coloured=coloured)
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
-    return Page(max(columns, _NARROWEST), coloured=not os.environ.get("NO_COLOR"), shortened=True)
+    return Page(max(columns, _NARROWEST), coloured=coloured, shortened=True)
 
 
 def show(value: Any, form: str) -> None:

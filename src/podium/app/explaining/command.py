@@ -88,7 +88,7 @@ def explain(
     if decision is not None:
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
         return
-    source = source.needed("a cluster with --context, or --decision")
+    source = source.needed("a cluster with --context, or --decision, or podium use FILE first")
     cluster = cluster_of(read_shown(source, validation), settings)
     with ProgressBar("deciding"):
         answer = cluster.ask(target, namespace, scheduler)

@@ -48,6 +48,7 @@ Progress = Callable[[float, str], None]
 CHECKED = "podium.plan.checked"
 """In the context's meta: a list that gets the plan, as it is saved, and the caveats of an answer that is not shown."""
 
+_OTHERWISE = "a cluster with --context, or podium use FILE first"
 _WORDS = "podium.plan.words"
 _ANY = "any"
 # The part of the answer that each option adds; questions name their nodes with `nodes`.
@@ -162,7 +163,7 @@ class PlanInputs:
                 f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
                 f"as in podium plan -f CLUSTER {name} -f FILE, or with --cluster FILE or --context NAME."
             )
-        self.found.append(read_shown(self.source.needed(), self.validation))
+        self.found.append(read_shown(self.source.needed(_OTHERWISE), self.validation))
         return self.found[0]
 
     def documents(self, files: Sequence[str]) -> list[Document]:
@@ -216,6 +217,8 @@ class PlanInputs:
         if self.scenario_file:
             save_answer(self.scenario_file, answer)
         if self.form == "csv":
+            # CSV has no comments, and a row of sums would distort the table.
+            click.echo(answer.summary or answer.headline, err=True)
             click.echo(plan_csv(answer), nl=False)
         elif self.form == "markdown":
             from podium.app.planning.review import plan_markdown

@@ -20,7 +20,10 @@ Example: record for an hour, and replay it with another configuration
 @click.command(cls=Command, epilog=_EPILOG)
 @cluster_options
 @click.option(
-    "-o", "--output", "target", metavar="FILE", required=True, help="The file to write; with --every, the folder."
+    *("-o", "--output", "--save", "target"),
+    metavar="FILE",
+    required=True,
+    help="The file to write; with --every, the folder.",
 )
 @click.option("--for", "length", type=Duration(), help="How long to record; default: until interrupted.")
 @click.option(

@@ -36,9 +36,7 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.option(
-    "-f",
-    "--filename",
-    "files",
+    *("-f", "--filename", "--cluster", "files"),
     metavar="FILE",
     multiple=True,
     help="Plan once for the cluster in these files (manifests, a dump, or a snapshot; a directory, or - for standard "

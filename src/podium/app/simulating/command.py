@@ -125,7 +125,13 @@ def trace() -> None:
 @trace.command(cls=Command, epilog=_TRACE_EPILOG, short_help="Convert the openb trace of a production GPU cluster.")
 @click.option("--nodes", metavar="FILE", required=True, help="The trace's nodes.csv.")
 @click.option("--pods", metavar="FILE", required=True, help="The trace's pods.csv.")
-@click.option("-o", "--output", metavar="FILE", default="-", show_default=True, help="The file to write; - for stdout.")
+@click.option(
+    *("-o", "--output", "--save", "output"),
+    metavar="FILE",
+    default="-",
+    show_default=True,
+    help="The file to write; - for stdout.",
+)
 @click.option("--limit", type=click.IntRange(min=0), help="Convert only the first pods, this many.")
 @click.option(
     "--scale-nodes",

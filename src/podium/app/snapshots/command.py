@@ -26,7 +26,9 @@ Examples: save the current context's cluster, and explain what would happen to a
 
 @click.command(cls=Command, epilog=_EPILOG)
 @optional_source_options
-@click.option("-o", "--output", "target", metavar="FILE", required=True, help="The file; - is standard output.")
+@click.option(
+    "-o", "--output", "--save", "target", metavar="FILE", required=True, help="The file; - is standard output."
+)
 @click.option(
     "--include",
     "kept",

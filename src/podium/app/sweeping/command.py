@@ -77,7 +77,11 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     callback=_read_shard,
     help="Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
 )
-@click.option("--scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786.")
+@click.option(
+    *("--dask", "--scheduler", "scheduler"),
+    metavar="URL",
+    help="Play them on the workers of a Dask scheduler: tcp://host:8786.",
+)
 @click.option(
     "-o",
     "--output",
@@ -87,7 +91,9 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     show_default=True,
     help="The form of the answer.",
 )
-@click.option("--to", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to.")
+@click.option(
+    "--to", "--save", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
+)
 @run_options
 def sweep(
     *,
