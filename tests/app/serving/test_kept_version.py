@@ -9,7 +9,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.versions.choice import read_choice
 from podium.api.versions.release import Release, read_version
-from podium.app.serving.kept_version import FILE, release_of
+from podium.app.serving.kept_version import FILE, release_of, token_key_of
 from podium.app.serving.run import Wanted, assembled, settings_of
 
 DEFAULT = read_version("1.36")
@@ -88,3 +88,21 @@ def test_an_unreadable_version_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r'Kubernetes version "latest" is not understood'):
         started(tmp_path)
+
+
+def test_the_key_of_tokens_is_made_once_and_is_private(tmp_path: Path) -> None:
+    key = token_key_of(tmp_path)
+
+    assert len(key) == 32
+    assert token_key_of(tmp_path) == key
+    assert (tmp_path / "token-key").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["", "00", "secret", "\u00e4"])
+def test_a_key_of_tokens_that_is_none_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
+    (tmp_path / "token-key").write_text(text, encoding="utf-8")
+
+    with pytest.raises(InputError, match="delete the file to get a new one") as refused:
+        token_key_of(tmp_path)
+
+    assert "secret" not in str(refused.value)

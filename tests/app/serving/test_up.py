@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from podium.app.console.command import podium
 from tests.app.processes import run
 from tests.app.serving.lives import up
-from tests.store.objects import pod
+from tests.store.objects import Raw, pod
 
 PODS = "/api/v1/namespaces/default/pods"
 READ = "import json, os, sys, urllib.request as r; c = open(os.environ['KUBECONFIG']).read(); "
@@ -70,6 +70,24 @@ def test_written_state_survives_a_restart(tmp_path: Path) -> None:
         assert after == before
         assert [raw["metadata"]["name"] for raw in life.items("/api/v1/nodes")] == ["node-1"]
         assert life.ask("POST", PODS, pod("b"))[0] == 201
+
+
+def test_a_token_is_valid_after_a_restart_with_its_data_directory(tmp_path: Path) -> None:
+    request: Raw = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    with up(tmp_path, "--port", "0", "--data-dir", "data") as life:
+        _, made = life.ask("POST", "/api/v1/namespaces/default/serviceaccounts/default/token", request)
+    review = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": made["status"]["token"]},
+    }
+
+    with up(tmp_path, "--port", "0", "--data-dir", "data") as life:
+        _, found = life.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
+        assert found["status"]["user"]["username"] == "system:serviceaccount:default:default"
+    with up(tmp_path, "--port", "0", "--data-dir", "other") as life:
+        _, found = life.ask("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
+        assert "authenticated" not in found["status"]
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:

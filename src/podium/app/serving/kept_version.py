@@ -1,4 +1,4 @@
-"""The Kubernetes version of a data directory, stored with the data for the next start of `podium up`.
+"""What a data directory holds beside the data for the next start of `podium up`: the version, and the key of tokens.
 
 A control plane is upgraded by one minor version at a time and not downgraded, as Kubernetes supports it; patch levels
 may change in both directions. Source: the version skew policy (kubernetes.io/releases/version-skew-policy).
@@ -7,6 +7,7 @@ may change in both directions. Source: the version skew policy (kubernetes.io/re
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from podium.api.versions.gates import stages
 from podium.api.versions.release import Release, read_gates, read_version, shown_gates
 
 FILE = "version"
-"""The name of the file in a data directory: the version, and the feature gates that are set, if any, after a space."""
+"""The name of the file with the version: the version, and the feature gates that are set, if any, after a space."""
+
+_KEY_BYTES = 32
 
 
 def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: Callable[[str], None]) -> Release:
@@ -34,6 +37,21 @@ def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: C
     except OSError as error:
         raise InputError(f"the version cannot be kept: {error.strerror}", source=str(file)) from None
     return release
+
+
+def token_key_of(directory: Path) -> bytes:
+    """Return the key that signs the tokens of a data directory, which is made at its first use. Raises InputError."""
+    file = directory / "token-key"
+    try:
+        if not file.exists():
+            write_private(file, f"{secrets.token_hex(_KEY_BYTES)}\n")
+        key = bytes.fromhex(file.read_text(encoding="ascii"))
+        if len(key) != _KEY_BYTES:
+            raise ValueError(f"it has {len(key)} bytes and not {_KEY_BYTES}")
+    except (OSError, ValueError) as error:
+        problem = f"the key of tokens cannot be used: {error}; delete the file to get a new one"
+        raise InputError(problem, source=str(file)) from None
+    return key
 
 
 def _changed(kept: Release, chosen: ReleaseChoice, directory: Path, report: Callable[[str], None]) -> Release:

@@ -29,7 +29,7 @@ from podium.apirequests.context import RequestRules
 from podium.app.console.cells import agreeing, counted
 from podium.app.console.options import Source
 from podium.app.console.reading import read_shown
-from podium.app.serving.kept_version import release_of
+from podium.app.serving.kept_version import release_of, token_key_of
 from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import of_plane
 from podium.app.serving.serving import Place, Serving, check_place
@@ -207,6 +207,7 @@ def assembled(
     try:
         if wanted.data_dir is not None:
             release = release_of(Path(wanted.data_dir), wanted.release, release, _warn)
+            settings = replace(settings, rules=replace(settings.rules, token_key=token_key_of(Path(wanted.data_dir))))
         settings = replace(settings, release=release)
         if wanted.data_dir is not None and wanted.has_ledger:
             path = str(Path(wanted.data_dir) / LEDGER)
