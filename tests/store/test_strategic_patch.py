@@ -241,3 +241,12 @@ def test_merging_keeps_both_orders_and_merges_by_key(before: Any, patch: Any) ->
     for item in before:
         if item["name"] in server_only:
             assert by_name[item["name"]] == item
+
+
+@pytest.mark.parametrize(("value", "kind"), [("invalid", "string"), (1, "int64"), (1.5, "float64"), (True, "bool")])
+def test_a_map_that_becomes_a_plain_value_is_refused_in_upstreams_words(value: Any, kind: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        strategic_patch({"metadata": {"labels": {"a": "b"}}}, {"metadata": {"labels": value}}, POD)
+
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert f"cannot restore map from {kind}" in refused.value.status_message

@@ -14,8 +14,9 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
-from podium.store.errors import bad_request
+from podium.store.errors import StoreError, bad_request
 
+_GO_TYPES = {bool: "bool", float: "float64", int: "int64", str: "string"}
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
 _DELETE_FROM = "$deleteFromPrimitiveList/"
@@ -81,6 +82,10 @@ def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
         old = old if isinstance(old, list) else []
         merged, given = _merged_list(old, new, key, schema.of(field))
         return in_order(merged, given, old, key)
+    if isinstance(old, dict):
+        problem = f"cannot restore map from {_GO_TYPES[type(new)]}"
+        said = f' "" is invalid: patch: Invalid value: {problem}'
+        raise StoreError(422, "Invalid", f"the patch is invalid in {field}: {problem}", None, said)
     return new
 
 
