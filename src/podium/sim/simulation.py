@@ -266,7 +266,7 @@ class Simulation:
 
     def _write_held(self, report: ReportUnschedulable) -> None:
         """Write the message of a pod, if it still waits."""
-        pod = self._find("Pod", report.pod)
+        pod = self.store.reading("Pod", report.pod)
         if isinstance(pod, Pod) and pod.metadata.uid == report.uid and not pod.spec.node_name:
             self.server.carry_out(report, self.now)
 
