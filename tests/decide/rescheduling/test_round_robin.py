@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import RoundRobin
@@ -63,3 +64,22 @@ def test_a_moved_pod_waits_again() -> None:
         moved[owner(proposal)] += 1
 
     assert order == ["0", "1", "3", "2"]
+
+
+def test_a_proposal_that_waited_is_made_anew_or_dropped() -> None:
+    picture = picture_with(3)
+    proposals = list(proposing("A", "0", "1", "2").proposals(picture))
+    renewed = replace(proposals[0], reason="as of now")
+    proposals = [
+        replace(proposals[0], anew=lambda: renewed),
+        replace(proposals[1], anew=lambda: None),
+        replace(proposals[2], anew=lambda: 1 // 0),
+    ]
+    policy = proposing("A")
+    policy.proposals = lambda _: proposals  # type: ignore[method-assign]
+
+    turns = RoundRobin([policy], picture, lambda _: 1)
+
+    assert [proposal.reason for _, proposal in turns] == ["as of now"]
+    assert len(turns.errors) == 1
+    assert "policy A: proposals failed" in turns.errors[0]

@@ -55,8 +55,22 @@ class RoundRobin:
             by_now = self._late(proposed[1])
             if by_now > late:
                 heappush(waiting, (by_now, number, proposed))
-            else:
-                yield proposed
+            elif (renewed := self._renewed(*proposed)) is not None:
+                yield renewed
+
+    def _renewed(self, policy: str, proposal: Proposal) -> PolicyProposal | None:
+        """Return a deferred proposal in the present state; None if it has become pointless, or the policy fails."""
+        if proposal.anew is None:
+            return policy, proposal
+        try:
+            with calling_policy(policy, "proposals"):
+                renewed = proposal.anew()
+            if renewed is not None:
+                _check(policy, renewed, self._picture)
+        except PolicyError as error:
+            self.errors.append(str(error))
+            return None
+        return None if renewed is None else (policy, renewed)
 
     def _in_turn(self) -> Generator[PolicyProposal]:
         streams = [(policy.name, self._proposals(policy)) for policy in self._policies]

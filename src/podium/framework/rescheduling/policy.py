@@ -119,12 +119,15 @@ class Proposal:
     text for users: what is wrong with the present placement. ``avoid_for_ns`` is how long the controllers avoid the
     nodes that the pods leave; None is the DisruptionPolicy's default. With ``in_parts`` the pods of one node may leave
     one after another if limits or budgets do not let them leave at once; only the last one then brings the gain.
+    ``anew`` makes the proposal again in the state of then, None if it would improve nothing: proposals of owners with
+    recent moves wait until all others were tried.
     """
 
     relocations: tuple[Relocation, ...]
     reason: str
     avoid_for_ns: int | None = None
     in_parts: bool = False
+    anew: Callable[[], Proposal | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -287,7 +287,14 @@ class DemandPolicy:
         reason = self._reason(picture, pod, complaints) if targets.any() else ""
         if not reason:
             return None
-        return Proposal((Relocation(pod, targets, np.asarray(-arriving, dtype=np.float64)),), reason)
+        relocation = Relocation(pod, targets, np.asarray(-arriving, dtype=np.float64))
+        return Proposal((relocation,), reason, anew=lambda: self._again(picture, pod.uid))
+
+    def _again(self, picture: Picture, uid: str) -> Proposal | None:
+        """Return the move of a pod in the present state; None if it gains nothing any more."""
+        self._demands.follow(picture)
+        pod = picture.cluster.placed.get(uid)
+        return None if pod is None else self._proposal(picture, pod)
 
 
 # For one pod: the most nodes examined, the most pods on them that are tried, and the most pairs proposed.

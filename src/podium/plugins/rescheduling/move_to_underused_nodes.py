@@ -253,18 +253,33 @@ class MoveToUnderusedNodes:
 
     def _next(self, picture: Picture, row: int, stuck: set[PodClass], underused: int) -> Proposal | None:
         """Return the pod with a target that now relieves a node most; classes without a target become stuck."""
-        situation = self._situation(picture)
         for pod in self._candidates(picture, row):
             if pod.pod_class in stuck:
                 continue
-            targets = self._targets(picture, pod, situation)
-            if targets.any():
-                emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
-                return Proposal(
-                    (Relocation(pod, targets, emptiness),), self._reason(picture, row, situation, underused)
-                )
+            proposal = self._move(picture, pod, underused)
+            if proposal is not None:
+                return proposal
             stuck.add(pod.pod_class)
         return None
+
+    def _move(self, picture: Picture, pod: PodRecord, underused: int) -> Proposal | None:
+        """Return the move of a pod to the nodes that take it now; None if there are none."""
+        situation = self._situation(picture)
+        targets = self._targets(picture, pod, situation)
+        if not targets.any():
+            return None
+        emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
+        reason = self._reason(picture, pod.row, situation, underused)
+        return Proposal(
+            (Relocation(pod, targets, emptiness),), reason, anew=lambda: self._again(picture, pod.uid, underused)
+        )
+
+    def _again(self, picture: Picture, uid: str, underused: int) -> Proposal | None:
+        """Return the move of a pod in the present state; None if its node is not over-used any more."""
+        pod = picture.cluster.placed.get(uid)
+        if pod is None or pod not in self._candidates(picture, pod.row):
+            return None
+        return self._move(picture, pod, underused)
 
     def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
         """Return `[rows]` the nodes that have room for the pod and are not over-used with it.
