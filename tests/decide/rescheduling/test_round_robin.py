@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 from podium.decide.rescheduling.planner import Planner
@@ -68,17 +69,19 @@ def test_a_moved_pod_waits_again() -> None:
 
 def test_a_proposal_that_waited_is_made_anew_or_dropped() -> None:
     picture = picture_with(3)
-    proposals = list(proposing("A", "0", "1", "2").proposals(picture))
-    renewed = replace(proposals[0], reason="as of now")
-    proposals = [
-        replace(proposals[0], anew=lambda: renewed),
-        replace(proposals[1], anew=lambda: None),
-        replace(proposals[2], anew=lambda: 1 // 0),
-    ]
-    policy = proposing("A")
-    policy.proposals = lambda _: proposals  # type: ignore[method-assign]
+    first, second, third = proposing("A", "0", "1", "2").proposals(picture)
+    renewed = replace(first, reason="as of now")
 
-    turns = RoundRobin([policy], picture, lambda _: 1)
+    def fail() -> Proposal:
+        raise ZeroDivisionError
+
+    class Renewing(Proposes):
+        def proposals(self, picture: Picture) -> Iterable[Proposal]:
+            yield replace(first, anew=lambda: renewed)
+            yield replace(second, anew=lambda: None)
+            yield replace(third, anew=fail)
+
+    turns = RoundRobin([Renewing([], lambda _: 0.0, "A")], picture, lambda _: 1)
 
     assert [proposal.reason for _, proposal in turns] == ["as of now"]
     assert len(turns.errors) == 1
