@@ -324,6 +324,12 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
         return self.metadata.deletion_timestamp is not None
 
     @property
+    def is_ready(self) -> bool:
+        """Return whether the pod is ready, as budgets and endpoints count it."""
+        ready = self.status.condition("Ready")
+        return ready is not None and ready.status == "True"
+
+    @property
     def is_unschedulable(self) -> bool:
         """Return whether a scheduler has reported that no node fits the pod."""
         scheduled = self.status.condition("PodScheduled")

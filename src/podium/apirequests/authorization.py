@@ -212,7 +212,7 @@ def _subject(subject: Raw, namespace: str) -> tuple[str, str]:
 
 def _matches(rule: Raw, attributes: Attributes) -> bool:
     """Return whether a rule covers a request."""
-    if not _has(rule, "verbs", attributes.verb):
+    if not lists(rule, "verbs", attributes.verb):
         return False
     if attributes.path:
         path = attributes.path
@@ -221,13 +221,14 @@ def _matches(rule: Raw, attributes: Attributes) -> bool:
     names = list_at(rule, "resourceNames")
     resources = (attributes.full_resource, f"*/{attributes.subresource}" if attributes.subresource else _ALL, _ALL)
     return (
-        _has(rule, "apiGroups", attributes.group)
+        lists(rule, "apiGroups", attributes.group)
         and any(one in resources for one in list_at(rule, "resources"))
         and (not names or attributes.name in names)
     )
 
 
-def _has(rule: Raw, field: str, value: str) -> bool:
+def lists(rule: Raw, field: str, value: str) -> bool:
+    """Return whether a rule lists a value, or all of them."""
     found = list_at(rule, field)
     return value in found or _ALL in found
 

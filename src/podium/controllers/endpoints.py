@@ -20,7 +20,6 @@ from podium.controllers.actions import Action, CreateObject, DeleteObject, Patch
 from podium.controllers.controller import NO_CHANGE, PLACED
 from podium.controllers.indexes import LabelIndex, SelectorIndex
 from podium.controllers.reconciler import Reconciler
-from podium.store.verbs.eviction import is_ready
 
 SERVICE_NAME = "kubernetes.io/service-name"
 """Label of an EndpointSlice: its Service."""
@@ -175,7 +174,7 @@ class ServiceEndpoints(Reconciler[str]):
             ports = tuple(_Port.of(port, number) for port, number in numbers if number is not None)
             if not ports and not needs_no_ports:
                 continue
-            serving, terminating = is_ready(pod), pod.is_terminating
+            serving, terminating = pod.is_ready, pod.is_terminating
             endpoint: Raw = {
                 "addresses": [_address_of(pod_raw)],
                 "conditions": {
@@ -234,7 +233,7 @@ def _address_of(pod: Raw) -> str:
 
 
 def _state_of(pod: Pod, raw: Raw) -> tuple[object, ...]:
-    return pod.metadata.uid, _address_of(raw), pod.spec.node_name, is_ready(pod), pod.is_terminating
+    return pod.metadata.uid, _address_of(raw), pod.spec.node_name, pod.is_ready, pod.is_terminating
 
 
 def _port_number(port: Raw, pod: Raw) -> int | None:

@@ -13,6 +13,7 @@ from podium.api.meta import Raw
 from podium.api.nested import key_of, object_at
 from podium.api.reading import read
 from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.apirequests.authorization import lists
 from podium.store.api_resource import APIResource
 from podium.store.store import Store
 
@@ -125,7 +126,7 @@ def selects(selector: Raw, labels: Mapping[str, Any]) -> bool:
 
 def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> bool:
     resource = attributes.resource
-    if not _has(rule, "operations", attributes.operation):
+    if not lists(rule, "operations", attributes.operation):
         return False
     # A namespace also counts as an object in itself.
     scopes = ("Namespaced", "Cluster") if resource.name == "Namespace" else (_SCOPES[resource.namespaced],)
@@ -133,7 +134,7 @@ def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> boo
         return False
     versions = {attributes.api_version, *(resource.served_versions if is_equivalent else ())}
     if not any(
-        _has(rule, "apiGroups", version.rpartition("/")[0]) and _has(rule, "apiVersions", version.rpartition("/")[2])
+        lists(rule, "apiGroups", version.rpartition("/")[0]) and lists(rule, "apiVersions", version.rpartition("/")[2])
         for version in versions
     ):
         return False
@@ -143,8 +144,3 @@ def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> boo
     plural, part = resource.plural, attributes.subresource
     wanted = {f"{plural}/{part}", f"{plural}/*", f"*/{part}", "*/*"} if part else {plural, "*", "*/*"}
     return bool(wanted & {*(rule.get("resources") or ())})
-
-
-def _has(rule: Raw, field: str, value: str) -> bool:
-    listed = rule.get(field) or ()
-    return "*" in listed or value in listed

@@ -20,7 +20,6 @@ from podium.controllers.actions import Record
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import MultiMap
 from podium.store.conditions import condition_of, with_condition
-from podium.store.verbs.eviction import is_ready
 
 DELETION_TIMEOUT_NS = 120 * 10**9
 """How long an accepted disruption counts against a pod that is not deleted."""
@@ -274,7 +273,7 @@ def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:
 
 def is_healthy(pod: Pod) -> bool:
     """Return whether a pod is ready and not terminating."""
-    return is_ready(pod) and not pod.is_terminating
+    return pod.is_ready and not pod.is_terminating
 
 
 def controller_uid(pod: Pod) -> str:

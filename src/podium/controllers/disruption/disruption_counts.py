@@ -28,7 +28,7 @@ from podium.controllers.actions import Action, PatchObject
 from podium.controllers.controller import NO_CHANGE
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.reconciler import Reconciler
-from podium.store.verbs.eviction import is_protected, is_ready
+from podium.store.verbs.eviction import is_protected
 
 _CAUSE = "disruption-counts"
 _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
@@ -63,7 +63,7 @@ class DisruptionCounter(Reconciler[str]):
                 self._healthy.discard(uid)
                 self._count(object_, now)
                 return []
-            (self._healthy.add if is_protected(object_) and is_ready(object_) else self._healthy.discard)(uid)
+            (self._healthy.add if is_protected(object_) and object_.is_ready else self._healthy.discard)(uid)
             return NO_CHANGE
         if isinstance(object_, PodDisruptionBudget):
             key, before = object_.key, self._budgets.get(object_.key)

@@ -20,7 +20,6 @@ from podium.controllers.observations import Answered, NodeHeard, NodeSilent, Obs
 from podium.controllers.reconciler import Reconciler
 from podium.framework.settings.arguments import Strict
 from podium.store.conditions import with_condition
-from podium.store.verbs.eviction import is_ready as is_pod_ready
 
 TaintName = tuple[str, str]
 """Key and effect of a taint."""
@@ -184,7 +183,7 @@ class NodeLifecycle(Reconciler[str]):
         if isinstance(object_, Pod):
             self._pods.put(object_, raw)
             name = object_.spec.node_name
-            if name not in self._not_ready or not is_pod_ready(object_):
+            if name not in self._not_ready or not object_.is_ready:
                 return NO_CHANGE
             self._queue.add(name)
         elif isinstance(object_, Node):
@@ -254,7 +253,7 @@ class NodeLifecycle(Reconciler[str]):
         actions = self._taint(known, now)
         not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
         for pod, raw in () if is_ready(node) else self._pods.on(key):
-            if is_pod_ready(pod) and not self._is_written(pod):
+            if pod.is_ready and not self._is_written(pod):
                 conditions = with_condition(raw["status"]["conditions"], not_ready, now)
                 actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
         return actions

@@ -21,7 +21,6 @@ from podium.api.workloads import Share
 from podium.controllers.actions import owner_reference
 from podium.controllers.indexes import MultiMap
 from podium.store.conditions import condition_of
-from podium.store.verbs.eviction import is_ready
 
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
 
@@ -153,7 +152,7 @@ class OwnedPod:
         self.status = status
         self.uid = pod.metadata.uid
         self.is_active = not pod.is_terminal and not pod.is_terminating
-        self.is_ready = is_ready(pod)
+        self.is_ready = pod.is_ready
 
     @property
     def created_ns(self) -> int:

@@ -120,8 +120,7 @@ class NodeStates:
             return "lost"
         if pod.status.phase != "Running":
             return "starting"
-        ready = pod.status.condition("Ready")
-        return "ready" if ready is not None and ready.status == "True" else "running"
+        return "ready" if pod.is_ready else "running"
 
 
 SCHEMA_VERSION = 1

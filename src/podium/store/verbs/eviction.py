@@ -36,19 +36,13 @@ def is_protected(pod: Pod) -> bool:
     return pod.status.phase != "Pending" and not pod.is_terminal and not pod.is_terminating
 
 
-def is_ready(pod: Pod) -> bool:
-    """Return whether the pod counts as healthy."""
-    ready = pod.status.condition("Ready")
-    return ready is not None and ready.status == "True"
-
-
 def needs_no_debit(pod: Pod, budget: PodDisruptionBudget) -> bool:
     """Return whether the unhealthy pod can be evicted without a debit (unhealthyPodEvictionPolicy).
 
     The number of healthy pods is taken from the status only if the disruption controller could compute it, and for the
     current generation of the budget.
     """
-    if is_ready(pod):
+    if pod.is_ready:
         return False
     if budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
         return True
@@ -183,7 +177,7 @@ class DisruptionAccounting:
 
     def count(self, pod: Pod, now: int) -> None:
         """Take the tokens that the deletion of a pod uses, if any are left; nothing is refused."""
-        if not is_protected(pod) or not is_ready(pod):
+        if not is_protected(pod) or not pod.is_ready:
             return
         budgets = self._covering(pod)
         target = pod.status.condition("DisruptionTarget")
