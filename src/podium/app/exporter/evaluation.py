@@ -126,7 +126,7 @@ def evaluate(
     headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
     members = {pool.name: pool.nodes for pool in pools}
     known = {(scope.kind, scope.name): (0, -1) for scope in groups}
-    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), _blocks(decisions), members, known)
+    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), blocked_nodes(decisions), members, known)
     return combined([found]) if number == 1 else found
 
 
@@ -194,7 +194,7 @@ def _pending(decisions: Decisions) -> dict[str, int]:
     return {cause: number for cause, number in found.most_common() if number}
 
 
-def _blocks(decisions: Decisions) -> dict[str, tuple[str, ...]]:
+def blocked_nodes(decisions: Decisions) -> dict[str, tuple[str, ...]]:
     """Return the nodes with ready pods of each budget that allows no disruption now, most nodes first."""
     covered = by_key(
         (budget.key, pod.node_name)

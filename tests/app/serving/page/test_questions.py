@@ -33,7 +33,9 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
     with Reader("ignore") as reader:
         reader.read_text(msgspec.json.encode(as_list(list(objects) or dump(3, 21))), "the cluster")
         options = RunOptions(ignore_extenders=True)
-        return answered(reader.input(), question, values, options, lambda share, what: None)
+        parts: Raw = {}
+        rest = answered(reader.input(), question, values, options, lambda share, what: None, parts.update)
+        return {**parts, **rest}
 
 
 @pytest.mark.parametrize(

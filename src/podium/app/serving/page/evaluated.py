@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,10 +10,11 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.objects import label_of
+from podium.apirequests.status_reports import strategic_diff
 from podium.app.cluster import Cluster
 from podium.app.console.cells import by_key
 from podium.app.console.output import in_yaml
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
+from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, blocked_nodes, evaluate
 from podium.app.exporter.failures import FITS, GROUPS, NODE, PREEMPTS, UNPLACED
 from podium.app.planning.answer import PlanProgress
 from podium.app.planning.deciding.capacity import NodeShape, shapes_of
@@ -22,23 +23,30 @@ from podium.app.planning.deciding.decisions import Decisions
 from podium.app.planning.deciding.search import helpful_changes, nodes_needed, raised_quotas, remedy_of
 from podium.app.planning.questions.pending import PendingCause, pending_causes
 from podium.app.serving.page.now import MAX_ROWS, few
+from podium.store.strategic_patch import merge_schema_of
 
 _MAX_PATCHES = 20
+_MAX_NODES = 1_000
 _SHARE_OF_PENDING = 0.4
 
 
-def evaluated(cluster: Cluster, progress: PlanProgress) -> dict[str, Any]:
-    """Return the answers about a cluster, each list with its worst first. Raises InputError for invalid objects."""
+def evaluated(cluster: Cluster, progress: PlanProgress, part: Callable[[Any], None]) -> dict[str, Any]:
+    """Return the answers about a cluster, each list with its worst first. Raises InputError for invalid objects.
+
+    ``part`` receives what is known before the failures, which take long.
+    """
     decisions, settings = Decisions(cluster), EvaluationSettings()
     pending = _pending(decisions, lambda share, what: progress(share * _SHARE_OF_PENDING, what))
-    progress(_SHARE_OF_PENDING, "failures of nodes, zones and pools")
-    found = evaluate(cluster, settings)
+    blocks = blocked_nodes(decisions)
     budgets = [
         {"budget": budget, "status": decisions.budgets[budget].status, **few(nodes)}
-        for budget, nodes in islice(found.blocks.items(), MAX_ROWS)
+        for budget, nodes in islice(blocks.items(), MAX_ROWS)
     ]
-    losses = {**_losses(found), "groups": _groups(found, decisions, settings)}
-    return {**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": found.undrainable, "losses": losses}
+    undrainable = len(set().union(*blocks.values()))
+    part({**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": undrainable})
+    progress(_SHARE_OF_PENDING, "failures of nodes, zones and pools")
+    found = evaluate(decisions, settings)
+    return {"losses": {**_losses(found), "groups": _groups(found, decisions, settings)}}
 
 
 def _losses(found: Evaluation) -> dict[str, Any]:
@@ -52,7 +60,8 @@ def _losses(found: Evaluation) -> dict[str, Any]:
         for workload in order[:MAX_ROWS]
     ]
     counts = {outcome: found.counts[NODE, outcome] for outcome in (UNPLACED, PREEMPTS)}
-    return {"nodes": len(nodes), **counts, "workloads": rows, "number": len(short)}
+    worst_nodes = {each.name: each.unplaced for each in nodes[:_MAX_NODES] if each.unplaced}
+    return {"nodes": len(nodes), **counts, "workloads": rows, "number": len(short), "short": worst_nodes}
 
 
 def _groups(found: Evaluation, decisions: Decisions, settings: EvaluationSettings) -> list[dict[str, Any]]:
@@ -119,29 +128,11 @@ def _fix(
 
 
 def _patch(before: Raw, after: Raw) -> Raw:
-    """Return the strategic merge patch that makes one form of an object of the other."""
-    metadata = {name: after["metadata"][name] for name in ("name", "namespace") if name in after["metadata"]}
-    change = dict(_changed(before, after))
-    own = change.pop("metadata", {})
-    return {"apiVersion": after["apiVersion"], "kind": after["kind"], "metadata": {**metadata, **own}, **change}
-
-
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields that differ; of lists, which merge by name, the entries that do if the names are the same.
-
-    A field without a value is one with an empty value, since patches of plans have no nulls.
-    """
-    absent = {name: type(value)() for name, value in before.items() if name not in after}
-    for name, value in {**after, **absent}.items():
-        old = before.get(name)
-        if old == value:
-            continue
-        if isinstance(value, dict) and isinstance(old, dict):
-            yield name, dict(_changed(old, value))
-        elif not isinstance(value, list) or not any("name" in each for each in (*value, *(old or ()))):
-            yield name, value
-        elif [each.get("name") for each in value] == [each.get("name") for each in old or ()]:
-            pairs = zip(old or (), value, strict=True)
-            yield name, [{"name": new["name"], **dict(_changed(each, new))} for each, new in pairs if each != new]
-        else:
-            yield name, [{"$patch": "replace"}, *value]
+    """Return the strategic merge patch between two forms of an object, without nulls, which plans ignore."""
+    if "spec" in after:
+        absent = {name: type(value)() for name, value in before.get("spec", {}).items() if name not in after["spec"]}
+        after = {**after, "spec": {**after["spec"], **absent}}
+    change = strategic_diff(before, after, merge_schema_of(after["kind"]))
+    name = {field: after["metadata"][field] for field in ("name", "namespace") if field in after["metadata"]}
+    type_ = {"apiVersion": after["apiVersion"], "kind": after["kind"]}
+    return {**type_, **change, "metadata": {**name, **change.get("metadata", {})}}

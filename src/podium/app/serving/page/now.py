@@ -80,8 +80,11 @@ class NowView:
                     found = msgspec.json.decode(line)
                     self._state = {"progress": found.get("progress", 1.0), "problem": found.get("error", "")}
                     if "answer" in found:
-                        seconds = round(time.monotonic() - began_s, 1)
-                        self._evaluation = {**found["answer"], "at": at_ns // 10**6, "seconds": seconds}
+                        answer = found["answer"]
+                        stamp = {"at": at_ns // 10**6, "seconds": round(time.monotonic() - began_s, 1)}
+                        # The time is that of the oldest part.
+                        known = {**(self._evaluation or stamp), **(stamp if "losses" in answer else {})}
+                        self._evaluation = {**known, **answer}
         except (OSError, StoreError) as error:
             self._state["problem"] = str(error)
         finally:
@@ -141,13 +144,14 @@ def _marks(node: Node) -> Iterator[tuple[int, str, str]]:
 
 
 def _preemptions(events: Iterable[Raw], pods: Mapping[str, Pod]) -> list[dict[str, str]]:
-    """Return the victims with their preemptors, the last first, from events or else from their conditions."""
+    """Return the victims with their preemptors, the last first: from events, and while they end from conditions."""
     keys = {pod.metadata.uid: key for key, pod in pods.items()}
     nominated = {pod.status.nominated_node_name: key for key, pod in pods.items()}
     found = {}
     for key, pod in pods.items():
-        target, node = pod.status.condition("DisruptionTarget"), pod.spec.node_name
-        if target is not None and target.reason == PREEMPTED:
+        target = pod.metadata.deletion_timestamp and pod.status.condition("DisruptionTarget")
+        if target and target.reason == PREEMPTED:
+            node = pod.spec.node_name
             found[key] = {"preemptor": nominated.get(node, ""), "node": node, "at": ""}
     for event in events:
         if event.get("reason") == "Preempted":

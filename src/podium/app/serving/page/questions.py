@@ -88,13 +88,20 @@ class PageInputs:
         self.found = question(PlanRun(self.read, self.options, self.progress), *arguments, **options)
 
 
-def answered(read: Input, name: str, given: Any, options: RunOptions, progress: PlanProgress) -> dict[str, Any]:
+def answered(
+    read: Input,
+    name: str,
+    given: Any,
+    options: RunOptions,
+    progress: PlanProgress,
+    part: Callable[[Any], None] = lambda _: None,
+) -> dict[str, Any]:
     """Return the picture of the answer to a question, and the scenario that was played; or the evaluation of `NOW`.
 
-    Raises PodiumError.
+    ``part`` receives the first part of an evaluation. Raises PodiumError.
     """
     if name == NOW:
-        return evaluated(PageInputs(read, options, progress).load(), progress)
+        return evaluated(PageInputs(read, options, progress).load(), progress, part)
     form = FORMS.get(name)
     if form is None:
         raise InputError(f"there is no such question; there are {', '.join(FORMS)}", path=".question")

@@ -2,7 +2,8 @@
 
 Standard input has two frames, each preceded by its length: the `RunOptions`, pickled by the process that started this
 one, and the question in JSON; then the objects, a List in JSON. Standard output has lines of JSON: `progress` with the
-share that is done, and at last `answer` or `error`. A process that is started in advance waits for its question.
+share that is done, and at last `answer` or `error`; an `answer` may come in parts. A process that is started in advance
+waits for its question.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO
 
 import msgspec
@@ -58,13 +60,12 @@ def main() -> int:
     options, places = pickle.loads(_frame(source))  # noqa: S301 - the parent process wrote it
     question = msgspec.json.decode(_frame(source))
     with loading_no_more(places):
-        _send(output, _outcome(question, source.read(), options, _progress(output)))
+        _send(output, _outcome(question, source.read(), options, partial(_send, output)))
     return 0
 
 
-def _outcome(
-    question: Any, objects: bytes, options: RunOptions, progress: Callable[[float, str], None]
-) -> dict[str, Any]:
+def _outcome(question: Any, objects: bytes, options: RunOptions, send: Callable[[Any], None]) -> dict[str, Any]:
+    progress = _progress(send)
     try:
         with Reader("ignore") as reader:
             reader.read_text(objects, _SOURCE, lambda share: progress(share * _SHARE_OF_READING, "reading the cluster"))
@@ -76,6 +77,7 @@ def _outcome(
             question["values"],
             options,
             lambda share, what: progress(_SHARE_OF_READING + rest * share, what),
+            lambda part: send({"answer": part}),
         )
     except PodiumError as error:
         return {"error": str(error)}
@@ -107,7 +109,7 @@ def _frame(stream: BinaryIO) -> bytes:
     return data
 
 
-def _progress(output: BinaryIO) -> Callable[[float, str], None]:
+def _progress(send: Callable[[Any], None]) -> Callable[[float, str], None]:
     """Return a function that reports progress a few times per second."""
     reported_s = 0.0
 
@@ -116,7 +118,7 @@ def _progress(output: BinaryIO) -> Callable[[float, str], None]:
         now_s = time.monotonic()
         if now_s - reported_s >= _REPORT_INTERVAL_S:
             reported_s = now_s
-            _send(output, {"progress": round(share, 3), "what": what})
+            send({"progress": round(share, 3), "what": what})
 
     return report
 

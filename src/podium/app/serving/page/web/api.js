@@ -115,8 +115,9 @@ export async function* lines(reply) {
 // what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` receives `[{record, before}]`, where a record is null for
 // what is gone; `onState` receives "connecting", "live", or what is wrong.
 export class Follower {
-  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {} }) {
-    Object.assign(this, { server, path, accept, read, look, onChanges, onState });
+  // `resumes`: the server has a history of changes, from which a watch goes on.
+  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {}, resumes = true }) {
+    Object.assign(this, { server, path, accept, read, look, onChanges, onState, resumes });
     this.known = new Map();
     this.version = "";
     // Whether all objects were known once; `state` is what `onState` received last.
@@ -170,7 +171,7 @@ export class Follower {
   async watch(signal) {
     const query = new URLSearchParams({ watch: "true", allowWatchBookmarks: "true" });
     let there = null;
-    if (this.version) {
+    if (this.version && this.resumes) {
       query.set("resourceVersion", this.version);
     } else {
       query.set("sendInitialEvents", "true");

@@ -2,6 +2,7 @@
 
 import { Theme, button, element, fill } from "./drawing/dom.js";
 import { Refusal, Server, readKinds } from "./api.js";
+import { GridTab } from "./grid.js";
 import { LiveTab, targetOf } from "./live.js";
 import { NowTab } from "./now.js";
 import { ObjectsTab } from "./objects.js";
@@ -98,7 +99,7 @@ class App {
     this.page = page;
     const live = new LiveTab(page);
     page.cluster = live;
-    const parts = [["now", "Now", new NowTab(page)], ["cluster", "Cluster", live]];
+    const parts = [["now", "Now", new NowTab(page)], ["nodes", "Nodes", new GridTab(page)], ["cluster", "Cluster", live]];
     if (page.about.mode === "control-plane") {
       parts.push(["objects", "Objects", new ObjectsTab(page)]);
     }

@@ -65,6 +65,7 @@ function most(highest, others) {
 }
 
 const ZONE = "topology.kubernetes.io/zone";
+const POOLS = ["karpenter.sh/nodepool", "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool"];
 const SHAPE = "node.kubernetes.io/instance-type";
 const HASH = "pod-template-hash";
 
@@ -105,17 +106,20 @@ function workloadOf({ name, namespace, labels = {}, ownerReferences = [] }) {
 // A node, from an event of a watch.
 export function nodeOf({ metadata, spec = {}, status = {} }) {
   const labels = metadata.labels || {}, taints = spec.taints || [];
-  const ready = (status.conditions || []).find((condition) => condition.type === "Ready");
+  const conditions = status.conditions || [], ready = conditions.find(({ type }) => type === "Ready");
+  const pressures = conditions.filter(({ type, status: is }) => type !== "Ready" && is === "True").map(({ type }) => type);
   return [{
     key: metadata.uid || metadata.name,
     version: metadata.resourceVersion,
     name: metadata.name,
     zone: labels[ZONE] || "",
+    pool: POOLS.map((label) => labels[label]).find((value) => value) || "",
     shape: labels[SHAPE] || "",
+    isBad: Boolean(ready && ready.status !== "True") || pressures.length > 0,
     offers: whole(status.allocatable || {}),
     isDown: Boolean(ready) && ready.status !== "True",
     isCordoned: Boolean(spec.unschedulable),
-    marks: [spec.unschedulable ? "cordoned" : "", ready && ready.status !== "True" ? "not ready" : "",
+    marks: [spec.unschedulable ? "cordoned" : "", ready && ready.status !== "True" ? "not ready" : "", ...pressures,
       ...taints.filter((taint) => !taint.key.startsWith("node.kubernetes.io/")).map((taint) => `${taint.key}:${taint.effect}`)]
       .filter((mark) => mark).join(", "),
   }];

@@ -24,6 +24,9 @@ export class LiveTab {
     this.empty = element("p", { className: "hint" }, "There are no nodes yet.");
     this.element = element("div", { className: "live" }, this.links, this.empty);
     this.isShown = false;
+    // Other parts of the page that need the nodes and pods, and how often these have changed.
+    this.needs = new Set();
+    this.changes = 0;
     this.tookMs = 0;
     this.isStale = true;
     const { watch } = page.about;
@@ -36,9 +39,11 @@ export class LiveTab {
   follower(path, read, take) {
     const made = new Follower(this.page.server, path, {
       read,
+      resumes: this.page.about.mode === "control-plane",
       onChanges: (changes) => {
         take(changes, !made.isSynced);
         this.isStale = true;
+        this.changes += 1;
         this.tellSoon();
       },
       onState: () => {
@@ -86,9 +91,19 @@ export class LiveTab {
     }
   }
 
+  // Keeps up with nodes and pods for another part of the page, or no longer.
+  watchFor(part, does) {
+    this.needs[does ? "add" : "delete"](part);
+    if (does) {
+      this.nodes.start();
+      this.pods.start();
+    }
+    this.rest();
+  }
+
   // Nobody looks: once all is known there is no need to keep up.
   rest() {
-    if (!this.isShown && this.nodes.isSynced && this.pods.isSynced) {
+    if (!this.isShown && !this.needs.size && this.nodes.isSynced && this.pods.isSynced) {
       this.nodes.stop();
       this.pods.stop();
     }
