@@ -378,6 +378,72 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
         visit.page.wait_for_selector("table.scores")
 
 
+def test_the_grid_groups_nodes_and_shows_the_one_that_is_reached_by_keys(browser: Any, life: Life) -> None:
+    zone = "topology.kubernetes.io/zone"
+    for number in (1, 2):
+        life.ask("POST", "/api/v1/nodes", node(f"grid-{number}", **{zone: "far"}))
+    cordon(life, "grid-2", does=True)
+    life.ask("POST", PODS, pod("half", cpu=5, spec={"nodeName": "grid-1"}))
+    with visiting(browser, life.server, "#nodes") as visit:
+        visit.shown().page.wait_for_selector("h2:has-text('zone far')")
+        visit.page.wait_for_selector("small:has-text('2 nodes; 0% to 25%: 1, 50% to 70%: 1')")
+        legend = visit.page.inner_text(".legend")
+        for mark in ("95% and more", "cordoned or tainted", "not ready or under pressure", "selected"):
+            assert mark in legend
+        visit.page.focus("section:has-text('zone far') canvas")
+        visit.page.keyboard.press("ArrowLeft")
+        visit.page.wait_for_selector(".details h2:has-text('grid-1')")
+        assert "1 pod; requested 50% of cpu: 5 of 10" in visit.page.inner_text(".details")
+        visit.page.select_option("select[aria-label=colour]", "state")
+        visit.page.wait_for_selector("small:has-text('2 nodes; ready: 1, cordoned or tainted: 1')")
+        visit.page.click(".details >> text=What if it fails")
+        visit.page.wait_for_selector(".headline:has-text('failure of grid-1')")
+    life.ask("DELETE", f"{PODS}/half?gracePeriodSeconds=0")
+    for number in (1, 2):
+        life.ask("DELETE", f"/api/v1/nodes/grid-{number}")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [420, 1200])
+def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
+    browser: Any, life: Life, theme: Any, width: int
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    life.ask("POST", PODS, pod("named", cpu=1000))
+    with visiting(browser, life.server, color_scheme=theme) as visit:
+        visit.page.set_viewport_size({"width": width, "height": 900})
+        for place, there in (
+            ("", ".problem:has-text('default/named')"),
+            ("#nodes", ".node-grid canvas"),
+            ("#cluster", ".view"),
+            ("#objects/pods", "tbody tr"),
+            ("#explain/default%2Fnamed", "table.verdicts"),
+            ("#plans/drain", "button.primary"),
+        ):
+            visit.go(place)
+            visit.shown().page.wait_for_selector(there)
+            found = axe.run(visit.page).response["violations"]
+            named = [(each["id"], [at["html"][:160] for at in each["nodes"]]) for each in found]
+            assert named == [], place
+            assert visit.page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, place
+    life.ask("DELETE", f"{PODS}/named?gracePeriodSeconds=0")
+
+
+def test_the_tab_key_reaches_everything_in_the_first_view(browser: Any, life: Life) -> None:
+    life.ask("POST", PODS, pod("reached", cpu=1000))
+    with visiting(browser, life.server) as visit:
+        visit.shown().page.wait_for_selector(".problem:has-text('default/reached') >> text=No single change")
+        reached = []
+        for _ in range(40):
+            visit.page.keyboard.press("Tab")
+            reached.append(visit.page.evaluate("() => document.activeElement.textContent"))
+        assert {"Now", "Nodes", "What if", "Explain", "default/reached"} <= set(reached)
+        visit.page.locator(".problem").get_by_role("button", name="Explain").first.focus()
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_selector("table.verdicts")
+    life.ask("DELETE", f"{PODS}/reached?gracePeriodSeconds=0")
+
+
 def test_ui_shows_a_cluster_with_the_rights_of_the_user_and_changes_nothing(browser: Any, life: Life) -> None:
     life.ask("POST", PODS, pod("looked-at", cpu=1000))
     with _program(life, "ui") as url, visiting(browser, url) as visit:

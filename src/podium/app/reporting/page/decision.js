@@ -4,7 +4,7 @@ import { coloursOf, hatch } from "./colours.js";
 import { few } from "./descriptions.js";
 import { element, fill } from "./dom.js";
 import { counted, number, sharedEnd, shortened } from "./formats.js";
-import { Search } from "./tables.js";
+import { Search, headingOf } from "./tables.js";
 
 const MOST = 100;
 const CRITERIA = ["budget violations", "highest priority", "victims"];
@@ -18,7 +18,7 @@ class Candidates {
     const decided = data.decidedBy ? `, decided by the ${data.decidedBy}` : "";
     this.element = element("section", { className: "table" }, element("h2", {}, `${number(data.candidates.length)} where preemption would help${decided}`),
       element("div", { className: "scroll" }, element("table", {},
-        element("thead", {}, element("tr", {}, ...headings.map((heading) => element("th", { scope: "col" }, heading)))), body)), more);
+        element("thead", {}, element("tr", {}, ...headings.map((heading) => headingOf(heading)))), body)), more);
   }
 
   row(data, candidate, onselect) {

@@ -22,7 +22,7 @@ export class EventList {
     this.show(scene.stories.length - 1);
     this.count = element("span", { className: "faint" });
     this.list = element("div", { className: "rows", role: "group" });
-    this.box = element("div", { className: "events-box", tabIndex: 0, onscroll: () => this.draw() }, this.list);
+    this.box = element("div", { className: "events-box", role: "region", tabIndex: 0, onscroll: () => this.draw() }, this.list);
     this.box.setAttribute("aria-label", "Events");
     const kinds = [["", "all"], ...KINDS.map(([name, text]) => [name, text])];
     const filter = choice("kind", kinds, "", (value) => {

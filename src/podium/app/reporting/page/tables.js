@@ -83,12 +83,17 @@ export class Search {
 const MOST = 200;
 const SUBJECTS = ["node", "pod", "workload"];
 
+// The cell of a heading; a column without one has none to read out.
+export function headingOf(heading, properties = {}) {
+  return heading ? element("th", { scope: "col", ...properties }, heading) : element("td", properties);
+}
+
 // A table; a click on a row selects what it is about.
 export function tableOf(table, onselect) {
   const isNumber = (column) => table.rows.length > 0 && table.rows.every((row) => typeof row[column] !== "string" || row[column] === "");
   const head = table.headings.some((heading) => heading)
     ? element("thead", {}, element("tr", {}, ...table.headings.map((heading, column) =>
-        element("th", { scope: "col", className: isNumber(column) && table.rows.some((row) => typeof row[column] === "number") ? "number" : "" }, heading))))
+        headingOf(heading, { className: isNumber(column) && table.rows.some((row) => typeof row[column] === "number") ? "number" : "" }, heading))))
     : null;
   const body = element("tbody");
   const add = (from, to) => {

@@ -108,7 +108,7 @@ export class GridTab {
 
   group(title, cells) {
     const canvas = element("canvas", { tabIndex: 0, role: "img" }), note = element("small", {});
-    const made = { title, cells, canvas, note, at: 0, element: element("section", { className: "group-of-nodes" }, element("h3", {}, title, " ", note), canvas) };
+    const made = { title, cells, canvas, note, at: 0, element: element("section", { className: "group-of-nodes" }, element("h2", {}, title, " ", note), canvas) };
     const at = (event) => this.cellAt(made, event);
     canvas.addEventListener("pointermove", (event) => this.tell(at(event)));
     canvas.addEventListener("pointerleave", () => this.tell(null));
@@ -161,7 +161,7 @@ export class GridTab {
 
   lines(cell) {
     const { node, used, pods } = cell;
-    const shares = this.resources.map((name) => `${percent(this.share(cell, name))} of ${name}: ${amount(used[name] || 0, name)} of ${amount(node.offers[name] || 0, name)}`);
+    const shares = this.resources.filter((name) => node.offers[name] || used[name]).map((name) => `${percent(this.share(cell, name))} of ${name}: ${amount(used[name] || 0, name)} of ${amount(node.offers[name] || 0, name)}`);
     const risk = this.risks?.[node.name];
     return [`${counted(pods, "pod")}; requested ${shares.join(", ")}`, node.marks, risk ? `if it is lost, ${counted(risk, "pod")} find no place` : ""].filter((line) => line);
   }
@@ -243,8 +243,8 @@ export class GridTab {
         context.strokeRect(x, y, inner, inner);
       }
     });
-    const said = scale.map(([text], place) => (places[place] ? `${number(places[place])} ${text}` : "")).filter((text) => text).join(", ");
-    note.textContent = `${counted(cells.length, "node")}: ${said}`;
+    const said = scale.map(([text], place) => (places[place] ? `${text}: ${number(places[place])}` : "")).filter((text) => text).join(", ");
+    note.textContent = `${counted(cells.length, "node")}; ${said}`;
     canvas.setAttribute("aria-label", `${title}, ${note.textContent}; arrow keys go through the nodes`);
   }
 }

@@ -179,8 +179,8 @@ function filterTable(table, places, chosen) {
     ...asked.map((column) => verdictCell(column.statuses[column.of[place]])),
     element("td", {}, table.before[place])));
   const head = element("tr", {}, element("th", { scope: "col" }, "Node"),
-    ...asked.map((column) => element("th", { scope: "col" }, column.plugin)), element("th", { scope: "col" }, ""));
-  return element("div", { className: "wide" },
+    ...asked.map((column) => element("th", { scope: "col" }, column.plugin)), element("th", { scope: "col" }, "Before them"));
+  return element("div", { className: "wide", role: "region", tabIndex: 0, "aria-label": "Filters by node" },
     element("table", { className: "grid verdicts", "aria-label": "Filters" }, element("thead", {}, head), element("tbody", {}, ...rows)),
     more(places.length),
     skipped.length ? element("p", { className: "rest" }, `Nothing to say about this pod: ${skipped.join(", ")}`) : null);
@@ -210,7 +210,7 @@ function scoreTable(table, places, shows, chosen) {
   const rows = places.slice(0, MOST).map((place) => element("tr", {}, nodeCell(table.nodes[place], chosen),
     ...table.scores.flatMap((score) => kinds.map(([, of]) => element("td", { className: "number" }, number(of(score, place))))),
     element("td", { className: "number total" }, number(table.totals[place]))));
-  return element("div", { className: "wide" },
+  return element("div", { className: "wide", role: "region", tabIndex: 0, "aria-label": "Scores by node" },
     element("table", { className: "grid scores", "aria-label": "Scores" }, element("thead", {}, ...head), element("tbody", {}, ...rows)),
     more(places.length));
 }
