@@ -381,7 +381,8 @@ def test_a_scheduler_shows_what_it_knows_to_look_at(browser: Any, tmp_path: Path
 def test_the_grid_groups_nodes_and_shows_the_one_that_is_reached_by_keys(browser: Any, life: Life) -> None:
     zone = "topology.kubernetes.io/zone"
     for number in (1, 2):
-        life.ask("POST", "/api/v1/nodes", node(f"grid-{number}", **{zone: "far"}))
+        labelled = {"name": f"grid-{number}", "labels": {zone: "far"}}
+        life.ask("POST", "/api/v1/nodes", {**node(f"grid-{number}"), "metadata": labelled})
     cordon(life, "grid-2", does=True)
     life.ask("POST", PODS, pod("half", cpu=5, spec={"nodeName": "grid-1"}))
     with visiting(browser, life.server, "#nodes") as visit:
