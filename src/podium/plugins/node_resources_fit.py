@@ -70,7 +70,7 @@ class NodeResourcesFit:
         # With more resources than bits, Python's integers hold them, and every combination that occurs gets a number.
         has_bits = len(checked) <= _MOST_BITS
         kind = np.dtype(np.int64 if has_bits else object)
-        codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(np.int64).astype(kind)
+        codes = (view.pod_count() + 1 > view.take(view.cluster.nodes.allowed_pods)).astype(kind)
         for number, (resource, wanted) in enumerate(checked):
             allocatable = view.allocatable(resource)
             lacking = wanted > allocatable - view.requested(resource)

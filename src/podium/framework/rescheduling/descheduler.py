@@ -145,19 +145,13 @@ def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:
         for name in plugins.enabled:
             if name != EVICTOR:
                 conversion.note(name, "has no counterpart: no pod is filtered or sorted by it", f"plugins.{written}")
+    conversion.enabled.update(found)
     return tuple(dict.fromkeys(found))
 
 
 def _note_whole(conversion: Conversion, written: _Policy) -> None:
     """Record the caveats that apply to every conversion."""
-    enabled = {
-        name
-        for profile in written.profiles
-        for point, plugins in profile.plugins.items()
-        if point.lower() in _MOVING
-        for name in plugins.enabled
-    }
-    missing = [what for name, what in REPAIRS.items() if name not in enabled]
+    missing = [what for name, what in REPAIRS.items() if name not in conversion.enabled]
     if "RepairViolations" in conversion.policies and missing:
         conversion.note("the policy", f"RepairViolations also repairs violations of {', '.join(missing)}")
     if len(written.profiles) > 1:
@@ -338,12 +332,14 @@ class Namespaces(Strict, frozen=True, kw_only=True):
 class Conversion:
     """The converted policies, by name with their arguments, and settings that hold for all of them.
 
+    ``enabled`` are the plugins that move pods.
     ``namespaces`` and ``selectors`` are those of each plugin that takes part, in order, None if it has none.
     ``unprotected_stay``: pods without a budget are left alone. ``caveats`` name what is not done, or is done
     differently.
     """
 
     policies: dict[str, dict[str, Any]] = field(default_factory=dict)
+    enabled: set[str] = field(default_factory=set)
     namespaces: list[Namespaces | None] = field(default_factory=list)
     selectors: list[WrittenSelector | None] = field(default_factory=list)
     limits: list[MoveLimitSettings] = field(default_factory=list)
