@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -236,6 +238,15 @@ def test_dump_objects_keep_their_text_until_their_wire_form_is_used() -> None:
     }
     assert documents[0].raw is documents[0].raw
     assert not was_listed(documents)
+
+
+@pytest.mark.parametrize("form", [json.dumps, yaml.safe_dump])
+def test_documents_of_a_dump_can_be_sent_to_another_process(form: Callable[[Any], str]) -> None:
+    documents = load_text(form(dump(*PODS)), "dump")
+
+    sent = pickle.loads(pickle.dumps(documents))
+
+    assert [one.raw for one in sent] == [one.raw for one in documents]
 
 
 def test_pods_of_one_template_share_what_was_read_of_it_and_keep_what_is_their_own() -> None:

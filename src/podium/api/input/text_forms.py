@@ -53,10 +53,20 @@ def _from_yaml(item: bytes) -> Any:
     return value
 
 
+# Functions by name, because documents are sent to other processes.
+def _status_of_json(item: bytes) -> Raw:
+    return _STATUS.decode(item).status or {}
+
+
+def _status_of_yaml(item: bytes) -> Raw:
+    status: Raw = _from_yaml(item).get("status", {})
+    return status
+
+
 JSON = TextForm(
     read=json.decode,
     decode=msgspec.json.decode,
-    status=lambda text: _STATUS.decode(text).status or {},
+    status=_status_of_json,
     opening=(b'"',),
     closing=(b'"', b'\\"'),
     owners=(b'"ownerReferences"', b"]"),
@@ -66,7 +76,7 @@ JSON = TextForm(
 YAML = TextForm(
     read=_from_yaml,
     decode=_from_yaml,
-    status=lambda text: _from_yaml(text).get("status", {}),
+    status=_status_of_yaml,
     opening=(b'"', b"'", b" "),
     closing=(b'"', b"'", b"\n", b'\\"'),
     owners=(b"\n    ownerReferences:\n", b"\n    resourceVersion:"),
