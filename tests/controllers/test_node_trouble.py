@@ -14,9 +14,9 @@ from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.kubelets.pod_run import (
     TROUBLE,
+    node_problems,
     read_trouble,
     trouble_after_ns,
-    trouble_problem,
 )
 from podium.controllers.observations import Answered, Changed, Tick
 from tests import builders
@@ -202,7 +202,7 @@ def test_the_shortest_of_several_troubles_is_that_of_a_pod() -> None:
 def test_unreadable_trouble_is_ignored_and_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_trouble(text)
-    assert trouble_problem({TROUBLE: text})
+    assert node_problems({TROUBLE: text})[TROUBLE]
     assert trouble_after_ns({TROUBLE: text}, pod("a")) is None
 
 
@@ -217,7 +217,7 @@ def test_a_kubelet_turns_pods_away_for_its_nodes_sake_so_long_after_they_came() 
 
 @pytest.mark.parametrize("text", ["reject", "reject soon", "reject 0s", "reject -1s", "reject 20s =="])
 def test_unreadable_trouble_rejects_no_pods(text: str) -> None:
-    assert trouble_problem({TROUBLE: text})
+    assert node_problems({TROUBLE: text})[TROUBLE]
     assert trouble_after_ns({TROUBLE: text}, pod("a"), is_rejection=True) is None
 
 
@@ -230,5 +230,5 @@ def test_crashes_and_rejections_are_distinguished() -> None:
 
 
 def test_a_node_that_says_nothing_has_no_problem() -> None:
-    assert trouble_problem({}) == ""
-    assert trouble_problem({TROUBLE: "20s"}) == ""
+    assert node_problems({}) == {}
+    assert node_problems({TROUBLE: "20s"}) == {}

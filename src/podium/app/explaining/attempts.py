@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -48,7 +48,6 @@ class LazyMapping(Mapping[str, Value]):
 
     def __init__(self, build: Callable[[], dict[str, Value]]) -> None:
         self._build = build
-        self._built: dict[str, Value] | None = None
 
     def __getitem__(self, key: str) -> Value:
         return self._all[key]
@@ -63,11 +62,9 @@ class LazyMapping(Mapping[str, Value]):
         """Return the items of the built dict; a mapping's own take several times as long."""
         return self._all.items()
 
-    @property
+    @cached_property
     def _all(self) -> dict[str, Value]:
-        if self._built is None:
-            self._built = self._build()
-        return self._built
+        return self._build()
 
 
 def explain_decision(runner: Runner, pod: PodRecord) -> Explanation:

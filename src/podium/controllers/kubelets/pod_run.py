@@ -69,17 +69,6 @@ def read_trouble(text: str) -> tuple[Trouble, ...]:
     return tuple(troubles)
 
 
-def trouble_problem(annotations: Mapping[str, str]) -> str:
-    """Return what is wrong with a node's annotation, which is then ignored; "" if nothing is."""
-    if TROUBLE not in annotations:
-        return ""
-    try:
-        read_trouble(annotations[TROUBLE])
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def trouble_after_ns(annotations: Mapping[str, str], pod: Pod, *, is_rejection: bool = False) -> int | None:
     """Return how long after its start a pod fails on a node with these annotations, or None.
 
@@ -102,7 +91,12 @@ def _known_troubles(text: str) -> tuple[Trouble, ...]:
 
 def node_problems(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return what is wrong with the annotations of a node, by name; invalid ones are ignored."""
-    found = {MAINTENANCE_TIME: maintenance_problem(annotations), TROUBLE: trouble_problem(annotations)}
+    found = {MAINTENANCE_TIME: maintenance_problem(annotations)}
+    try:
+        if TROUBLE in annotations:
+            read_trouble(annotations[TROUBLE])
+    except ValueError as error:
+        found[TROUBLE] = str(error)
     return {name: problem for name, problem in found.items() if problem}
 
 
@@ -173,18 +167,6 @@ def stated(annotations: Mapping[str, str], name: str) -> int | None:
         return READERS[name](annotations[name]) if name in annotations else None
     except ValueError:
         return None
-
-
-def memory_limit_bytes(pod: Pod) -> int | None:
-    """Return the memory limit of a pod; None without one.
-
-    All memory is used by its first container. The limit of the whole pod applies, too.
-    """
-    limits = [container.resources.limits for container in pod.spec.containers[:1]]
-    if pod.spec.resources is not None:
-        limits.append(pod.spec.resources.limits)
-    amounts = (whole_value(limit.get(MEMORY, 0)) for limit in limits)
-    return min(filter(None, amounts), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,5 +429,8 @@ class PodRun(msgspec.Struct, eq=False):
 def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:
     if not behaviour.memory_bytes:
         return False
-    limit = memory_limit_bytes(pod)
-    return limit is not None and behaviour.memory_bytes > limit
+    # All memory is used by the first container. The limit of the whole pod applies, too.
+    limits = [container.resources.limits for container in pod.spec.containers[:1]]
+    limits += [] if pod.spec.resources is None else [pod.spec.resources.limits]
+    amounts = (whole_value(limit.get(MEMORY, 0)) for limit in limits)
+    return any(amount and amount < behaviour.memory_bytes for amount in amounts)
