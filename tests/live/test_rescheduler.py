@@ -130,6 +130,7 @@ def test_pods_leave_the_full_node_for_the_one_that_came_and_then_all_is_quiet() 
         await until(lambda: b"podium_rescheduler_moves_under_way 0.0" in instance.program.metrics.text())
         metrics = instance.program.metrics.text()
         assert b'podium_rescheduler_evictions_total{policy="MoveToUnderusedNodes",result="evicted"} 1.0' in metrics
+        assert b'podium_rescheduler_certificate{value="bound"}' in metrics
         assert await instance.stop() == 0
         assert instance.said("stopped")
 

@@ -321,6 +321,24 @@ class Boasting(Plain):
         return ObjectiveBound(base=8.0)
 
 
+class Failing(Plain):
+    """A policy with a bound that fails."""
+
+    name = "Failing"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        raise ZeroDivisionError
+
+
+class Short(Plain):
+    """A policy with a bound of too few entries."""
+
+    name = "Short"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        return ObjectiveBound((NodeState(np.zeros(1)),))
+
+
 class Modest(Plain):
     """A policy with a bound below its objective."""
 
@@ -333,10 +351,11 @@ class Modest(Plain):
 def test_policies_without_a_bound_or_with_a_wrong_one_are_named_and_left_out() -> None:
     picture = picture_of([node("node-0"), node("node-1"), pod("p", on="node-0")])
 
-    found = certificate_of(picture, [(Plain(), 1.0), (Boasting(), 1.0), (Modest(), 2.0)], 0.5)
+    policies = [(Plain(), 1.0), (Boasting(), 1.0), (Failing(), 1.0), (Short(), 1.0), (Modest(), 2.0)]
+    found = certificate_of(picture, policies, 0.5)
 
     assert found.covered == ("Modest",)
-    assert found.uncovered == ("Plain", "Boasting")
+    assert found.uncovered == ("Plain", "Boasting", "Failing", "Short")
     assert (found.now, found.bound) == (14, 4)
     assert dict(found.relaxed)["Modest"] == ("the weather",)
     assert not isinstance(Plain(), BoundedObjective)

@@ -20,6 +20,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.rescheduling.optimal import MoveLimit
+from podium.decide.rescheduling.round_robin import PolicyError, calling_policy
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope, is_own
 from podium.framework.rescheduling.bounds import PODS, BoundedObjective, Departures, NodeState, ObjectiveBound
@@ -221,8 +222,8 @@ def certify(
 ) -> Certificate:
     """Return the certificate of a plan that makes so many moves and leaves the objectives ``after``, by policy.
 
-    The bound holds for all placements of the pods that may be moved now, and within the ``limits``. Policies that state
-    a bound above their objective are left out.
+    The bound holds for all placements of the pods that may be moved now, and within the ``limits``. Policies that fail
+    or state a bound above their objective are left out.
     """
     departures = Departures(picture, frozenset().union(*(limit.pods for limit in limits if limit.most <= 0)))
     covered: list[tuple[Policy, float]] = []
@@ -232,9 +233,14 @@ def certify(
     for policy, weight in policies:
         if not isinstance(policy, BoundedObjective):
             continue
-        objective = policy.objective(picture)
-        bound = policy.bound(departures, price / weight)
-        if _at_present(departures, bound) > objective + max(1.0, objective) * 1e-6:
+        try:
+            with calling_policy(policy.name, "bound"):
+                objective = float(policy.objective(picture))
+                bound = policy.bound(departures, price / weight)
+                present = _at_present(departures, bound)
+        except PolicyError:
+            continue
+        if not present <= objective + max(1.0, objective) * 1e-6:
             continue
         covered.append((policy, weight))
         bounds.append((bound, weight))
@@ -259,8 +265,11 @@ def certify(
 
 
 def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
-    """Return what the bound says of the present placement."""
-    first = departures.starts[:-1]
+    """Return what the bound says of the present placement. Raises ValueError for arrays of a wrong size."""
+    first, entries = departures.starts[:-1], len(departures.rows)
+    for state in bound.states:
+        if any(len(amounts) != entries for amounts in (state.costs, *(load for _, load in state.loads))):
+            raise ValueError(f"a state needs {entries} costs and loads, one for each entry")
     costs = [state.costs[first] for state in bound.states]
     return bound.base + (float(np.minimum.reduce(costs).sum()) if costs else 0.0)
 
