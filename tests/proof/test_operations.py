@@ -211,9 +211,9 @@ class Waiting:
             Changed(build.node(f"node-{one}", cpu=2, zone=f"z{one % 3}", taints=taints)), self.driver.now
         )
 
-    def lose_node(self, one: int) -> None:
+    def lose_node(self, one: int, *more: str) -> None:
         """Taint a node, and attempt all pods that wait."""
-        self.put_node(one, "gone=yes:NoExecute")
+        self.put_node(one, "gone=yes:NoExecute", *more)
         self.driver.scheduler.queue.activate(list(self.driver.scheduler.queue.uids), self.driver.now)
         self.attempt_all()
 
@@ -229,6 +229,15 @@ def test_a_failed_attempt_costs_the_rows_that_have_changed() -> None:
     assert many.total() <= few.total() + SLACK, (few.total(), (many - few).most_common(12))
     assert not few["Trials._try"]
     assert few["DerivedFailures.derive"]
+
+
+def test_no_row_is_examined_after_a_further_taint_of_a_node_that_keeps_pods_off() -> None:
+    there = Waiting(FEW)
+
+    found = operations(lambda: there.lose_node(0, "down=yes:NoSchedule"))
+
+    assert found["DerivedFailures.derive"]
+    assert not found["DerivedFailures._update"]
 
 
 def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Counter[str]:
