@@ -108,19 +108,12 @@ def rejected(run: PodRun, reason: str, message: str, *, is_disruption: bool = Fa
     return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
 
 
-_DEADLINE_EXCEEDED = "DeadlineExceeded"
-_LATE = "Pod was active on the node longer than the specified deadline"
-
-
-def exceeded(run: PodRun) -> ReportStatus:
-    """Report that the pod was active for longer than its activeDeadlineSeconds."""
+def exceeded(run: PodRun) -> tuple[ReportStatus, Record]:
+    """Return the report and the event about a pod that was active for longer than its activeDeadlineSeconds."""
+    reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
     ended = _ended(run, KILLED)
-    return _report(run, "Failed", _POD_FAILED, reason=_DEADLINE_EXCEEDED, message=_LATE, statuses=ended)
-
-
-def late(run: PodRun) -> Record:
-    """Return the event about a pod that exceeds its activeDeadlineSeconds."""
-    return Record(run.pod.key, run.uid, "Normal", _DEADLINE_EXCEEDED, _LATE)
+    report = _report(run, "Failed", _POD_FAILED, reason=reason, message=message, statuses=ended)
+    return report, Record(run.pod.key, run.uid, "Normal", reason, message)
 
 
 def observed(run: PodRun) -> ReportStatus:

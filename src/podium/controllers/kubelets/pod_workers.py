@@ -82,9 +82,8 @@ class PodWorkers:
                     self._gone(run)
                     self._finish_deletion(run, "")
             elif (deadline_ns := run.deadline_ns()) is not None and deadline_ns <= now:
-                if self.records_stops:
-                    self.actions.append(reports.late(run))
-                run.outcome = reports.exceeded(run)
+                run.outcome, late = reports.exceeded(run)
+                self.actions += [late] if self.records_stops else []
                 self.stop(run, now, max(run.pod.spec.termination_grace_period_seconds, 0))
             elif run.started_ns is None:
                 self._start(run, now)
