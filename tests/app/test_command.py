@@ -123,7 +123,7 @@ def test_help_lists_the_commands_for_developers_apart() -> None:
 
 def test_every_command_names_the_cluster_and_the_file_to_write_by_the_same_options() -> None:
     parameters = [given for _, command in _commands(podium) for given in command.params]
-    files = [given for given in parameters if given.name in ("files", "cluster_files")]
+    files = [given for given in parameters if given.name == "files"]
     written = [given for given in parameters if given.name == "target" and isinstance(given, click.Option)]
 
     assert all("--cluster" in given.opts for given in files)

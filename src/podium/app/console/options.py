@@ -382,6 +382,14 @@ override_option = adding(
 )
 """Add the option that names files whose objects replace others, to the ``source`` that the command gets."""
 
+source_beside_change_options = adding(
+    "source",
+    _source_of,
+    click.option("--cluster", "files", metavar="FILE", multiple=True, help="The cluster's files. May be repeated."),
+    *_CLUSTER_OPTIONS,
+)
+"""Add the options that name a cluster to a command whose `-f` names the change; it gets them as ``source``."""
+
 optional_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)
 """Add the options that name files and a cluster; the command gets them as ``source``, which may be empty."""
 

@@ -15,16 +15,14 @@ from podium.api.collector import collector_paused
 from podium.app.console.command import Command
 from podium.app.console.options import (
     HTML,
-    ClusterSource,
     Decorator,
     Source,
-    adding,
-    cluster_options,
     is_asked_by_kubectl,
     output_option_of,
     override_option,
     settings_options,
     single_run_options,
+    source_beside_change_options,
     validate_option,
 )
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
@@ -94,32 +92,15 @@ def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any]:
     """Add `-f` for the files of a change, passed to the command as `manifests`; the cluster has other options."""
-
-    def source_of(given: dict[str, Any]) -> Source:
-        cluster: ClusterSource = given.pop("cluster")
-        named = cluster if cluster.context or cluster.kubeconfig else None
-        return Source(given.pop("cluster_files"), named, cluster.allows_exec_plugins)
-
-    return adding(
-        "source",
-        source_of,
-        click.option(
-            *("-f", "--filename", "manifests"),
-            type=_Manifests(),
-            metavar="FILE",
-            multiple=True,
-            required=is_required,
-            help=f"{help_text} May be repeated.",
-        ),
-        click.option(
-            "--cluster",
-            "cluster_files",
-            metavar="FILE",
-            multiple=True,
-            help="The cluster's files, if they are not named before the command. May be repeated.",
-        ),
-        cluster_options,
+    manifests = click.option(
+        *("-f", "--filename", "manifests"),
+        type=_Manifests(),
+        metavar="FILE",
+        multiple=True,
+        required=is_required,
+        help=f"{help_text} May be repeated.",
     )
+    return lambda command: manifests(source_beside_change_options(command))
 
 
 class Question(Command):

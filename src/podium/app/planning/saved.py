@@ -41,7 +41,7 @@ FILES = ("manifests", "overrides", "config", "rescheduler_file", "before_files",
 # The parameters that name the cluster, or the form of the answer and where it goes: those of the check count.
 _NOT_ASKED = frozenset(
     (
-        *("files", "cluster_files", "context", "kubeconfig", "allows_exec_plugins"),
+        *("files", "context", "kubeconfig", "allows_exec_plugins"),
         *("form", "save", "scenario_file", "fail_on", "timeline", "pods", "all_nodes"),
     )
 )
