@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ipaddress
 import re
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ RENEWED_DAYS = 60
 _KIND = "ValidatingWebhookConfiguration"
 _CURVE = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----\n?", re.DOTALL)
+_ADDRESS = re.compile(r"[0-9.]+|[0-9a-f:]*:[0-9a-f:.]*")
 # The authority in use, and those of instances that still run or that were restarted.
 _MAX_AUTHORITIES = 4
 
@@ -108,7 +108,7 @@ def _make(folder: Path, hosts: Sequence[str]) -> tuple[str, str, str]:
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError("--self-signed needs the program openssl; or give --tls-cert-file and --tls-private-key-file")
-    names = ",".join(f"{'IP' if _is_address(host) else 'DNS'}:{host}" for host in hosts)
+    names = ",".join(f"{'IP' if _ADDRESS.fullmatch(host) else 'DNS'}:{host}" for host in hosts)
     files = authority, authority_key, certificate, key = [
         folder / name for name in ("ca", "ca-key", "made", "made-key")
     ]
@@ -132,11 +132,3 @@ def _make(folder: Path, hosts: Sequence[str]) -> tuple[str, str, str]:
     finally:
         for file in files:
             file.unlink(missing_ok=True)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

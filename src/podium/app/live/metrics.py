@@ -205,18 +205,6 @@ class Metrics(ProgramMetrics):
         self.pod_attempts.observe(attempts)
 
 
-def _states(tls: TLS) -> list[tuple[int, int] | None]:
-    """Return the times and numbers of the certificate's files, None for a missing one."""
-    found: list[tuple[int, int] | None] = []
-    for file in filter(None, (tls.certificate_file, tls.key_file)):
-        try:
-            status = Path(file).stat()
-            found.append((status.st_mtime_ns, status.st_ino))
-        except OSError:
-            found.append(None)
-    return found
-
-
 _HEADERS = {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
 
 
@@ -328,20 +316,25 @@ class Health:
 
     async def _reload(self, context: ssl.SSLContext, tls: TLS) -> None:
         """Use the certificate and the key for new connections whenever their files have changed."""
-        known = _states(tls)
+
+        def times() -> list[int]:
+            return [Path(file).stat().st_mtime_ns for file in (tls.certificate_file, tls.key_file) if file]
+
+        known = times()
         while True:
             await asyncio.sleep(_RELOADED_EACH_S)
-            found = _states(tls)
-            if found != known:
-                try:
-                    # Both are checked first: a context with a certificate and another key refuses connections.
-                    ssl_context(tls)
-                    context.load_cert_chain(tls.certificate_file, tls.key_file or None)
-                except (InputError, OSError) as error:
-                    self._on_problem(tls.certificate_file, str(error))
-                else:
-                    known = found
-                    self._on_problem(tls.certificate_file, "")
+            try:
+                found = times()
+                if found == known:
+                    continue
+                # Both are checked first: a context with a certificate and another key refuses connections.
+                ssl_context(tls)
+                context.load_cert_chain(tls.certificate_file, tls.key_file or None)
+            except (InputError, OSError) as error:
+                self._on_problem(tls.certificate_file, str(error))
+            else:
+                known = found
+                self._on_problem(tls.certificate_file, "")
 
     async def stop(self) -> None:
         if self._reloading is not None:
