@@ -103,11 +103,10 @@ def state_of(objects: Iterable[Stored], events: Iterable[Stored]) -> dict[str, A
     nodes = {each.key: each.object for each in kinds.get("Node", []) if isinstance(each.object, Node)}
     failed = (event for event in recorded if event.get("reason") == "FailedScheduling")
     reported = {key_of(event.get("involvedObject") or {}): event.get("message", "") for event in failed}
-    reasons = {
-        key: _condition(pod) or reported.get(key, "")
-        for key, pod in pods.items()
-        if not pod.spec.node_name and pod.status.phase == "Pending"
-    }
+    waiting = {key: pod for key, pod in pods.items() if not pod.spec.node_name and pod.status.phase == "Pending"}
+    said = ((key, pod.status.condition("PodScheduled")) for key, pod in waiting.items())
+    conditions = {key: condition.message or condition.reason for key, condition in said if condition is not None}
+    reasons = {key: conditions.get(key) or reported.get(key, "") for key in waiting}
     groups = by_key((reason or _UNTRIED, key) for key, reason in reasons.items())
     pending = [{"reason": reason, **few(keys)} for reason, keys in groups.items()]
     marks = by_key((mark, key) for key, node in nodes.items() for mark in _marks(node))
@@ -120,12 +119,6 @@ def state_of(objects: Iterable[Stored], events: Iterable[Stored]) -> dict[str, A
         ],
         "preemptions": _preemptions(recorded, pods),
     }
-
-
-def _condition(pod: Pod) -> str:
-    """Return why a pod waits by its condition, "" if it has none."""
-    condition = pod.status.condition("PodScheduled")
-    return "" if condition is None or condition.status == "True" else condition.message or condition.reason
 
 
 def _marks(node: Node) -> Iterator[tuple[int, str, str]]:

@@ -175,6 +175,7 @@ async function start() {
   fill(root, app.element);
   window.podium = app;
   await app.show();
+  app.page.cluster.begin();
   document.documentElement.dataset.drawn = "true";
 }
 

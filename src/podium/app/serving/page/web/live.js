@@ -32,6 +32,10 @@ export class LiveTab {
     const { watch } = page.about;
     this.nodes = this.follower(watch.nodes, nodeOf, (changes, isFirst) => this.history.takeNodes(changes, page.now(), isFirst));
     this.pods = this.follower(watch.pods, podOf, (changes, isFirst) => this.history.takePods(changes, page.now(), isFirst));
+  }
+
+  // Gets to know the nodes and pods, which takes long for many; what is shown first comes before that.
+  begin() {
     this.nodes.start();
     this.pods.start();
   }
@@ -58,8 +62,7 @@ export class LiveTab {
     this.isShown = true;
     this.tellSoon();
     this.listen(true);
-    this.nodes.start();
-    this.pods.start();
+    this.begin();
     this.tick();
   }
 
@@ -95,8 +98,7 @@ export class LiveTab {
   watchFor(part, does) {
     this.needs[does ? "add" : "delete"](part);
     if (does) {
-      this.nodes.start();
-      this.pods.start();
+      this.begin();
     }
     this.rest();
   }
