@@ -20,7 +20,7 @@ from podium.apirequests.request import (
     REPLACEMENT_FIRST,
     REPLACEMENT_NODE,
 )
-from podium.app.snapshots.slimming import (
+from podium.app.snapshots.cluster import (
     LEFT_OUT_ANNOTATION,
     LEFT_OUT_VARIABLE,
     PARTS,

@@ -10,7 +10,7 @@ import msgspec
 from podium.api.input.codec import Document, Input, load_text, read_input
 from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import observation_of
-from podium.app.snapshots.slimming import Slimmer
+from podium.app.snapshots.cluster import Slimmer
 from podium.controllers.observations import Changed
 from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.run import simulation_of

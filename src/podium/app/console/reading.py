@@ -59,8 +59,7 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
         if cluster is None:
             return codec.read_input(files, validation, lambda share: bar.update(share, lambda: "reading"))
         with Reader(validation) as reader:
-            from podium.app.snapshots.cluster import read_cluster
-            from podium.app.snapshots.slimming import Slimmer
+            from podium.app.snapshots.cluster import Slimmer, read_cluster
 
             def progress(share: float) -> None:
                 bar.update(share, lambda: f"reading {cluster.context}")

@@ -22,8 +22,7 @@ from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import Seen
 from podium.app.console.options import ClusterSource
 from podium.app.console.page import counted
-from podium.app.snapshots.cluster import SnapshotFile, open_session
-from podium.app.snapshots.slimming import Slimmer, left_out_beside
+from podium.app.snapshots.cluster import Slimmer, SnapshotFile, left_out_beside, open_session
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session, server_version

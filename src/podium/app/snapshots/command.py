@@ -13,8 +13,7 @@ from podium.app.console.options import Source, optional_source_options
 
 if TYPE_CHECKING:
     from podium.api.snapshot import Snapshot
-    from podium.app.snapshots.cluster import SnapshotFile
-    from podium.app.snapshots.slimming import Part
+    from podium.app.snapshots.cluster import Part, SnapshotFile
 
 _EPILOG = """
 \b
@@ -79,7 +78,7 @@ def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) 
     from podium.api.meta import ObjectMeta
     from podium.api.snapshot import API_VERSION, KindCount, Snapshot
     from podium.app.console.reading import read_shown
-    from podium.app.snapshots.slimming import Slimmer, left_out_beside
+    from podium.app.snapshots.cluster import Slimmer, left_out_beside
 
     slimmer = Slimmer(kept)
     own = group_of(API_VERSION)
