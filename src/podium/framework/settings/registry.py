@@ -51,7 +51,7 @@ def takes_part(plugin: points.Plugin, point: str) -> bool:
 class Profile:
     """The plugins of one scheduler name, created and in order. ``weights`` maps score plugins to their weight.
 
-    ``percentage_of_nodes_to_score`` None examines every node (see `decide.sampling`), as does ``examines_all``.
+    ``percentage_of_nodes_to_score`` None examines every node (see `podium.decide.placement`), as does ``examines_all``.
     """
 
     scheduler_name: str
