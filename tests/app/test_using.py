@@ -319,7 +319,7 @@ def test_an_outdated_session_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "podium").mkdir(mode=0o700)
     file = written(tmp_path, *CLUSTER)
-    live = Use(Source((file,), ClusterSource("c")), None, HOUR_NS, HOUR_NS, str(tmp_path))
+    live = Use(Source((file,), ClusterSource("c")), None, HOUR_NS, HOUR_NS, str(tmp_path), "")
     with Session(live, Cluster(read_shown([file], None)), stamps_of((file,))) as found:
         mine = client.identity()
 

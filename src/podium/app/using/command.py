@@ -28,6 +28,7 @@ Example: read a snapshot once, and ask about it
   podium plan pending
   podium use --stop
 """
+_KUBECONFIG = "KUBECONFIG"
 # Imported before the first question, beside what the commands import first.
 _MODULES = ("podium.app.planning.command", "podium.app.planning.plans", "podium.app.explaining.text", "rich.progress")
 
@@ -71,7 +72,7 @@ def use(
     elif source.files or source.cluster is not None:
         if "-" in source.files:
             raise click.UsageError("standard input cannot be read again; give a file")
-        about = _start(Use(source, validation, idle_ns, max_age_ns, os.getcwd()))
+        about = _start(Use(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, "")))
         click.echo(f"using {about} of {_named(source)}; podium use --stop ends that")
     else:
         reply = client.send({})
@@ -95,6 +96,8 @@ def use_again(given: dict[str, Any]) -> None:
 
     try:
         found = msgspec.convert(given, Use)
+        # The same cluster as before, whatever this client's environment says.
+        os.environ[_KUBECONFIG] = found.kubeconfig
         with chdir(found.folder):
             _start(found)
     except (PodiumError, OSError, click.ClickException) as error:
@@ -117,6 +120,10 @@ def _start(use: Use) -> str:
         raise CommandFailure(f"{os.path.dirname(path)} is not a folder that only you may enter")
     files = stamps_of(use.source.files)
     cluster = Cluster(read_shown(use.source, use.validation))
+    if use.source.cluster is not None:
+        # The current context may be another one when the cluster is read again.
+        named = replace(use.source.cluster, context=cluster.read.snapshots[0].context)
+        use = replace(use, source=replace(use.source, cluster=named))
     with ProgressBar("preparing"):
         for module in (*LOADED_FIRST["explain"], *LOADED_FIRST["plan"], *_MODULES):
             import_module(module)

@@ -46,13 +46,14 @@ Stamps = dict[str, tuple[int, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The arguments of `podium use`; ``folder`` is that in which it names files."""
+    """The arguments of `podium use`; ``folder`` is that in which it names files, ``kubeconfig`` was in KUBECONFIG."""
 
     source: Source
     validation: Validation | None
     idle_ns: int
     max_age_ns: int
     folder: str
+    kubeconfig: str
 
 
 class Question(msgspec.Struct, forbid_unknown_fields=True):
