@@ -27,7 +27,7 @@ def test_all_public_names_are_exported_and_documented() -> None:
 def test_each_question_of_the_command_is_a_method() -> None:
     methods = {name for name in vars(Plans) if not name.startswith("_")}
 
-    assert methods == set(plan_command.commands)
+    assert methods == plan_command.commands.keys() - {"check"}
     assert all(inspect.getdoc(getattr(Plans, name)) for name in methods)
 
 
