@@ -158,6 +158,7 @@ class InvariantChecker:
         explainer = Explainer([*others, *sight.placed.values(), *nominated.values()], self.settings, now_ns=caps.now)
         # What it has begun and the API does not show yet counts.
         explainer.cluster.caps.assume(caps.full)
+        explainer.cluster.deleted_victims.update(scheduler.cluster.deleted_victims)
         known = explain_decision(scheduler.runners[record.scheduler_name], record).decision()
         anew = explainer.explain(record.key).decision()
         # Among equals the seed decides.

@@ -33,13 +33,18 @@ def add_count(counts: dict[Key, int], key: Key, number: int) -> bool:
     return not before or not before + number
 
 
+def take_out(places: dict[Place, dict[Key, Any]], place: Place, key: Key) -> None:
+    """Remove a key at a place, and the place with its last key. Raises KeyError if the key is not there."""
+    at_place = places[place]
+    del at_place[key]
+    if not at_place:
+        del places[place]
+
+
 def discard(places: dict[Place, dict[Key, Any]], place: Place, key: Key) -> None:
-    """Remove a key at a place if it is there, and the place with its last key."""
-    at_place = places.get(place)
-    if at_place is not None:
-        at_place.pop(key, None)
-        if not at_place:
-            del places[place]
+    """Do the same if the key is there."""
+    if key in places.get(place, ()):
+        take_out(places, place, key)
 
 
 def grown(array: npt.NDArray[Any], capacity: int) -> npt.NDArray[Any]:

@@ -22,7 +22,7 @@ from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.cluster.arrays import Int64s, add_count, discard
+from podium.cluster.arrays import Int64s, add_count, take_out
 from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.matchers import CarriedTerms, Matcher, Matchers, Predicate
@@ -202,7 +202,7 @@ class Cluster:
         """Take a placed pod off its node and return its record. Raises KeyError if it is not placed."""
         record = self.placed.pop(uid)
         if record.row == NO_ROW:
-            discard(self._of_unknown_nodes, record.node_name, uid)
+            take_out(self._of_unknown_nodes, record.node_name, uid)
         else:
             self._unsettle(record)
         self.pods.remove(record)

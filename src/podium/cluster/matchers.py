@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.api.selectors import Selector
 from podium.cluster import selector_index
-from podium.cluster.arrays import Bools, Int32s, Int64s, discard, grown
+from podium.cluster.arrays import Bools, Int32s, Int64s, grown, take_out
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_classes import (
     AffinityTerm,
@@ -320,7 +320,7 @@ class TermsOfKind(Generic[Term]):
                 del self._carriers[term]
                 self._queries.remove(term)
                 for class_id in carriers.selected:
-                    discard(self._selecting, class_id, term)
+                    take_out(self._selecting, class_id, term)
 
     def select(self, pod_class: PodClass) -> None:
         """Match a class against all terms."""

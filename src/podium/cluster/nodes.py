@@ -15,7 +15,7 @@ import numpy as np
 
 from podium.api.node import Node, Taint
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
-from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, discard, grown, stable_hash
+from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, grown, stable_hash, take_out
 
 CPU, MEMORY, EPHEMERAL_STORAGE = 0, 1, 2
 FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -153,13 +153,13 @@ class NodeTree:
         if before is None:
             self._unlisted ^= {name}
         else:
-            discard(self._zones, before, name)
+            take_out(self._zones, before, name)
         self._zone_of[name] = zone
         self._zones.setdefault(zone, {})[name] = None
 
     def remove(self, name: str) -> None:
         """Remove a node, and its zone if that is empty."""
-        discard(self._zones, self._zone_of.pop(name), name)
+        take_out(self._zones, self._zone_of.pop(name), name)
         self._unlisted ^= {name}
 
     def order(self) -> list[str]:
@@ -296,7 +296,8 @@ class NodeColumns:
     taint_groups: list[tuple[Taint, ...]] = field(init=False)
     name_hash: UInt64s = field(default_factory=lambda: np.zeros(_CAPACITY, dtype=np.uint64))
     _labels: dict[str, LabelColumn] = field(default_factory=dict)
-    _until_sweep: int = AT_LEAST
+    # The first new column sets it.
+    _until_sweep: int = 0
     _free: list[int] = field(default_factory=list)
     _name_order: NameOrder | None = None
     # None until it is needed.

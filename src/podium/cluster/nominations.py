@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from podium.api.pod_group import PodGroup
-from podium.cluster.arrays import discard
+from podium.cluster.arrays import discard, take_out
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 
@@ -73,7 +73,7 @@ class Nominations:
         if node_name:
             self._victims_of.pop(uid, None)
             self._pods_on[node_name][uid].nominated_node_name = ""
-            discard(self._pods_on, node_name, uid)
+            take_out(self._pods_on, node_name, uid)
             self._touch(node_name)
         return node_name
 
@@ -196,7 +196,7 @@ class PodGroups:
         if key is None:
             return
         self.version += 1
-        discard(self._members, key, uid)
+        take_out(self._members, key, uid)
         discard(self._leaving, key, uid)
 
     def members(self, key: str) -> Mapping[str, PodRecord]:

@@ -423,6 +423,7 @@ class Simulation:
         elif event.type == "DELETED":
             self._meter.gone(stored.uid)
             self._in_flight.forget(stored.uid)
+            self._held.pop(stored.uid, None)
         if type(object_) is Pod:
             is_ending = object_.metadata.deletion_timestamp is not None
             # The ledger needs pods that are not disrupted only while disruptions are open.

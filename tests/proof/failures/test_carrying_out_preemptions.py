@@ -131,8 +131,8 @@ def test_a_restarted_scheduler_chooses_other_victims_for_the_same_preemptor() ->
     deleted, so that a scheduler that starts from the API waits for the same victims.
     """
 
-    def without_the_nomination(right: Right, *args: Any) -> list[ReportUnschedulable]:
-        return [msgspec.structs.replace(one, nominated_node_name=None) for one in right(*args)]
+    def without_the_nomination(right: Right, *args: Any, **options: Any) -> list[ReportUnschedulable]:
+        return [msgspec.structs.replace(one, nominated_node_name=None) for one in right(*args, **options)]
 
     def story() -> None:
         driver, actions = preempting()
