@@ -241,11 +241,14 @@ def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
+def repelling_taints(tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> Iterator[Taint]:
+    """Yield the NoSchedule and NoExecute taints that the tolerations do not accept."""
+    return (taint for taint in taints if taint.effect in KEEPS_OFF and not tolerated(tolerations, taint))
+
+
 def kept_off(tolerations: tuple[Toleration, ...], view: View) -> Bools:
-    """Return ``[n]`` the nodes with a NoSchedule or NoExecute taint that the tolerations do not accept."""
-    return view.by_taints(
-        lambda taints: any(taint.effect in KEEPS_OFF and not tolerated(tolerations, taint) for taint in taints)
-    ).astype(np.bool_)
+    """Return ``[n]`` the nodes with a taint that repels a pod with these tolerations."""
+    return view.by_taints(lambda taints: any(repelling_taints(tolerations, taints))).astype(np.bool_)
 
 
 def matching_rows(view: View, terms: tuple[NodeTerm, ...]) -> Bools:

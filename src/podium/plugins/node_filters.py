@@ -31,7 +31,15 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import holds_host_port
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import KEEPS_OFF, UNSCHEDULABLE_TAINT, View, kept_off, matching_rows, matching_term, tolerated
+from podium.cluster.view import (
+    UNSCHEDULABLE_TAINT,
+    View,
+    kept_off,
+    matching_rows,
+    matching_term,
+    repelling_taints,
+    tolerated,
+)
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.handle import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, FitsRow, PluginContext, PreFilterResult, Scope, StatelessPlugin
@@ -211,7 +219,7 @@ class TaintToleration:
 
     def _code_of(self, tolerations: Sequence[Toleration], taints: Iterable[Taint]) -> int:
         """Return the code that names the first taint that keeps the pod off; 0 for none."""
-        taint = next((each for each in taints if each.effect in KEEPS_OFF and not tolerated(tolerations, each)), None)
+        taint = next(repelling_taints(tolerations, taints), None)
         if taint is None:
             return 0
         text = f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
@@ -249,7 +257,7 @@ class TaintToleration:
 
 def _is_tolerated(pod: PodRecord, event: ClusterEvent) -> bool:
     taints = event.new.spec.taints if event.new is not None else ()
-    return all(taint.effect not in KEEPS_OFF or tolerated(pod.spec.tolerations, taint) for taint in taints)
+    return not any(repelling_taints(pod.spec.tolerations, taints))
 
 
 _UNSCHEDULABLE = unresolvable("node(s) were unschedulable")

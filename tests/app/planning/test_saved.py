@@ -50,6 +50,14 @@ def test_the_same_cluster_gives_the_same_answer(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "x.plan"
+
+    result = ask("-f", written(tmp_path, *CLUSTER), "drain", "a", "--save", str(target), code=1)
+
+    assert f"{target}: cannot be written: No such file or directory" in result.stderr
+
+
 def test_objects_that_came_went_and_changed_are_listed_by_kind_beside_the_lines_that_differ(tmp_path: Path) -> None:
     file = saved(tmp_path, "drain", "a")
     web_0 = pod("web-0", "2", on="a", owner="web")

@@ -307,6 +307,29 @@ def test_a_file_that_the_objects_alone_fill_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "month").iterdir()) == []
 
 
+def test_a_file_is_complete_even_if_the_next_one_cannot_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, folder = RecordingFile.begin, tmp_path / "month"
+
+    def begun_once(file: RecordingFile, *args: Any) -> None:
+        if any(folder.glob("*-2.podium.journal")) or len(list(folder.glob("*.podium*"))) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        begin(file, *args)
+
+    monkeypatch.setattr(RecordingFile, "begin", begun_once)
+
+    async def story() -> None:
+        async with APIServer() as server:
+            server.add(node("n1"))
+            source = ClusterSource("test", str(kubeconfig(tmp_path, server.url)))
+            await recording._record(source, str(folder), Limits(None, PLENTY, 10**7), list[str]().append)
+
+    with pytest.raises(OSError, match="No space left"):
+        asyncio.run(story())
+
+    (file,) = folder.glob("*.podium")
+    assert [item["kind"] for item in items_of(file)] == ["Node", "Snapshot", "Scenario", "Recording"]
+
+
 JOURNAL: list[Raw] = [
     {"object": node("n1")},
     {"snapshot": {"apiVersion": "podium.dev/v1alpha1", "kind": "Snapshot", "metadata": {}, "context": "prod"}},
@@ -349,6 +372,7 @@ def test_a_recording_in_progress_and_a_file_that_exists_are_left_alone(tmp_path:
     with pytest.raises(InputError, match="another process is recording to it"):
         recover(target)
     at_work.end(0)
+    at_work.close()
     (tmp_path / "a.podium").write_text("something else")
     with pytest.raises(InputError, match="move one away"):
         recover(target)

@@ -15,6 +15,7 @@ from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Raw
 from podium.api.nested import object_at, objects_at
 from podium.apirequests.request import Request
+from podium.app.console.output import write_private
 from podium.client.session import NoAnswerError, Session
 
 CERTIFICATE, KEY = "tls.crt", "tls.key"
@@ -54,10 +55,7 @@ class OwnCertificate:
         await self.publish()
         # The key first: a certificate without its key cannot be loaded, and is tried again.
         for name, text in ((KEY, key), (CERTIFICATE, certificate)):
-            written = self._folder / f"{name}.new"
-            written.write_text(text, encoding="ascii")
-            written.chmod(0o600)
-            written.replace(self._folder / name)
+            write_private(self._folder / name, text)
 
     async def publish(self) -> bool:
         """Write the authority into the configuration, unless it is there; return whether it was missing."""

@@ -1,4 +1,4 @@
-"""Printing answers: as text for people, as JSON, or as YAML."""
+"""Printing answers, as text for people, as JSON, or as YAML; and writing files that only their owner can read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
@@ -154,3 +155,20 @@ def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None =
         show_page(page)
     else:
         show(answer.to_dict(), form)
+
+
+def write_private(file: Path, content: str | bytes) -> None:
+    """Write a file that only its owner can read, so that after a crash it holds the old or the new content."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    # That of a process which crashed.
+    draft.unlink(missing_ok=True)
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as written:
+            written.write(content.encode() if isinstance(content, str) else content)
+            written.flush()
+            os.fsync(written.fileno())
+        draft.replace(file)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -16,7 +16,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate, SelectedByTerms, carries_anti_affinity
 from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import KEEPS_OFF, View, tolerated
+from podium.cluster.view import View, repelling_taints
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Calling, Status, Verdicts
@@ -138,9 +138,8 @@ def obstacle_texts(cluster: Cluster, pod: PodRecord, obstacles: NodeObstacles) -
 
 
 def _untolerated(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[tuple[Taint, str]]:
-    for taint in cluster.nodes.node(row).spec.taints:
-        if taint.effect in KEEPS_OFF and not tolerated(pod.spec.tolerations, taint):
-            yield taint, f"taint {taint_text(taint)}"
+    for taint in repelling_taints(pod.spec.tolerations, cluster.nodes.node(row).spec.taints):
+        yield taint, f"taint {taint_text(taint)}"
 
 
 def taint_text(taint: Taint) -> str:

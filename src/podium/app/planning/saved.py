@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from podium.api.snapshot import API_VERSION
 from podium.api.times import format_time
 from podium.app.answers import Shown
 from podium.app.console.cells import counted, listed, text_of
-from podium.app.console.output import own_version
+from podium.app.console.output import own_version, write_private
 from podium.app.console.page import Cell, Page, Part
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.review import diff_line
@@ -166,11 +165,10 @@ def plan_of(
 
 def write_plan(file: str, plan: SavedPlan) -> None:
     """Write a file that only its owner may read: manifests may hold Secrets."""
-    target = Path(file)
-    descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(gzip.compress(msgspec.json.encode(plan), mtime=0))
-    Path(part).replace(target)
+    try:
+        write_private(Path(file), gzip.compress(msgspec.json.encode(plan), mtime=0))
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", source=file) from None
 
 
 def _contents(name: str) -> Contents:

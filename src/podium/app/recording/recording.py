@@ -141,8 +141,8 @@ class _Recording:
                 loop.remove_signal_handler(number)
         for machine in (reflector.machine for reflector in self._reflectors):
             if machine.reader.unreadable:
-                count = counted(len(machine.reader.unreadable), "object")
-                self._say(f"{machine.resource.name}: {count} omitted: they cannot be read")
+                unreadable = counted(len(machine.reader.unreadable), "object")
+                self._say(f"{machine.resource.name}: {unreadable} omitted: they cannot be read")
             if machine.counts.expired:
                 self._say(f"{machine.resource.name}: changes during broken connections have the time of reconnection")
         return made
@@ -154,24 +154,26 @@ class _Recording:
     async def _write_files(self, version: str) -> Recorded:
         """Write one file, or one after another; each begins with the objects as they are when the one before ends."""
         limit_ns, every_ns = self._limits.length_ns, self._limits.every_ns
-        files = [self._begin(version)]
-        began_ns = self._began_ns
-        while True:
+        file = self._begin(version)
+        began_ns, objects = self._began_ns, file.objects
+        files = steps = events = length_ns = 0
+        is_last = False
+        while not is_last:
             left_ns = None if limit_ns is None else limit_ns - (self._began_ns - began_ns)
             await self._wait(min((part for part in (every_ns, left_ns) if part is not None), default=None))
             elapsed_ns = self._elapsed_ns()
             length_ns = self._began_ns + elapsed_ns - began_ns
-            ended = files[-1]
+            ended, self._file = file, None
             ended.end(elapsed_ns, self._recorder.terminations.usual_ns)
-            self._file = None
+            files, steps, events = files + 1, steps + ended.steps, events + ended.events
             is_last = every_ns is None or self._over.is_set() or (limit_ns is not None and length_ns >= limit_ns)
-            if not is_last:
-                files.append(self._begin(version))
-            # Meanwhile changes go to the next file.
-            await asyncio.to_thread(ended.complete)
-            if is_last:
-                steps, events = (sum(getattr(file, name) for file in files) for name in ("steps", "events"))
-                return Recorded(len(files), files[0].objects, steps, events, length_ns, self._is_full)
+            try:
+                if not is_last:
+                    file = self._begin(version)
+            finally:
+                # Meanwhile changes go to the next file.
+                await asyncio.to_thread(ended.complete)
+        return Recorded(files, objects, steps, events, length_ns, self._is_full)
 
     async def _sync(self) -> None:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
@@ -222,14 +224,13 @@ class _Recording:
         )
         every_ns, size_bytes = self._limits.every_ns, self._limits.size_bytes
         target = self._target if every_ns is None else _named_by_time(self._target, self._began_ns)
-        file = RecordingFile(target, name)
+        file = self._file = RecordingFile(target, name)
         file.begin(self._recorder.begin(elapsed_ns), snapshot)
         if every_ns is not None and file.size > size_bytes // 2:
-            file.close()
             _journal_of(target).unlink()
             problem = f"the objects alone take {file.size >> 20} MiB, and a file is to have {size_bytes >> 20} at most"
             raise InputError(f"{problem}; raise --max-size", source=self._target)
-        self._file, self._is_full = file, False
+        self._is_full = False
         self._ends.clear()
         self._say(f"recording {name}: {counted(file.objects, 'object')} at the start; interrupt to end")
         return file
@@ -318,13 +319,14 @@ class RecordingFile:
     def end(self, elapsed_ns: int, termination_ns: int | None = None) -> None:
         """End the recording, with its length and the usual time that pods take to end."""
         self._add({"at": format_duration(elapsed_ns)})
-        self._journal.close()
+        self._journal.flush()
         self._termination_ns = termination_ns
 
     def complete(self) -> None:
-        """Write the file, and remove the journal."""
-        _complete(self._target, self._name, self._termination_ns)
-        _journal_of(self._target).unlink()
+        """Write the file, and remove the journal, which no other process takes until then."""
+        with self._journal:
+            _complete(self._target, self._name, self._termination_ns)
+            _journal_of(self._target).unlink()
 
 
 def recover(target: str) -> bool:

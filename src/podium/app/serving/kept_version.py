@@ -6,7 +6,6 @@ may change in both directions. Source: the version skew policy (kubernetes.io/re
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from podium.api.errors import InputError
 from podium.api.versions.choice import ReleaseChoice
 from podium.api.versions.gates import stages
 from podium.api.versions.release import Release, read_gates, read_version, shown_gates
+from podium.app.console.output import write_private
 
 FILE = "version"
 """The name of the file with the version: the version, and the feature gates that are set, if any, after a space."""
@@ -86,20 +86,3 @@ def _read(file: Path) -> Release | None:
         raise InputError(f"the version of the data cannot be read: {error}", source=str(file)) from None
     except InputError as error:
         raise error.located(source=str(file)) from None
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner can read, so that after a crash it holds the old or the new text."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    # That of a process which crashed.
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as written:
-            written.write(text)
-            written.flush()
-            os.fsync(written.fileno())
-        draft.replace(file)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise

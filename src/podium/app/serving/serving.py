@@ -20,7 +20,7 @@ from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
 from podium.api.nested import list_at, objects_at
 from podium.apirequests.authorization import ISSUER, User, token_user
-from podium.app.serving.kept_version import write_private
+from podium.app.console.output import write_private
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner

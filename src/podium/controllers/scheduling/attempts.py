@@ -271,8 +271,8 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     if choice.candidates == 1:
         rule = "the only candidate"
     else:
-        rule = choice.criterion or ", ".join([criterion.words for criterion in plan.criteria])
-        rule = rule or "kube-scheduler's order of candidates"
+        stated = ", ".join([criterion.words for criterion in plan.criteria])
+        rule = choice.criterion or stated or "kube-scheduler's order of candidates"
     if plan.is_exchange:
         rule = f"fairer shares among equals: {rule}"
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)

@@ -23,7 +23,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.cluster.view import KEEPS_OFF, View, tolerated
+from podium.cluster.view import View, repelling_taints
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, rejecting_plugins
 from podium.decide.preempting.preemption import no_candidates_message
@@ -220,10 +220,7 @@ class DerivedFailures:
             or nodes.unschedulable.item(row)
         ):
             return False
-        tolerations = pod.spec.tolerations
-        return any(
-            taint.effect in KEEPS_OFF and not tolerated(tolerations, taint) for taint in nodes.node(row).spec.taints
-        )
+        return any(repelling_taints(pod.spec.tolerations, nodes.node(row).spec.taints))
 
     def _trials_for(self, runner: Runner, state: CycleState) -> Trials | None:
         """Return the trials that decide whether preemption helps; None if that depends on more than single rows."""

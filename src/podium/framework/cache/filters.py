@@ -212,7 +212,7 @@ class CachedFilters:
     def _of_nodes(self, state: CycleState, pod: PodRecord, among: Collection[int] | None = None) -> CachedRows:
         """Return the cached rejections of the pod's class that depend on the node object.
 
-        If none of the rows ``among`` which some are needed has changed, the others are not updated.
+        ``among`` are the needed rows, None for all: if none of them has changed, the others are not updated.
         """
         nodes = self._cluster.nodes
         by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)

@@ -270,14 +270,7 @@ class SchedulingQueue:
         if flight is None:
             return None
         queued.record = flight.latest
-        queued.unschedulable_plugins = tuple(sorted(set(plugins))) if plugins and not error else ()
-        queued.pending_plugins = tuple(sorted(set(pending_plugins))) if pending_plugins and not error else ()
-        if queued.unschedulable_plugins or queued.pending_plugins:
-            queued.unschedulable_count += 1
-            queued.error_count = 0
-        else:
-            queued.error_count += 1
-        queued.queued_ns = now
+        queued.fail(() if error else plugins, () if error else pending_plugins, now)
         wake, reason = self._woken_in_flight(flight)
         self._in_flight.end(queued.record.uid)
         self._requeue(queued, wake, reason, now)
@@ -287,10 +280,7 @@ class SchedulingQueue:
         """Return a taken pod that some plugins are known to reject: no event can have come meanwhile."""
         self._pops += 1
         queued.pop(now)
-        queued.unschedulable_plugins = tuple(sorted(set(plugins)))
-        queued.unschedulable_count += 1
-        queued.error_count = 0
-        queued.queued_ns = now
+        queued.fail(plugins, (), now)
         self._put(queued, UNSCHEDULABLE, now)
 
     def give_back(self, queued: QueuedPod, now: int) -> QueuePlace | None:

@@ -20,11 +20,11 @@ export class GridTab {
     this.groups = [];
     this.controls = element("div", { className: "toolbar" });
     this.legend = element("div", { className: "legend" });
-    this.told = element("p", { className: "hint", role: "status" });
+    this.hint = element("p", { className: "hint", role: "status" });
     this.body = element("div", { className: "groups" });
     this.panel = element("aside", { className: "details", "aria-label": "The selected node" });
     this.described = new Described(page);
-    this.element = element("div", { className: "node-grid" }, this.controls, this.legend, this.told,
+    this.element = element("div", { className: "node-grid" }, this.controls, this.legend, this.hint,
       element("div", { className: "below" }, this.body, this.panel));
     page.theme.on(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.body);
@@ -58,7 +58,7 @@ export class GridTab {
   tick(isForced = false) {
     const { nodes, pods, changes } = this.page.cluster;
     if (!nodes.isSynced || !pods.isSynced) {
-      this.told.textContent = `Reading the cluster: ${counted(nodes.known.size, "node")}, ${counted(pods.known.size, "pod")}.`;
+      this.hint.textContent = `Reading the cluster: ${counted(nodes.known.size, "node")}, ${counted(pods.known.size, "pod")}.`;
     } else if (isForced || changes !== this.changes) {
       this.changes = changes;
       this.read(nodes.known.values(), pods.known.values());
@@ -110,8 +110,8 @@ export class GridTab {
     const canvas = element("canvas", { tabIndex: 0, role: "img" }), note = element("small", {});
     const made = { title, cells, canvas, note, at: 0, element: element("section", { className: "group-of-nodes" }, element("h2", {}, title, " ", note), canvas) };
     const at = (event) => this.cellAt(made, event);
-    canvas.addEventListener("pointermove", (event) => this.tell(at(event)));
-    canvas.addEventListener("pointerleave", () => this.tell(null));
+    canvas.addEventListener("pointermove", (event) => this.describe(at(event)));
+    canvas.addEventListener("pointerleave", () => this.describe(null));
     canvas.addEventListener("click", (event) => this.choose(at(event)));
     canvas.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: this.columns, ArrowUp: -this.columns }[event.key];
@@ -166,8 +166,9 @@ export class GridTab {
     return [`${counted(pods, "pod")}; requested ${shares.join(", ")}`, node.marks, risk ? `if it is lost, ${counted(risk, "pod")} find no place` : ""].filter((line) => line);
   }
 
-  tell(cell) {
-    this.told.textContent = cell ? `${cell.node.name}: ${this.lines(cell).join("; ")}`
+  // Says in the hint what is known of a node; without one, how to select it.
+  describe(cell) {
+    this.hint.textContent = cell ? `${cell.node.name}: ${this.lines(cell).join("; ")}`
       : "Point at a node, or go through them with the arrow keys; click it for its conditions and events.";
   }
 
@@ -177,7 +178,7 @@ export class GridTab {
     }
     const { page } = this, { name } = cell.node;
     this.chosen = name;
-    this.tell(cell);
+    this.describe(cell);
     fill(this.panel, element("header", {}, element("h2", {}, name)), ...this.lines(cell).map((line) => element("p", {}, line)),
       element("div", { className: "links" },
         button("Drain", "What happens if it is drained?", () => page.askPlan("drain", { nodes: name })),
@@ -206,8 +207,8 @@ export class GridTab {
       element("span", {}, element("i", { className: "swatch notched" }), "cordoned or tainted"),
       element("span", {}, element("i", { className: "cross" }, "✕"), "not ready or under pressure"),
       element("span", {}, element("i", { className: "swatch chosen" }), "selected"));
-    if (!this.told.textContent.includes(": ") || this.told.textContent.startsWith("Reading")) {
-      this.tell(null);
+    if (!this.hint.textContent.includes(": ") || this.hint.textContent.startsWith("Reading")) {
+      this.describe(null);
     }
   }
 

@@ -119,7 +119,7 @@ function lossNote({ nodes, unplaced, preempts }) {
 function row(level, lines, buttons) {
   return element("li", { className: `problem ${level}` },
     element("div", { className: "lines" }, ...lines.filter((line) => line).map((line, place) => element("p", { className: place ? "faint" : "" }, ...[line].flat()))),
-    element("div", { className: "deeds" }, ...buttons.filter((made) => made)));
+    element("div", { className: "row-actions" }, ...buttons.filter((made) => made)));
 }
 
 // Names in a line, as links to what `open` shows; those beyond them counted.

@@ -235,7 +235,7 @@ export class ObjectPanel {
       button("Check", "Ask the server whether it would take it, and change nothing", () => this.save(true)),
       isNew ? null : this.sureButton("Delete", () => this.remove()),
       isNew ? null : button("Reload", "Load it as it is on the server", () => this.reload()),
-      ...(isNew ? [] : this.deeds(kind)), ...this.links(kind));
+      ...(isNew ? [] : this.actionButtons(kind)), ...this.links(kind));
   }
 
   // A button that is pressed twice.
@@ -259,7 +259,7 @@ export class ObjectPanel {
   }
 
   // What is often done with objects of a kind.
-  deeds(kind) {
+  actionButtons(kind) {
     if (kind.kind === "Node" && !kind.group) {
       return [
         button("Cordon", "No more pods go there", () => this.patch({ spec: { unschedulable: true } })),
