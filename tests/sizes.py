@@ -109,5 +109,5 @@ def _attributes(one: object) -> Iterator[tuple[str, Any]]:
     for base in type(one).__mro__:
         slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(one, name) and not name.startswith("__"):
+            if not name.startswith("__") and hasattr(one, name):
                 yield name, getattr(one, name)
