@@ -17,11 +17,9 @@ import numpy as np
 
 from podium.api.input.codec import decode
 from podium.api.meta import Raw
-from podium.app.rescheduling.exact import Highs
 from podium.cluster.cluster import Cluster
 from podium.decide.evictions import EvictionBudgets
 from podium.decide.rescheduling.guards import PlanInputs
-from podium.decide.rescheduling.optimal import ExactQuestion, OptimalPlan, plan_optimal
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.decide.transaction import ClusterTransaction
@@ -32,9 +30,11 @@ from podium.framework.runner import Runner
 from podium.framework.settings.configuration import default_configuration
 from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE as PLUGINS
-from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from podium.plugins.rescheduling.node_use import requested_shares
 from podium.plugins.rescheduling.registry import IN_TREE, ConsolidateArgs
+from tests.exact.filter_rules import FILTER_RULES
+from tests.exact.highs import Highs
+from tests.exact.optimal import ExactQuestion, OptimalPlan, plan_optimal
 
 NODES, PODS, OWNERS = 10, 60, 15
 _SIZES = ((500, 1024), (1000, 4096), (2000, 4096))

@@ -80,55 +80,6 @@ def test_a_config_map_is_named_with_its_namespace(name: str) -> None:
     assert "write NAMESPACE/NAME" in result.output
 
 
-def test_the_distance_from_the_optimum_requires_one_plan() -> None:
-    result = reschedule("--optimal", "--evict")
-    assert result.exit_code == 1
-    assert "--optimal is for one plan" in result.output
-
-
-def test_the_best_plan_is_shown_beside_the_plan(cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("highspy", reason="the optional solver is not installed")
-    (tmp_path / "crowded.py").write_text(CROWDED)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    own = {**CONFIGURATION, "threshold": 0.1, "policies": [{"name": "crowded:Crowded"}]}
-    configuration = written(tmp_path, own, name="own.yaml")
-
-    report = reschedule("-f", cluster, "--rescheduler", configuration, "--optimal")
-    found = json.loads(reschedule("-f", cluster, "--rescheduler", configuration, "--optimal", "-o", "json").stdout)
-
-    assert report.exit_code == 0
-    assert "The optimal plan  1 move; this plan gains 100% of it" in report.stdout
-    best = found["best"]
-    assert (best["share"], best["isProven"], best["leftOut"]) == (1.0, True, {})
-    assert [move["from"] for move in best["moves"]] == ["old-1"]
-
-
-# Each pod on the node old-1 is half in the wrong place.
-CROWDED = """
-from podium.framework.rescheduling.linear_forms import LinearForm
-from podium.framework.rescheduling.policy import Proposal, Relocation
-
-class Crowded:
-    name = "Crowded"
-
-    def price(self, picture, row):
-        return 0.5 if picture.node_name(row) == "old-1" else 0.0
-
-    def objective(self, picture):
-        return sum(self.price(picture, pod.row) for pod in picture.cluster.placed.values())
-
-    def proposals(self, picture):
-        for pod in picture.movable_pods():
-            if self.price(picture, pod.row):
-                yield Proposal((Relocation(pod),), "it is crowded")
-
-    def linear(self, movables):
-        picture = movables.picture
-        base = sum(self.price(picture, pod.row) for pod in movables.staying())
-        return LinearForm(base, {(pod.uid, row): self.price(picture, row) for pod, row in movables.pairs()})
-"""
-
-
 def test_a_plan_has_a_certificate_within_its_limits_and_without_them(cluster: str, configuration: str) -> None:
     found = json.loads(reschedule("-f", cluster, "--rescheduler", configuration, "-o", "json").stdout)["certificate"]
     assert found["covered"] == ["MoveToUnderusedNodes"]

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.app.rescheduling.exact import Highs
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.certificate import Certificate, Prices, Relaxation, ascend, certify, relax
-from podium.decide.rescheduling.optimal import ExactQuestion, LinearProgram, MoveLimit, plan_optimal
+from podium.decide.rescheduling.certificate import Certificate, MoveLimit, Prices, Relaxation, ascend, certify, relax
 from podium.decide.rescheduling.replacement_placement import as_replacement
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import BoundedObjective, Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import NodeSignals, Picture, Policy, Proposal, Signals
-from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of, node, plain_runner, pod, term
+from tests.exact.filter_rules import FILTER_RULES
+from tests.exact.highs import Highs
+from tests.exact.optimal import ExactQuestion, LinearProgram, plan_optimal
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.app.console.page import Page, Part, Section, listed
-from podium.app.rescheduling.exact import limits_of
-from podium.decide.rescheduling.certificate import Certificate, certify
-from podium.decide.rescheduling.guards import PlanInputs
+from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.certificate import Certificate, MoveLimit, certify
+from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture, Policy
-from podium.framework.rescheduling.settings import ReschedulerSettings
+from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings
 
 _DIGITS = 4
 _MOST_NAMES = 8
@@ -60,12 +61,43 @@ def certified(
 ) -> PlanCertificate:
     """Return the certificate of a plan that was made from these inputs."""
     moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
-    limits = tuple(limits_of(list(picture.movable_pods()), picture, settings, inputs))
+    limits = tuple(_limits_of(list(picture.movable_pods()), picture, settings, inputs))
     within, ever = (
         certify(picture, policies, plan.after, moves, settings.threshold, limits=some) for some in (limits, ())
     )
     # Limits only exclude placements.
     return PlanCertificate(replace(within, bound=max(within.bound, min(ever.bound, within.after))), ever)
+
+
+def _limits_of(
+    pods: Sequence[PodRecord], picture: Picture, settings: ReschedulerSettings, inputs: PlanInputs
+) -> Iterator[MoveLimit]:
+    """Yield the limits that the plan also respects: moves in flight and disruption budgets."""
+    room = BudgetRoom(inputs, settings, picture.now)
+    yield from _of_kinds(pods, settings.in_flight)
+    yield from _of_kinds([pod for pod in pods if not room.is_protected(pod)], settings.without_budget)
+    covered: dict[str, list[str]] = defaultdict(list)
+    most: dict[str, int] = {}
+    for pod in pods:
+        for budget in inputs.budgets.covering(pod):
+            covered[budget.key].append(pod.uid)
+            most[budget.key] = max(0, budget.allowed - room.reserve(budget))
+    for key, uids in covered.items():
+        yield MoveLimit(uids, most[key])
+
+
+def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[MoveLimit]:
+    if limits.total is not None:
+        yield MoveLimit([pod.uid for pod in pods], limits.total)
+    for most, kind in ((limits.node, "node_name"), (limits.namespace, "namespace"), (limits.owner, "owner_uid")):
+        if most is None:
+            continue
+        groups: dict[str, list[str]] = defaultdict(list)
+        for pod in pods:
+            groups[getattr(pod, kind)].append(pod.uid)
+        for uids in groups.values():
+            if len(uids) > most:
+                yield MoveLimit(uids, most)
 
 
 def write_certificate(page: Page, found: PlanCertificate) -> None:

@@ -60,11 +60,6 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 @click.option("--evict", is_flag=True, help="Evict pods. Without it, plans are only printed and nothing is written.")
 @click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
 @click.option(
-    "--optimal",
-    is_flag=True,
-    help="Also compare the plan with the best one, for small clusters; needs podium[exact].",
-)
-@click.option(
     "--scheduler-honors-avoid-lists/--scheduler-ignores-avoid-lists",
     "honors_avoid_lists",
     default=None,
@@ -89,7 +84,6 @@ def reschedule(
     config: str | None,
     evict: bool,
     is_once: bool,
-    optimal: bool,
     validation: Validation | None,
     ignore_extenders: bool,
     release: ReleaseChoice,
@@ -123,13 +117,11 @@ def reschedule(
         cluster = source if source.context or source.kubeconfig or not files else None
         read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
-        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, optimal, release)
+        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))
         return
-    if optimal:
-        raise click.UsageError("--optimal is for one plan: give files with -f, or --once without --evict.")
     from podium.app.live.live_program import run_program
     from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
     from podium.client.kubeconfig import find_access

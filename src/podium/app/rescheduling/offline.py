@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace as changed
 
@@ -44,9 +44,6 @@ from podium.framework.settings.configuration import (
 )
 from podium.store.store import Store
 
-if TYPE_CHECKING:
-    from podium.app.rescheduling.exact import Comparison
-
 _DAY_NS = 86_400 * 10**9
 
 
@@ -56,15 +53,13 @@ class Question:
 
     ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
 
-    Extenders are not called: a configuration with extenders is rejected unless they are ignored. ``compares``: compare
-    the plan with the best one, which needs a solver.
+    Extenders are not called: a configuration with extenders is rejected unless they are ignored.
     """
 
     rescheduling: ReschedulerConfiguration
     configuration: Configuration
     honors_avoid_lists: bool | None = None
     ignores_extenders: bool = False
-    compares: bool = False
     release: ReleaseChoice = CLUSTER_RELEASE
 
 
@@ -93,15 +88,13 @@ def plan_once(read: Input, question: Question) -> PlanReport:
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan, kept, certificate, comparison = _plan(
-            objects, settings, schedulers, now, release, compares=question.compares
-        )
+        plan, kept, certificate = _plan(objects, settings, schedulers, now, release)
     except InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = Basis(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
-    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate, comparison)
+    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate)
 
 
 def _plan(
@@ -110,9 +103,7 @@ def _plan(
     schedulers: Configuration,
     now: int,
     release: Release,
-    *,
-    compares: bool,
-) -> tuple[ReschedulingPlan, ExcludedPods, PlanCertificate, Comparison | None]:
+) -> tuple[ReschedulingPlan, ExcludedPods, PlanCertificate]:
     """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
     found: list[ReschedulingPlan] = []
     rescheduler = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
@@ -125,12 +116,7 @@ def _plan(
     plan = found[0] if found else ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = rescheduler.untouched(now)
     picture, policies, inputs = rescheduler.show(now)
-    certificate = certified(plan, picture, policies, settings, inputs)
-    if not compares:
-        return plan, kept, certificate, None
-    from podium.app.rescheduling.exact import compared
-
-    return plan, kept, certificate, compared(plan, picture, policies, settings, inputs)
+    return plan, kept, certified(plan, picture, policies, settings, inputs)
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:
@@ -154,7 +140,7 @@ class PlanReport:
     """A plan made at ``now``, its settings and caveats.
 
     ``cluster`` names the cluster, ``untouched`` are the pods that may not be moved. ``certificate`` bounds how far the
-    plan is from the best one, ``comparison`` says how far it is, if requested.
+    plan is from the best one.
     """
 
     plan: ReschedulingPlan
@@ -164,7 +150,6 @@ class PlanReport:
     caveats: tuple[Caveat, ...] = ()
     untouched: ExcludedPods = NONE_EXCLUDED
     certificate: PlanCertificate | None = None
-    comparison: Comparison | None = None
 
     @property
     def moves(self) -> tuple[PlannedMove, ...]:
@@ -176,9 +161,8 @@ class PlanReport:
         return [(name, before, self.plan.after.get(name, before)) for name, before in self.plan.before.items()]
 
     def to_dict(self) -> dict[str, Any]:
-        plan, comparison, untouched = self.plan, self.comparison, self.untouched
+        plan, untouched = self.plan, self.untouched
         return {
-            **({} if comparison is None else {"best": comparison.to_dict()}),
             "version": VERSION,
             "time": format_exact_time(self.now),
             "cluster": self.cluster,
@@ -280,10 +264,6 @@ def write_plan(page: Page, report: PlanReport) -> None:
     for problem in plan.errors:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)
-    if report.comparison is not None:
-        from podium.app.rescheduling.exact import write_comparison
-
-        write_comparison(page, report.comparison)
     page.caveats(report.caveats)
 
 

@@ -11,7 +11,7 @@ linear programs (1960).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.rescheduling.optimal import MoveLimit
 from podium.decide.rescheduling.round_robin import PolicyError, calling_policy
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope, is_own
@@ -33,6 +32,14 @@ _MOST_RESOURCES = 3
 # The steps of an ascent: more where they are cheap, in small clusters.
 _STEPS, _MOST_STEPS, _STATES_IN_ALL = 120, 400, 2_000_000
 _GOOD_ENOUGH = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLimit:
+    """An upper bound on how many of the given pods (uids) move."""
+
+    pods: Collection[str]
+    most: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,6 @@ from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import InNamespace, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.framework.rescheduling.bounds import Departures
-from podium.framework.rescheduling.linear_forms import LinearForm, Movables
 from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
 from podium.plugins.rescheduling.demands import MICRO, Demand
@@ -166,15 +165,6 @@ class NodeDemands(Demand):
 
     def count(self, class_id: int, row: int, number: int) -> None:
         self.missing += number * self._of_class[class_id].misses.item(row)
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return a price for each pod in each row."""
-        concerned = [pod for pod in movables.pods if pod.pod_class.id in self._of_class]
-        prices = {
-            (pod.uid, row): self._of_class[pod.pod_class.id].misses.item(row) / MICRO
-            for pod, row in movables.pairs(concerned)
-        }
-        return LinearForm(self.missing / MICRO - sum(prices[pod.uid, pod.row] for pod in concerned), prices)
 
     def relief(self, departures: Departures, price: float) -> tuple[float, Float64s]:
         """Return what each pod lacks, all of which another node may have."""

@@ -7,7 +7,7 @@ preferences than wherever it is currently running").
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -27,7 +27,6 @@ from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures
-from podium.framework.rescheduling.linear_forms import Cost, Curve, LinearForm, Movables, Pair
 from podium.framework.rescheduling.policy import Float64s, Picture
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Arguments, read_arguments
@@ -446,20 +445,6 @@ class OwnerDemand(Demand):
         if add_count(self._of_class, class_id, number):
             self._feasible = None
         self._missing = None
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return for each node the pods beyond its share; nothing if pods that do not count now could come to count."""
-        pods = [pod for pod in movables.pods if pod.pod_class.id in self._rows_of_class]
-        if any(not self._rows[row] for _, row in movables.pairs(pods)):
-            return LinearForm(left_out=("owners with pods on nodes that accept no pods",))
-        part, own = self._part(), Counter(pod.row for pod in pods)
-        curve = Curve(lambda number: max(number - part, 0.0), lambda number: float(number > part), (part, part + 1.0))
-        added: defaultdict[int, dict[Pair, float]] = defaultdict(dict)
-        for pod, row in movables.pairs(pods):
-            added[row][pod.uid, row] = 1.0
-        rows = sorted({*added, *self._pods})
-        costs = [Cost(curve, added[row], float(self._pods.get(row, 0) - own[row])) for row in rows]
-        return LinearForm(costs=costs)
 
     def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
         """Return 1 for as many pods of each node as there are beyond its share.

@@ -15,7 +15,6 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.linear_forms import LinearForm, Movables, sum_of_forms
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import PodPlaces, accepting, accepting_with_room, has_room, rough_fit
 
@@ -27,7 +26,7 @@ class Demand(ABC):
     """Something that pods prefer or require, counted over all of them.
 
     ``concerns`` are the classes (ids), ascending, whose pods have the demand or are selected by it. ``name`` describes
-    demands without a linear form.
+    demands that a bound relaxes.
     """
 
     name = ""
@@ -59,13 +58,6 @@ class Demand(ABC):
     @abstractmethod
     def complaint(self, class_id: int, row: int) -> str:
         """Return what a pod of the class lacks in a row, or makes others lack, as text; "" if nothing."""
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return what would be missing, in pods, as a function of these pods' placement.
-
-        Other pods count as they do now. The default form leaves the demand out.
-        """
-        return LinearForm(left_out=(self.name,))
 
     def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
         """Return how much is missing, in pods, and by how much less without each movable pod (`[pods]`).
@@ -119,11 +111,6 @@ class Demands:
             self._missing[place] = missing
         self._stale.clear()
         return self._total
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return what would be missing of all demands that have a linear form."""
-        self.follow(movables.picture)
-        return sum_of_forms([demand.linear(movables) for demand in self.all])
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the sum of what is missing of each demand after a pod's departure; nothing for those without relief.
@@ -192,10 +179,6 @@ class DemandPolicy:
     def objective(self, picture: Picture) -> float:
         self._demands.follow(picture)
         return self._demands.missing / MICRO
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return the objective as far as the demands have a linear form."""
-        return self._demands.linear(movables)
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return what is missing at least of the demands."""

@@ -6,7 +6,6 @@ Source: autoscaler cluster-autoscaler (core/scaledown); descheduler pkg/framewor
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -17,7 +16,6 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.rescheduling.bounds import PODS, Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.linear_forms import LinearForm, Movables, Pair, ResourceUse
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import NodeUse, accepting, guests_on
 
@@ -44,21 +42,6 @@ class FreedNodes:
         if not self._threshold:
             return 0.0
         return self._worth * int(np.count_nonzero(self._counted(picture)))
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return `badness` as a price for each node in use, whichever pods use it."""
-        if not self._threshold:
-            return LinearForm()
-        picture = movables.picture
-        cluster, count = picture.cluster, picture.cluster.nodes.count
-        guests = {pod.uid for row in range(count) for pod in guests_on(cluster, row)}
-        kept = {pod.row for pod in movables.staying() if pod.uid in guests}
-        pairs: defaultdict[int, list[Pair]] = defaultdict(list)
-        for pod, row in movables.pairs():
-            if pod.uid in guests and row not in kept and picture.targets[row]:
-                pairs[row].append((pod.uid, row))
-        base = self._worth * sum(bool(picture.targets[row]) for row in kept)
-        return LinearForm(base, uses=tuple(ResourceUse(pairs[row], self._worth) for row in sorted(pairs)))
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the price of each node in use: a node is free if all its pods leave and none arrive."""

@@ -17,7 +17,6 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import PODS as PODS_INDEX
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.linear_forms import Contents, LinearForm, Movables
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation, predecessor
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.node_use import RowChanges, placed_slots, rough_fit
@@ -134,41 +133,6 @@ class MoveToUnderusedNodes:
                 if (known := picture.cluster.placed.get(pod.uid)) is not None and known.row == row:
                     # Equal pods would fare no better.
                     stuck.add(pod.pod_class)
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return the objective as a table for each node of the pods that can be on it."""
-        picture, loads = movables.picture, self._loads
-        situation = self._situation(picture)
-        high, counted = situation.high[:, None], picture.targets
-        parts = loads.parts_of(picture, movables.pods).T.tolist()
-        of_pod = {pod.uid: tuple(amounts) for pod, amounts in zip(movables.pods, parts, strict=True)}
-        size = len(loads.resources)
-
-        def contents_of(row: int, pods: Sequence[PodRecord]) -> Contents:
-            """Return the table of a row where some pods are or may be; pods that add the same are of one kind."""
-            kinds = {pod.uid: of_pod[pod.uid] for pod in pods}
-            order = sorted(set(kinds.values()))
-            each, now = np.array(order, dtype=np.int64).T, loads.parts_on(row)
-            held = now - sum((np.array(kinds[pod.uid]) for pod in pods if pod.row == row), np.zeros_like(now))
-            # What is there already fits, however much it is; roots have no limit.
-            fits = np.maximum(loads.allocatable[:, row], now[:size])
-
-            def added(counts: tuple[int, ...]) -> Int64s:
-                return np.asarray(held + each @ np.array(counts, dtype=np.int64))
-
-            def cost(counts: tuple[int, ...]) -> float:
-                amounts = added(counts)[:, None]
-                shares, pods = loads.as_shares(row, amounts[:size], amounts[size:])
-                return float(_too_many(pods, shares, high)[0]) if counted[row] and (shares > high).any() else 0.0
-
-            return Contents(row, kinds, order, cost, lambda counts: bool((added(counts)[:size] <= fits).all()))
-
-        on_row: dict[int, list[PodRecord]] = {}
-        for pod, row in movables.pairs():
-            on_row.setdefault(row, []).append(pod)
-        contents = tuple(contents_of(row, pods) for row, pods in sorted(on_row.items()))
-        base = float(situation.excess.sum()) - sum(situation.excess[table.row] for table in contents)
-        return LinearForm(base, contents=contents)
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the excess of each node by the pods that have left and by the load that it ends with.

@@ -20,7 +20,6 @@ from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.linear_forms import LinearForm, Movables
 from podium.framework.rescheduling.policy import Float64s, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.dynamic_resources.selectors import DeviceSelectors
@@ -92,13 +91,6 @@ class Consolidate:
     def objective(self, picture: Picture) -> float:
         """Return the cost of the nodes in use and of the missing room."""
         return self._freed.badness(picture) + self._args.worth * self._missing_room(picture).missing(picture)
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return a price for each node in use; wanted room is left out."""
-        form = self._freed.linear(movables)
-        if not self._wanted(movables.picture):
-            return form
-        return replace(form, left_out=(_ROOM,))
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the price of each node in use, and the missing room that no node has even without pods."""

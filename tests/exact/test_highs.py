@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from podium.app.rescheduling.exact import Highs
-from podium.decide.rescheduling.optimal import ExactPlanError, LinearProgram
-
-
-def test_a_missing_solver_is_reported_with_installation_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
-
-    with pytest.raises(ExactPlanError, match=r"pip install 'podium\[exact\]'"):
-        Highs()
+from tests.exact.highs import Highs
+from tests.exact.optimal import LinearProgram
 
 
 def test_a_program_is_solved_to_its_end_with_a_bound_that_is_its_cost() -> None:
-    pytest.importorskip("highspy", reason="the optional solver is not installed")
     program = LinearProgram(offset=1.0)
     chosen = [program.count(1, -value) for value in (4.0, 3.0, 2.0)]
     rest = program.amount(10.0)
@@ -33,7 +23,6 @@ def test_a_program_is_solved_to_its_end_with_a_bound_that_is_its_cost() -> None:
 
 
 def test_a_program_without_a_solution_is_the_callers_mistake() -> None:
-    pytest.importorskip("highspy", reason="the optional solver is not installed")
     program = LinearProgram()
     program.row({program.count(1): 1.0}, -1.0)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
 
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import Picture
@@ -127,17 +126,6 @@ class Movables:
     def staying(self) -> Iterable[PodRecord]:
         """Return the pods on nodes that cannot move."""
         return (pod for pod in self.picture.cluster.placed.values() if pod.row >= 0 and pod.uid not in self.rows)
-
-
-@runtime_checkable
-class LinearObjective(Protocol):
-    """A policy that can express its objective as a `LinearForm`.
-
-    It is separate from `Policy`, since few callers need it.
-    """
-
-    def linear(self, movables: Movables) -> LinearForm:
-        """Return the objective as a function of the placement of these pods; all other pods keep their places."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,8 @@ from itertools import product
 from podium.cluster.matchers import Predicate, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, HostPort, PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.linear_forms import FilterRule, FilterRules, Movables, Pair
 from podium.plugins.pod_topology_spread import SpreadDomains, own_constraints
+from tests.exact.linear_forms import FilterRule, FilterRules, Movables, Pair
 
 Weights = dict[Pair, float]
 

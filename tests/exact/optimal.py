@@ -14,40 +14,32 @@ from typing import Protocol
 
 import numpy as np
 
-from podium.api.errors import PodiumError
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.decide.rescheduling.certificate import MoveLimit
 from podium.decide.rescheduling.round_robin import PlannedMove
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
-from podium.framework.rescheduling.linear_forms import (
+from podium.framework.rescheduling.policy import Picture, Policy
+from podium.framework.runner import Runner
+from podium.framework.verdicts import PluginError
+from tests.exact.linear_forms import (
     Contents,
     Cost,
     FilterRule,
     FilterRules,
     LinearForm,
-    LinearObjective,
     Movables,
     Pair,
 )
-from podium.framework.rescheduling.policy import Picture, Policy
-from podium.framework.runner import Runner
-from podium.framework.verdicts import PluginError
+from tests.exact.objectives import linear_form
 
 MOST_CONTENTS = 20_000
 """The most node contents (combinations of pods) that a program distinguishes."""
 
 
-class ExactPlanError(PodiumError):
+class ExactPlanError(Exception):
     """The optimal placement cannot be computed; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class MoveLimit:
-    """An upper bound on how many of the given pods (uids) move."""
-
-    pods: Collection[str]
-    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,15 +456,14 @@ class _Search:
     ) -> None:
         self._picture, self._question, self._solver = picture, question, solver
         self._movables = movables_in(picture, question.rules)
-        self._counted = [(policy, weight) for policy, weight in policies if isinstance(policy, LinearObjective)]
+        known = [(policy, weight, linear_form(policy, self._movables)) for policy, weight in policies]
+        self._counted = [(policy, weight) for policy, weight, form in known if form is not None]
         self._left_out: dict[str, tuple[str, ...]] = {
-            policy.name: ("its objective has no linear form",)
-            for policy, _ in policies
-            if not isinstance(policy, LinearObjective)
+            policy.name: ("its objective has no linear form",) for policy, _, form in known if form is None
         }
         self._weights = {policy.name: weight for policy, weight in self._counted}
         self._before = self._objectives()
-        forms = [(self._form(policy.name, policy), weight) for policy, weight in self._counted]
+        forms = [(self._checked(policy.name, form), weight) for policy, weight, form in known if form is not None]
         rules = [
             rule
             for plugin, rules_of in question.rules.items()
@@ -513,12 +504,11 @@ class _Search:
             rounds,
         )
 
-    def _form(self, name: str, policy: LinearObjective) -> LinearForm:
-        """Return the linear form of a policy. It equals the objective of the present placement, or is lower if partial.
+    def _checked(self, name: str, form: LinearForm) -> LinearForm:
+        """Return a policy's form, which equals the objective of the present placement, or is lower if partial.
 
         Raises ExactPlanError if it does not.
         """
-        form = policy.linear(self._movables)
         by_form, is_ = form.value({pod.uid: pod.row for pod in self._movables.pods}), self._before[name]
         differs = by_form - is_ if form.left_out else abs(by_form - is_)
         if differs > max(1.0, abs(is_)) * TOLERANCE:

@@ -12,18 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.meta import Kubernetes
-from podium.app.rescheduling.exact import Highs
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.optimal import ExactPlanError, ExactQuestion, MoveLimit, OptimalPlan, plan_optimal
+from podium.decide.rescheduling.certificate import MoveLimit
 from podium.decide.transaction import ClusterTransaction
-from podium.framework.rescheduling.linear_forms import Contents, Cost, Curve, LinearForm, Movables, Pair, ResourceUse
 from podium.framework.rescheduling.policy import Picture, Proposal, Signals
-from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from tests.builders import HOSTNAME, cluster_of, node, plain_runner, pod, spread_over, term
+from tests.exact.filter_rules import FILTER_RULES
+from tests.exact.highs import Highs
+from tests.exact.linear_forms import Contents, Cost, Curve, LinearForm, Movables, Pair, ResourceUse
+from tests.exact.optimal import ExactPlanError, ExactQuestion, OptimalPlan, plan_optimal
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
-
-pytest.importorskip("highspy", reason="the optional solver is not installed")
 
 SQUARE = Curve(lambda count: count * count, lambda count: 2 * count, tuple(range(30)))
 

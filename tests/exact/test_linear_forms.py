@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.pods import NO_ROW
-from podium.decide.rescheduling.optimal import movables_in
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.linear_forms import LinearObjective
 from podium.framework.rescheduling.policy import Picture, Signals
-from podium.plugins.rescheduling.filter_rules import FILTER_RULES
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import cluster_of, plain_runner
+from tests.exact.filter_rules import FILTER_RULES
+from tests.exact.objectives import linear_form
+from tests.exact.optimal import movables_in
 from tests.fuzzing import Effort, efforts
 from tests.generators import EVERYTHING, Objects, clusters
 
@@ -57,12 +57,12 @@ def test_a_form_is_the_objective_wherever_pods_are_or_less_where_it_leaves_somet
     def check(objects: Objects, is_target: list[bool], stays: set[str], chance: Any) -> None:
         picture = picture_of(objects, is_target, stays)
         policy = IN_TREE[name](PluginContext(ARGS[name], picture.cluster))
-        assert isinstance(policy, LinearObjective)
         policy.objective(picture)
         movables = movables_in(picture, FILTER_RULES)
 
-        form = policy.linear(movables)
+        form = linear_form(policy, movables)
 
+        assert form is not None
         rows = {pod.uid: chance.choice(movables.rows[pod.uid]) for pod in movables.pods}
         with ClusterTransaction(picture.cluster, picture.runners) as transaction:
             for pod in movables.pods:
