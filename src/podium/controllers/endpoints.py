@@ -18,7 +18,7 @@ from podium.api.selectors import selector_from_labels
 from podium.api.workloads import Service
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, owner_reference
 from podium.controllers.controller import NO_CHANGE, PLACED
-from podium.controllers.indexes import LabelIndex, SelectorIndex
+from podium.controllers.indexes import LabelIndex, SelectorIndex, exchange
 from podium.controllers.reconciler import Reconciler
 
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -61,81 +61,61 @@ class ServiceEndpoints(Reconciler[str]):
         # By Service, when it may be written again.
         self._next_ns: dict[str, int] = {}
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        key, name = object_.key, object_.metadata.name
         if isinstance(object_, Pod):
-            return self._pod_changed(object_, raw, now)
+            services = self._pod_changed(object_, raw)
+            for service in services:
+                self._due(service, now)
+            return [] if services else NO_CHANGE
         if isinstance(object_, Node):
-            self._zones[object_.metadata.name] = object_.metadata.labels.get(_ZONE, "")
+            exchange(self._zones, name, None if raw is None else object_.metadata.labels.get(_ZONE))
             return NO_CHANGE
         if isinstance(object_, Service):
-            key, known = object_.key, self._services.get(object_.key)
-            self._services[key] = object_, raw
-            selector, is_selecting = object_.spec.selector, _is_selecting(object_, raw)
-            if not is_selecting:
-                self._selectors.remove(key)
-            elif known is None or known[0].spec.selector != selector:
-                self._selectors.put(key, selector_from_labels(selector), object_.metadata.namespace)
+            self._service_changed(object_, raw, now)
+        elif object_.kind == _ENDPOINTS:
+            exchange(self._endpoints, key, raw)
+            self._due(key, now)
+        elif service := _service_of(object_):
+            slices = self._slices.setdefault(service, {})
+            exchange(slices, name, raw)
+            if not slices:
+                del self._slices[service]
+            self._due(service, now)
+        return []
+
+    def _service_changed(self, service: Service, raw: Raw | None, now: int) -> None:
+        key, known, selector = service.key, self._services.pop(service.key, None), service.spec.selector
+        is_selecting = raw is not None and _is_selecting(service, raw)
+        if not is_selecting:
+            self._selectors.remove(key)
+        elif known is None or known[0].spec.selector != selector:
+            self._selectors.put(key, selector_from_labels(selector), service.metadata.namespace)
+        if raw is not None:
+            self._services[key] = service, raw
             if is_selecting:
                 self._due(key, now)
-        elif object_.kind == _ENDPOINTS:
-            self._endpoints[object_.key] = raw
-            self._due(object_.key, now)
-        elif service := _service_of(object_):
-            self._slices.setdefault(service, {})[object_.metadata.name] = raw
-            self._due(service, now)
-        return []
+            return
+        self._next_ns.pop(key, None)
+        self._forget(key)
+        if key in self._endpoints:
+            self._queue.add(key)
 
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            return self._pod_gone(object_, now)
-        if isinstance(object_, Node):
-            self._zones.pop(object_.metadata.name, None)
-        elif isinstance(object_, Service):
-            key = object_.key
-            self._services.pop(key, None)
-            self._next_ns.pop(key, None)
-            self._forget(key)
-            self._selectors.remove(key)
-            if key in self._endpoints:
-                self._queue.add(key)
-        elif object_.kind == _ENDPOINTS:
-            self._endpoints.pop(object_.key, None)
-            self._due(object_.key, now)
-        elif service := _service_of(object_):
-            slices = self._slices.get(service, {})
-            slices.pop(object_.metadata.name, None)
-            if not slices:
-                self._slices.pop(service, None)
-            self._due(service, now)
-        return []
-
-    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> list[Action]:
+    def _pod_changed(self, pod: Pod, raw: Raw | None) -> list[str]:
+        """Take in or forget a pod; return the Services whose endpoints that changes."""
         key, namespace, labels = pod.key, pod.metadata.namespace, pod.metadata.labels
-        known = self._pods.get(key)
-        if pod.is_terminal or not _address_of(raw):
-            return self._pod_gone(pod, now)
+        known = self._pods.pop(key, None)
+        before = None if known is None else known[0].metadata.labels
+        if raw is None or pod.is_terminal or not _address_of(raw):
+            self._labels.remove(key)
+            return [] if before is None else self._selectors.matching(before, namespace)
         self._pods[key] = pod, raw
-        is_moved = known is None or known[0].metadata.labels != labels
-        if is_moved:
+        if before != labels:
             self._labels.put(key, labels, namespace)
-        if known is not None and not is_moved and _state_of(*known) == _state_of(pod, raw):
-            return NO_CHANGE
+        if known is not None and before == labels and _state_of(*known) == _state_of(pod, raw):
+            return []
         found = self._selectors.matching(labels, namespace)
-        if is_moved and known is not None:
-            found += self._selectors.matching(known[0].metadata.labels, namespace)
-        return self._all_due(found, now)
-
-    def _pod_gone(self, pod: Pod, now: int) -> list[Action]:
-        known = self._pods.pop(pod.key, None)
-        self._labels.remove(pod.key)
-        if known is None:
-            return NO_CHANGE
-        return self._all_due(self._selectors.matching(known[0].metadata.labels, pod.metadata.namespace), now)
-
-    def _all_due(self, services: list[str], now: int) -> list[Action]:
-        for key in services:
-            self._due(key, now)
-        return [] if services else NO_CHANGE
+        return found if before in (None, labels) else found + self._selectors.matching(before, namespace)
 
     def _due(self, key: str, now: int) -> None:
         """Queue a Service, unless it was written a short time ago."""

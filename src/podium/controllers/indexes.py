@@ -12,6 +12,14 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 
+def exchange(items: dict[Key, Item], key: Key, item: Item | None) -> Item | None:
+    """Set the item of a key, or with None remove it; return the item before, None without one."""
+    before = items.pop(key, None)
+    if item is not None:
+        items[key] = item
+    return before
+
+
 class MultiMap(dict[Key, dict[Item, None]]):
     """The items of each key, in the order in which they were added; a key without items is not kept."""
 

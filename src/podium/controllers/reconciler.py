@@ -179,15 +179,11 @@ class Reconciler(ABC, Generic[Key]):
         self._overdue: set[Key] = set()
 
     @abstractmethod
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        """Note an object, and add the keys that it concerns to the queue.
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        """Note an object, or without its wire form forget it; add the keys that it concerns to the queue.
 
         Return events, if there are any; `NO_CHANGE` if the object concerns no key.
         """
-
-    @abstractmethod
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        """Forget a deleted object, of which this is the last state; otherwise as `_changed`."""
 
     @abstractmethod
     def _reconcile(self, key: Key, now: int) -> list[Action]:
@@ -229,9 +225,9 @@ class Reconciler(ABC, Generic[Key]):
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Note a change or an answer; at a `Tick`, reconcile the keys that are due."""
         if type(observation) is Changed:
-            return self._changed(observation.object, observation.raw, now)
+            return self._observe(observation.object, observation.raw, now)
         if type(observation) is Gone:
-            return self._gone(observation.object, now)
+            return self._observe(observation.object, None, now)
         if type(observation) is Answered:
             return self._answered(observation, now)
         if type(observation) is Tick:

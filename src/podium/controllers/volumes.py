@@ -8,7 +8,7 @@ syncVolume), pvcprotection and pvprotection.
 from __future__ import annotations
 
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import CSINode, Node
+from podium.api.node import CSINode
 from podium.api.pod import Pod
 from podium.api.storage import (
     BIND_COMPLETED,
@@ -24,7 +24,7 @@ from podium.api.storage import (
 )
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE
-from podium.controllers.indexes import MultiMap
+from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.reconciler import Reconciler
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
 
@@ -68,32 +68,28 @@ class PersistentVolumes(Reconciler[_Key]):
         self._surroundings: dict[_Key, Kubernetes] = {}
         self._waiting: MultiMap[_Key, str] = MultiMap()
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        key = type(object_).__name__, object_.key
         if isinstance(object_, PersistentVolumeClaim):
             uid, known = object_.metadata.uid, self._claims.get(object_.key)
-            if known is not None and known[0].metadata.uid != uid:
+            if raw is None or (known is not None and known[0].metadata.uid != uid):
                 self._forget_claim(object_.key, now)
-            self._claims[object_.key] = object_, raw
-            self._key_by_uid[uid] = object_.key
-            for name in self._reserved.get(uid, ()):
-                self._gone_from.pop(name, None)
-            self._queue.add((_CLAIM, object_.key))
-        elif isinstance(object_, PersistentVolume):
+            if raw is not None:
+                self._claims[object_.key] = object_, raw
+                self._key_by_uid[uid] = object_.key
+                for name in self._reserved.get(uid, ()):
+                    self._gone_from.pop(name, None)
+                self._queue.add(key)
+        elif isinstance(object_, PersistentVolume) and raw is not None:
             self._volume_changed(object_, now)
-        elif isinstance(object_, StorageClass | Node | CSINode):
-            key = type(object_).__name__, object_.metadata.name
-            self._surroundings[key] = object_
-            self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, PersistentVolumeClaim):
-            self._forget_claim(object_.key, now)
         elif isinstance(object_, PersistentVolume):
             self._forget_volume(object_.metadata.name)
-            self._forget((_VOLUME, object_.metadata.name))
+            self._forget(key)
+        elif raw is None:
+            self._surroundings.pop(key, None)
         else:
-            self._surroundings.pop((type(object_).__name__, object_.metadata.name), None)
+            self._surroundings[key] = object_
+            self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
         return []
 
     def _forget_claim(self, key: str, now: int) -> None:
@@ -312,7 +308,11 @@ class VolumeProtection(Reconciler[str]):
         # By key, the objects that are deleted, or lack the finalizer.
         self._noted: dict[str, Kubernetes] = {}
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        if raw is None:
+            self._noted.pop(object_.key, None)
+            self._forget(object_.key)
+            return []
         metadata = object_.metadata
         is_deleted, is_protected = metadata.deletion_timestamp is not None, self.finalizer in metadata.finalizers
         if is_deleted is not is_protected or not (is_deleted or self._reports_all):
@@ -320,11 +320,6 @@ class VolumeProtection(Reconciler[str]):
             return NO_CHANGE
         self._noted[object_.key] = object_
         self._queue.add(object_.key)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        self._noted.pop(object_.key, None)
-        self._forget(object_.key)
         return []
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
@@ -358,18 +353,11 @@ class ClaimProtection(VolumeProtection):
         self._claims: dict[str, frozenset[str]] = {}
         self._users: MultiMap[str, str] = MultiMap()
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
         if not isinstance(object_, Pod):
-            return super()._changed(object_, raw, now)
-        return self._use(object_.key, used_claims(object_))
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        return self._use(object_.key, frozenset()) if isinstance(object_, Pod) else super()._gone(object_, now)
-
-    def _use(self, pod: str, claims: frozenset[str]) -> list[Action]:
-        before = self._claims.pop(pod, frozenset())
-        if claims:
-            self._claims[pod] = claims
+            return super()._observe(object_, raw, now)
+        pod, claims = object_.key, frozenset[str]() if raw is None else used_claims(object_)
+        before = exchange(self._claims, pod, claims or None) or frozenset()
         if claims == before:
             return NO_CHANGE
         self._users.replace(pod, before, claims)

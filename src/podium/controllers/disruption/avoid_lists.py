@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, Replacement, avoid_list, unexpired
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
-from podium.api.disruption_policy import AvoidLists as Limits
 from podium.api.kinds import KIND_OF, group_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
@@ -72,32 +71,30 @@ class AvoidListController(Reconciler[str]):
         """Return whether no node has a list."""
         return not self._nodes
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        is_gone, uid = raw is None, object_.metadata.uid
         if isinstance(object_, Pod):
-            return self._add(self._awaited.put_pod(object_))
+            names = list((self._awaited.drop_pod if is_gone else self._awaited.put_pod)(object_))
+            self._queue.add_all(names)
+            return [] if names else NO_CHANGE
         if isinstance(object_, Node):
-            return self._node_changed(object_, now)
-        if isinstance(object_, DisruptionPolicy):
-            self._set_limits(object_, object_.spec.avoid_lists)
-        elif isinstance(object_, _CONTROLLERS):
-            key, uid = (type(object_), object_.key), object_.metadata.uid
-            if self._uid_of.get(key) != uid:
-                self._controller_gone(key)
-                self._uid_of[key] = uid
-                self._alive.add(uid)
-                self._deleted.discard(uid)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            self._add(self._awaited.drop_pod(object_))
-        elif isinstance(object_, Node):
+            if not is_gone:
+                return self._node_changed(object_, now)
             self._awaited.replacements.drop_node(object_.metadata.name)
             self._forget_list(object_.metadata.name, AvoidList())
         elif isinstance(object_, DisruptionPolicy):
-            self._set_limits(object_, _DEFAULT_LIMITS)
+            if object_.metadata.name == POLICY_NAME:
+                before, self._limits = self._limits, _DEFAULT_LIMITS if is_gone else object_.spec.avoid_lists
+                if self._limits.expire_after_ns != before.expire_after_ns:
+                    self._queue.add_all(self._nodes)
         else:
-            self._controller_gone((type(object_), object_.key))
+            key = type(object_), object_.key
+            if is_gone or self._uid_of.get(key) != uid:
+                self._controller_gone(key)
+            if not is_gone:
+                self._uid_of[key] = uid
+                self._alive.add(uid)
+                self._deleted.discard(uid)
         return []
 
     def _node_changed(self, node: Node, now: int) -> list[Action]:
@@ -142,11 +139,6 @@ class AvoidListController(Reconciler[str]):
                 self._deleted.discard(uid)
         self._queue.add_all(self._awaited.put_list(name, listed, after))
 
-    def _add(self, names: Iterable[str]) -> list[Action]:
-        names = list(names)
-        self._queue.add_all(names)
-        return [] if names else NO_CHANGE
-
     def _controller_gone(self, key: tuple[type[Kubernetes], str]) -> None:
         uid = self._uid_of.pop(key, None)
         if uid is None:
@@ -155,12 +147,6 @@ class AvoidListController(Reconciler[str]):
         if uid in self._named:
             self._deleted.add(uid)
             self._queue.add_all(self._named[uid])
-
-    def _set_limits(self, policy: DisruptionPolicy, limits: Limits) -> None:
-        if policy.metadata.name == POLICY_NAME:
-            before, self._limits = self._limits, limits
-            if limits.expire_after_ns != before.expire_after_ns:
-                self._queue.add_all(self._nodes)
 
     def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
         if self._written.get(key) != self._nodes[key].metadata.resource_version:

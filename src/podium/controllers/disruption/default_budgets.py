@@ -10,14 +10,14 @@ from itertools import count
 
 import msgspec
 
-from podium.api.disruption_policy import POLICY_NAME, DefaultBudget, DisruptionPolicy
+from podium.api.disruption_policy import POLICY_NAME, DefaultBudget, DisruptionPolicy, DisruptionPolicySpec
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
-from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
+from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
 from podium.controllers.reconciler import Reconciler
 from podium.store.admission.priorities import NO_RULES, PriorityRules
 
@@ -194,7 +194,7 @@ def _written(budget: PodDisruptionBudget) -> tuple[object, ...]:
 
 _CAUSE = "default-budget-controller"
 _KIND = "PodDisruptionBudget"
-_NO_POLICY = DisruptionPolicy()
+_NO_POLICY = DisruptionPolicySpec()
 
 
 class DefaultBudgets(Reconciler[WorkloadKey]):
@@ -215,54 +215,39 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._policy = _NO_POLICY.spec
+        self._policy = _NO_POLICY
         self._rules = NO_RULES
         self._labels: dict[str, dict[str, str]] = {}
         self._classes: dict[str, PriorityClass] = {}
         self._protection = Protection()
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        name = object_.metadata.name
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        name, is_gone = object_.metadata.name, raw is None
         if isinstance(object_, PodDisruptionBudget | Keeper):
-            self._queue.add_all(self._protection.put(object_))
+            self._queue.add_all((self._protection.remove if is_gone else self._protection.put)(object_))
         elif isinstance(object_, Namespace):
-            self._see_namespace(name, object_.metadata.labels)
+            # Priority rules may select namespaces by their labels.
+            labels = None if is_gone else object_.metadata.labels or None
+            if exchange(self._labels, name, labels) != labels and self._rules:
+                self._queue.add_all(key for key in self._protection.workloads if key[0] == name)
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
-            self._see_policy(object_)
+            self._see_policy(_NO_POLICY if is_gone else object_.spec)
         elif isinstance(object_, PriorityClass):
-            before, self._classes[name] = self._classes.get(name), object_
-            if before is None or (before.value, before.global_default) != (object_.value, object_.global_default):
+            known = exchange(self._classes, name, None if is_gone else object_)
+            is_same = known is not None and (known.value, known.global_default) == (
+                object_.value,
+                object_.global_default,
+            )
+            if is_gone or not is_same:
                 self._queue.add_all(self._protection.workloads)
         return []
 
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        name = object_.metadata.name
-        if isinstance(object_, PodDisruptionBudget | Keeper):
-            self._queue.add_all(self._protection.remove(object_))
-        elif isinstance(object_, Namespace):
-            self._see_namespace(name, {})
-        elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
-            self._see_policy(_NO_POLICY)
-        elif isinstance(object_, PriorityClass):
-            self._classes.pop(name, None)
+    def _see_policy(self, policy: DisruptionPolicySpec) -> None:
+        before, self._policy, rules = self._policy, policy, policy.priority_rules
+        if before.priority_rules != rules:
+            self._rules = PriorityRules(rules, lambda namespace: self._labels.get(namespace, {}))
+        if (before.priority_rules, before.default_budgets) != (rules, policy.default_budgets):
             self._queue.add_all(self._protection.workloads)
-        return []
-
-    def _see_policy(self, policy: DisruptionPolicy) -> None:
-        before, self._policy = self._policy, policy.spec
-        if before.priority_rules != policy.spec.priority_rules:
-            self._rules = PriorityRules(policy.spec.priority_rules, lambda namespace: self._labels.get(namespace, {}))
-            self._queue.add_all(self._protection.workloads)
-        elif before.default_budgets != policy.spec.default_budgets:
-            self._queue.add_all(self._protection.workloads)
-
-    def _see_namespace(self, name: str, labels: dict[str, str]) -> None:
-        """Record the labels of a namespace, which priority rules may select."""
-        before = self._labels.pop(name, {})
-        if labels:
-            self._labels[name] = labels
-        if self._rules and before != labels:
-            self._queue.add_all(key for key in self._protection.workloads if key[0] == name)
 
     def _reconcile(self, key: WorkloadKey, now: int) -> list[Action]:
         kept = self._protection.workloads.get(key)

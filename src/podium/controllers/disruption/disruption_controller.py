@@ -16,7 +16,7 @@ from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import earliest
 from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
-from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex
+from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import Reconciler
 from podium.store.conditions import condition_of, with_condition
@@ -71,50 +71,37 @@ class DisruptionController(Reconciler[_Key]):
         """Return whether there are no budgets and no disruption targets."""
         return not self._coverage.budgets and not self._targets
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and raw is not None:
             budgets = self._coverage.put_pod(object_)
             self._touch(budgets)
             return [] if self._target_changed(object_, raw) or budgets else NO_CHANGE
-        if isinstance(object_, PodDisruptionBudget):
-            known = self._coverage.budgets.get(object_.key)
-            events = [] if known is None else _used_up(known.object, object_)
-            self._coverage.put_budget(object_, raw)
-            self._touch([object_.key])
-            return events
-        if isinstance(object_, DisruptionPolicy):
-            self._see_policy(object_.spec)
-        else:
-            self._scales_changed(self._scales.put(object_, raw))
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
         if isinstance(object_, Pod):
             self._touch(self._coverage.remove_pod(object_))
             key = _POD, object_.key
             if key in self._targets and self._targets[key][0].metadata.uid == object_.metadata.uid:
                 self._forget(key)
         elif isinstance(object_, PodDisruptionBudget):
-            self._coverage.remove_budget(object_)
+            known = self._coverage.budgets.get(object_.key)
+            events = [] if known is None or raw is None else _used_up(known.object, object_)
+            if raw is None:
+                self._coverage.remove_budget(object_)
+            else:
+                self._coverage.put_budget(object_, raw)
             self._touch([object_.key])
+            return events
         elif isinstance(object_, DisruptionPolicy):
-            self._see_policy(DisruptionPolicySpec())
+            before, self._policy = self._policy, DisruptionPolicySpec() if raw is None else object_.spec
+            if before.budget_bounds != self._policy.budget_bounds:
+                self._touch(self._coverage.budgets)
         else:
-            self._scales_changed(self._scales.remove(object_))
+            uids = self._scales.remove(object_) if raw is None else self._scales.put(object_, raw)
+            # By key, because workloads and pods may have come in any order.
+            self._touch(sorted({key for uid in uids for key in self._coverage.change_scale(uid)}))
         return []
 
     def _touch(self, budgets: Iterable[str]) -> None:
         self._queue.add_all((_BUDGET, key) for key in budgets)
-
-    def _see_policy(self, policy: DisruptionPolicySpec) -> None:
-        """Take in the policy; new bounds affect all budgets."""
-        before, self._policy = self._policy, policy
-        if before.budget_bounds != policy.budget_bounds:
-            self._touch(self._coverage.budgets)
-
-    def _scales_changed(self, uids: list[str]) -> None:
-        # By key, because workloads and pods may have come in any order.
-        self._touch(sorted({key for uid in uids for key in self._coverage.change_scale(uid)}))
 
     def _target_changed(self, pod: Pod, raw: Raw) -> bool:
         """Take in a pod; return whether it is or was a disruption target."""
@@ -225,7 +212,7 @@ class Coverage:
         before = after = self._covering.get(key, [])
         if is_labelled_anew:
             after = sorted(self._selectors.matching(labels, namespace))
-            self._cover(key, after)
+            exchange(self._covering, key, after or None)
         if not before and not after:
             return []
         left = [budget for budget in before if budget not in after]
@@ -259,7 +246,7 @@ class Coverage:
         budget = self.budgets[key] = TrackedBudget(object_, raw)
         self._selectors.put(key, budget.selector, namespace)
         for covered in self._labels.matching(budget.selector, namespace):
-            self._cover(covered, sorted((*self._covering.get(covered, ()), key)))
+            self._covering[covered] = sorted((*self._covering.get(covered, ()), key))
             budget.put(self.pods[covered])
 
     def remove_budget(self, object_: PodDisruptionBudget) -> None:
@@ -279,16 +266,10 @@ class Coverage:
         budget = self.budgets.pop(key, None)
         self._selectors.remove(key)
         for pod in budget.pods if budget is not None else ():
-            self._cover(pod, [other for other in self._covering[pod] if other != key])
+            exchange(self._covering, pod, [other for other in self._covering[pod] if other != key] or None)
 
     def _note_controller(self, key: str, old: Pod | None, new: Pod | None) -> None:
         before = "" if old is None else controller_uid(old)
         after = "" if new is None else controller_uid(new)
         if before != after:
             self._of_controller.replace(key, [before] if before else (), [after] if after else ())
-
-    def _cover(self, pod: str, budgets: list[str]) -> None:
-        if budgets:
-            self._covering[pod] = budgets
-        else:
-            self._covering.pop(pod, None)

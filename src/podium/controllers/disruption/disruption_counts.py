@@ -56,42 +56,31 @@ class DisruptionCounter(Reconciler[str]):
         self._full: dict[str, tuple[Rate, int]] = {}
         self._caps: dict[CapBucket, tuple[Rate, int]] = {}
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        key, uid, is_gone = object_.key, object_.metadata.uid, raw is None
         if isinstance(object_, Pod):
-            uid = object_.metadata.uid
-            if object_.is_terminating and uid in self._healthy:
+            if not is_gone and object_.is_terminating and uid in self._healthy:
                 self._healthy.discard(uid)
                 self._count(object_, now)
                 return []
-            (self._healthy.add if is_protected(object_) and object_.is_ready else self._healthy.discard)(uid)
+            counts = not is_gone and is_protected(object_) and object_.is_ready
+            (self._healthy.add if counts else self._healthy.discard)(uid)
             return NO_CHANGE
         if isinstance(object_, PodDisruptionBudget):
-            key, before = object_.key, self._budgets.get(object_.key)
-            if before is not None and before.metadata.uid != object_.metadata.uid:
-                self._budget_gone(before)
-            self._budgets[key] = object_
-            self._selectors.put(key, compile_label_selector(object_.spec.selector), object_.metadata.namespace)
+            before = self._budgets.pop(key, object_)
+            if is_gone or before.metadata.uid != uid:
+                self._forget(key)
+                self._full.pop(key, None)
+                self._selectors.remove(key)
+            if not is_gone:
+                self._budgets[key] = object_
+                self._selectors.put(key, compile_label_selector(object_.spec.selector), object_.metadata.namespace)
         elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
-            self._policy = object_
+            self._policy = None if is_gone else object_
+            if is_gone:
+                self._caps = {}
+                self._forget(POLICY_NAME)
         return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            self._healthy.discard(object_.metadata.uid)
-            return NO_CHANGE
-        if isinstance(object_, PodDisruptionBudget):
-            self._budget_gone(object_)
-        elif isinstance(object_, DisruptionPolicy) and object_.metadata.name == POLICY_NAME:
-            self._policy, self._caps = None, {}
-            self._forget(POLICY_NAME)
-        return []
-
-    def _budget_gone(self, budget: PodDisruptionBudget) -> None:
-        key = budget.key
-        self._forget(key)
-        self._full.pop(key, None)
-        self._budgets.pop(key, None)
-        self._selectors.remove(key)
 
     def _count(self, pod: Pod, now: int) -> None:
         """Take a token of each rate, and of the caps of the disrupting component if known."""

@@ -179,23 +179,21 @@ class NodeLifecycle(Reconciler[str]):
         """Return whether all nodes are ready, so that pods have no effect."""
         return not self._not_ready
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        if raw is None:
+            self._written.pop(object_.metadata.uid, None)
         if isinstance(object_, Pod):
+            if raw is None:
+                self._pods.remove(object_.key)
+                return NO_CHANGE
             self._pods.put(object_, raw)
             name = object_.spec.node_name
             if name not in self._not_ready or not object_.is_ready:
                 return NO_CHANGE
             self._queue.add(name)
-        elif isinstance(object_, Node):
+        elif isinstance(object_, Node) and raw is not None:
             self._node_changed(object_, raw)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        self._written.pop(object_.metadata.uid, None)
-        if isinstance(object_, Pod):
-            self._pods.remove(object_.key)
-            return NO_CHANGE
-        if isinstance(object_, Node):
+        else:
             name = object_.metadata.name
             self._nodes.pop(name, None)
             self._not_ready.discard(name)

@@ -52,6 +52,11 @@ class PodDeleter(Reconciler[str]):
         # A failed step is retried with the pod's current state.
         return super()._handle_answer(key, answered, now)
 
+    def _forget_pod(self, pod: Pod) -> None:
+        self._pods.remove(pod.key)
+        self._forget_deletion(pod.metadata.uid)
+        self._forget(pod.key)
+
     def _forget_deletion(self, uid: str) -> None:
         """Forget a pod that is gone, or need not be deleted any more."""
         self._marked.discard(uid)
@@ -92,10 +97,19 @@ class PodGarbageCollector(PodDeleter):
         """Return whether no pod is on a missing node, or deleted without a node."""
         return not self._missing and not self._unbound
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and raw is not None:
             return [] if self._pod_changed(object_, raw, now) else NO_CHANGE
-        if isinstance(object_, Node):
+        if isinstance(object_, Pod):
+            name = object_.spec.node_name
+            self._unbound.pop(object_.key, None)
+            self._forget_pod(object_)
+            if not self._pods.on(name):
+                self._missing.pop(name, None)
+        elif raw is None:
+            self._nodes.pop(object_.metadata.name, None)
+            self._begin_quarantine(object_.metadata.name, now)
+        elif isinstance(object_, Node):
             name = object_.metadata.name
             is_out = not is_ready(object_) and any(taint.key == OUT_OF_SERVICE for taint in object_.spec.taints)
             if is_out and not self._nodes.get(name):
@@ -122,20 +136,6 @@ class PodGarbageCollector(PodDeleter):
         else:
             self._begin_quarantine(name, now)
         return True
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            key, name = object_.key, object_.spec.node_name
-            self._pods.remove(key)
-            self._unbound.pop(key, None)
-            self._forget_deletion(object_.metadata.uid)
-            self._forget(key)
-            if not self._pods.on(name):
-                self._missing.pop(name, None)
-        elif isinstance(object_, Node):
-            self._nodes.pop(object_.metadata.name, None)
-            self._begin_quarantine(object_.metadata.name, now)
-        return []
 
     def _begin_quarantine(self, name: str, now: int) -> None:
         """Start the quarantine of a missing node with pods."""
@@ -212,32 +212,23 @@ class TaintEviction(PodDeleter):
         """Return whether no node has NoExecute taints."""
         return not self._taints
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and raw is not None:
             self._pods.put(object_, raw)
             if object_.spec.node_name not in self._taints:
                 return NO_CHANGE
             self._add(object_, raw, now)
-        elif isinstance(object_, Node):
-            self._set_taints(object_.metadata.name, self._no_execute_taints(object_, raw, now), now)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            self._pods.remove(object_.key)
+        elif isinstance(object_, Pod):
             self._came.pop(object_.key, None)
-            self._forget_deletion(object_.metadata.uid)
-            self._forget(object_.key)
+            self._forget_pod(object_)
         elif isinstance(object_, Node):
-            self._set_taints(object_.metadata.name, (), now)
+            name, taints = object_.metadata.name, () if raw is None else self._no_execute_taints(object_, raw, now)
+            if taints != self._taints.pop(name, ()):
+                for bound in self._pods.on(name):
+                    self._add(*bound, now)
+            if taints:
+                self._taints[name] = taints
         return []
-
-    def _set_taints(self, name: str, taints: tuple[_NoExecuteTaint, ...], now: int) -> None:
-        if taints != self._taints.pop(name, ()):
-            for pod, raw in self._pods.on(name):
-                self._add(pod, raw, now)
-        if taints:
-            self._taints[name] = taints
 
     def _add(self, pod: Pod, raw: Raw, now: int) -> None:
         """Check a pod of a tainted node; record once since when it is there."""

@@ -23,7 +23,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import RESCHEDULER
 from podium.controllers.cluster_view import ClusterView
 from podium.controllers.deadlines import earliest
-from podium.controllers.indexes import MultiMap
+from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.kubelets.pod_run import cpu_want, is_running, memory_used, says_use
 from podium.controllers.observations import Measured
 from podium.controllers.scheduling.queue.hints import node_changes
@@ -141,11 +141,7 @@ class ReschedulerView(ClusterView):
         if len(taints) < len(node.spec.taints):
             node = structs.replace(node, spec=structs.replace(node.spec, taints=taints))
         self._updater.changed(node)
-        text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
-        if text:
-            self.avoid_lists[name] = text
-        else:
-            self.avoid_lists.pop(name, None)
+        exchange(self.avoid_lists, name, node.metadata.annotations.get(PREFER_AVOID_PODS) or None)
         is_relevant = self.observed.node_changed(node)
         return (
             before is None
@@ -234,9 +230,7 @@ class ObservedSignals:
         return seen is not None and seen.uid == pod.uid and seen.rejected is not None
 
     def _put(self, key: str, seen: _Seen | None) -> bool:
-        before = self._seen.pop(key, None)
-        if seen is not None:
-            self._seen[key] = seen
+        before = exchange(self._seen, key, seen)
         if before == seen:
             return False
         if before is not None:
@@ -277,11 +271,8 @@ class SaidUse:
 
     def pod_changed(self, pod: Pod) -> bool:
         """Record a pod; return whether its statement has changed."""
-        uid = pod.metadata.uid
-        before = self._said.pop(uid, None)
-        if says_use(pod) and is_running(pod):
-            self._said[uid] = cpu_want(pod), memory_used(pod)
-        return self._said.get(uid) != before
+        said = (cpu_want(pod), memory_used(pod)) if says_use(pod) and is_running(pod) else None
+        return exchange(self._said, pod.metadata.uid, said) != said
 
     def pod_gone(self, uid: str) -> None:
         self._said.pop(uid, None)

@@ -9,11 +9,10 @@ from collections.abc import Iterable
 
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
-from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
-from podium.api.storage import PersistentVolumeClaim
+from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
-from podium.controllers.indexes import MultiMap
+from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import Reconciler
 
@@ -51,31 +50,29 @@ class ResourceClaims(Reconciler[_Key]):
         """Return whether no pod needs claims, and none exist."""
         return not self.claims and not self._pods
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        key = object_.key
+        if isinstance(object_, Pod) and raw is not None:
             return [] if self._pod_changed(object_) else NO_CHANGE
-        if isinstance(object_, ResourceClaim):
+        if isinstance(object_, Pod):
+            if self._uid_of.get(key) == object_.metadata.uid:
+                del self._uid_of[key]
+            self._pod_gone(key, object_.metadata.uid)
+        elif isinstance(object_, ResourceClaim) and raw is None:
+            self.claims.remove(key)
+            self._forget(("ResourceClaim", key))
+        elif isinstance(object_, ResourceClaim):
             self.claims.put(object_)
             owner = pod_made_for(object_)
             pod = "" if owner is None else f"{object_.metadata.namespace}/{owner.name}"
             if pod in self._pods:
                 self._queue.add(("Pod", pod))
-            self._queue.add(("ResourceClaim", object_.key))
-        elif isinstance(object_, ResourceClaimTemplate):
-            self._templates[object_.key] = raw
-            self._queue.add_all(("Pod", key) for key in self._waiting.pop(object_.key, ()))
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            if self._uid_of.get(object_.key) == object_.metadata.uid:
-                del self._uid_of[object_.key]
-            self._pod_gone(object_.key, object_.metadata.uid)
-        elif isinstance(object_, ResourceClaim):
-            self.claims.remove(object_.key)
-            self._forget(("ResourceClaim", object_.key))
-        elif isinstance(object_, ResourceClaimTemplate):
-            self._templates.pop(object_.key, None)
+            self._queue.add(("ResourceClaim", key))
+        elif raw is None:
+            self._templates.pop(key, None)
+        else:
+            self._templates[key] = raw
+            self._queue.add_all(("Pod", pod) for pod in self._waiting.pop(key, ()))
         return []
 
     def _pod_changed(self, pod: Pod) -> bool:
@@ -341,27 +338,18 @@ class EphemeralVolumes(Reconciler[str]):
         # The keys of existing claims.
         self._there: set[str] = set()
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            return self._want(object_, () if object_.is_terminating else volume_claims(object_, object_.metadata.uid))
-        if isinstance(object_, PersistentVolumeClaim):
-            self._there.add(object_.key)
-        return []
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        if isinstance(object_, Pod):
-            return self._want(object_, ())
-        if isinstance(object_, PersistentVolumeClaim):
-            self._there.discard(object_.key)
-            self._queue.add_all(self._naming.get(object_.key, ()))
-        return []
-
-    def _want(self, pod: Pod, claims: Iterable[Raw]) -> list[Action]:
-        namespace = pod.metadata.namespace
-        key, wanted = pod.key, {f"{namespace}/{claim['metadata']['name']}": claim for claim in claims}
-        before = self._wanted.pop(key, {})
-        if wanted:
-            self._wanted[key] = wanted
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+        key, meta = object_.key, object_.metadata
+        if not isinstance(object_, Pod):
+            if raw is not None:
+                self._there.add(key)
+            else:
+                self._there.discard(key)
+                self._queue.add_all(self._naming.get(key, ()))
+            return []
+        claims = () if raw is None or object_.is_terminating else volume_claims(object_, meta.uid)
+        wanted = {f"{meta.namespace}/{claim['metadata']['name']}": claim for claim in claims}
+        before = exchange(self._wanted, key, wanted or None) or {}
         if wanted == before:
             return NO_CHANGE
         self._naming.replace(key, before, wanted)

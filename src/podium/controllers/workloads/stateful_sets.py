@@ -16,6 +16,7 @@ from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.indexes import exchange
 from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, pods_of_share, status_with
 from podium.controllers.workloads.template_revisions import (
     REVISION_LABEL,
@@ -81,10 +82,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
         if not isinstance(object_, PersistentVolumeClaim):
             return
-        if is_gone:
-            self._claims.pop(object_.key, None)
-        else:
-            self._claims[object_.key] = object_
+        exchange(self._claims, object_.key, None if is_gone else object_)
         uid = self._claim_users.pop(object_.key, None)
         if uid is not None:
             self._expectations.see(uid, label_of(object_))

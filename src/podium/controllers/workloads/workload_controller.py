@@ -114,21 +114,14 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         """Return whether the workload can own an object that its selector matches."""
         return True
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> list[Action]:
-        if self._began_ns is None and isinstance(object_, Pod) and self._pods.concern(object_):
-            self._initial.add(object_.metadata.uid)
-        return self._observe(object_, raw, now)
-
-    def _gone(self, object_: Kubernetes, now: int) -> list[Action]:
-        return self._observe(object_, None, now)
-
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        """Take in an object; without its wire form, forget it."""
         is_gone = raw is None
         is_orphan = self._see_orphan(object_, is_gone=is_gone)
         if isinstance(object_, Pod):
             if not self._pods.concern(object_):
                 return [] if is_orphan else NO_CHANGE
+            if self._began_ns is None and not is_gone:
+                self._initial.add(object_.metadata.uid)
             for change in self._pods.lose(object_) if raw is None else self._pods.see(object_, raw):
                 self._see_pod(change, now)
                 self._check_selected(change)
