@@ -19,8 +19,8 @@ from msgspec import inspect as types
 from podium.api.kinds import KINDS, Kind
 from podium.api.times import format_duration
 from podium.api.versions.apis import ServedVersion, gates_of_fields, served_versions
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
+from podium.api.versions.release import Behavior
 from podium.app.console.command import SUBCOMMANDS, podium
 from podium.framework.rescheduling.settings import Written
 from podium.plugins.registry import IN_TREE

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from podium.api.basis import MOST_NAMES, Basis, Caveat
+from podium.api.errors import InputWarning
 from podium.api.input.codec import Input, load_text
-from podium.api.warnings import InputWarning
 
 Raw = dict[str, Any]
 CONTAINERS = [{"name": "c", "image": "i"}]

@@ -13,13 +13,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, Validation
 from podium.api.input import codec, listed_items
 from podium.api.input.codec import Document, load_text
 from podium.api.input.json import UncertainError, without_nulls
 from podium.api.input.listed_items import ItemReader
 from podium.api.pod import Pod
-from podium.api.warnings import Validation
 from podium.app.bench.eks_cluster import EKSCluster
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
 from tests.app.test_fuzzed_manifests import MANIFESTS, VALIDATIONS, mutated, mutations, paths_of

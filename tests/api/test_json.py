@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.errors import InputError
-from podium.api.input.codec import load_text
-from podium.api.input.content import documents_in
+from podium.api.input.codec import documents_in, load_text
 from podium.api.input.json import NotJSONError, parse_documents
 from podium.api.input.yaml import MAX_DEPTH
 from podium.api.pod import Pod

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.errors import InputError
+from podium.api.errors import VALIDATIONS, InputError, Validation
 from podium.api.objects import ReadObject, plain_pod, read_closely, read_object
-from podium.api.warnings import VALIDATIONS, Validation
 from tests.app.manifests import CONTAINER, POD_SPEC
 
 Raw = dict[str, Any]

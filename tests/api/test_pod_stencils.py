@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from podium.api.errors import Validation
 from podium.api.input import pod_stencil
 from podium.api.input.codec import load_text
 from podium.api.input.documents import Encoded
@@ -18,7 +19,6 @@ from podium.api.input.listed_items import ItemReader
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodStencils, stencil_of
 from podium.api.input.text_forms import JSON
 from podium.api.pod import Pod
-from podium.api.warnings import Validation
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
 from tests.api.test_dumps import as_a_whole, outcome, texts
 from tests.app.test_fuzzed_manifests import VALIDATIONS

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, Validation
 from podium.api.input.codec import Document, load_text, read_input
 from podium.api.input.listed_items import ItemReader
 from podium.api.input.pod_table import FORMAT, PodTableWriter
-from podium.api.warnings import Validation
 from tests.api.dumps import Raw, dump, dumped_pod
 from tests.api.test_dumps import EKS_PODS, outcome
 from tests.app.test_fuzzed_manifests import VALIDATIONS, mutated, mutations, paths_of

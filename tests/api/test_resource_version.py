@@ -2,7 +2,7 @@
 
 import pytest
 
-from podium.api.resource_version import is_comparable, is_older
+from podium.api.meta import is_comparable, is_older
 
 
 @pytest.mark.parametrize("version", ["", "0", "07", "-1", "1.5", "abc", "12a", "\uff11\uff12", "\u00b2"])

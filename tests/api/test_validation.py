@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, Validation
 from podium.api.input.codec import Input, Reader, load_text
-from podium.api.warnings import Validation
 
 Raw = dict[str, Any]
 CONTAINERS = [{"name": "main", "image": "web"}]

@@ -7,8 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import podium
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
+from podium.api.versions.release import Behavior
 
 SOURCES = Path(podium.__file__).parent
 TABLE = SOURCES / "api" / "versions"

@@ -7,12 +7,12 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, decode
 from podium.api.meta import Raw
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice, read_choice
 from podium.api.versions.gates import DEPENDENCIES_SINCE, MINORS, PATCHES, STAGES, Gate, dependencies, letters, stages
 from podium.api.versions.release import (
     DEFAULT_RELEASE,
     PATCH_LEVELS,
+    Behavior,
     Release,
     default_release,
     read_gates,

@@ -2,9 +2,8 @@ from typing import Any
 
 import pytest
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, InputWarning, PassedOver
 from podium.api.objects import read_object
-from podium.api.warnings import InputWarning, PassedOver
 
 
 def test_a_warning_follows_its_place() -> None:

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import podium
-from podium.api.errors import PodiumError
+from podium.api.errors import PodiumError, Validation
 from podium.api.input.codec import Input
 from podium.api.kinds import KINDS
-from podium.api.warnings import Validation
 from podium.app.explaining.explainer import Explainer
 from podium.app.library import read_objects
 from podium.sim.run_options import SimulationLimits

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from podium.api.devices import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.api.input.codec import decode
-from podium.api.resource_claims import EXTENDED_RESOURCE_CLAIM, ResourceClaim
 from podium.cluster.devices import ClaimCache
 from tests.devices import DRIVER, allocated, claim
 from tests.store.objects import Raw

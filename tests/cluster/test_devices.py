@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceSlice
+from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from podium.api.input.codec import decode
-from podium.api.resource_claims import ResourceClaim
 from podium.cluster.devices import NOTHING_OFFERED, Devices
 from tests.devices import DRIVER, allocated, claim, device, device_class, devices_of, resource_slice
 from tests.store.objects import Raw

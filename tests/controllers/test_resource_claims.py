@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME
 from podium.api.objects import read_object
-from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject
 from podium.controllers.observations import Answered, Changed, Tick
 from podium.controllers.workloads.claims import ResourceClaims

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
+from podium.api.devices import ResourceClaim
 from podium.api.pod import Pod
-from podium.api.resource_claims import ResourceClaim
 from podium.store.store import Store
 
 

@@ -9,7 +9,7 @@ from podium.api.node import Node, Taint
 from podium.api.pod import ContainerPort, NodeAffinity, Pod, PodAffinityTerm, TopologySpreadConstraint
 from podium.api.resource_requests import pod_requests
 from podium.api.selectors import NodeSelectorTerm, compile_label_selector, compile_node_term
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from tests.twins.plain import FITS, UNRESOLVABLE, UNSCHEDULABLE, PlainCluster, Verdict, tolerates
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -14,8 +14,7 @@ from podium.api.node import Namespace, Node, Taint
 from podium.api.pod import Pod, PodAffinityTerm, Toleration
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
-from podium.api.versions.behaviors import Behavior
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 
 SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
 

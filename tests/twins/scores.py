@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from podium.api.pod import NodeAffinity, Pod, PodAffinityTerm, TopologySpreadConstraint, WeightedPodAffinityTerm
 from podium.api.resource_requests import nonzero_requests, pod_requests
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from tests.twins.filters import count_matching, counts, term_matches
 from tests.twins.plain import PlainCluster, tolerates
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from podium.api.devices import ResourceSlice
+from podium.api.devices import ResourceClaim, ResourceSlice
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.resource_claims import ResourceClaim
 from podium.api.resource_requests import node_allocatable, pod_requests, qos_class
 from podium.sim.trace_import import MILLI_PER_GPU
 from podium.store.store import Store

@@ -17,8 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from podium.api.disruption_policy import AvoidLists
-from podium.api.meta import Narrow, OwnerReference
-from podium.api.nested import list_at
+from podium.api.meta import Narrow, OwnerReference, list_at
 from podium.api.pod import Pod
 from podium.api.times import format_duration, format_time, parse_duration, parse_time
 

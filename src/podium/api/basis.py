@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes
@@ -16,7 +17,6 @@ from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.storage import PersistentVolumeClaim, StorageClass
-from podium.api.warnings import InputWarning, Reason
 from podium.api.workloads import ReplicaSet
 
 Read = TypeVar("Read", bound=Kubernetes)

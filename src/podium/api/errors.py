@@ -1,6 +1,15 @@
-"""Errors for users, and the safe display of text from their files."""
+"""Errors and warnings for users, the safe display of text from their files, and suggestions for unknown names.
+
+Errors end the reading of an input; a warning is something to know before trusting the answer.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Literal
 
 _MAX_PART = 300
 _MAX_PROBLEM = 1_000
@@ -100,3 +109,124 @@ class InputError(PodiumError):
 
 class MalformedError(InputError):
     """An error for a value that cannot be parsed as its field's type: text for a number, "1 Gi" for a quantity."""
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a suggestion for a name that is not among the known ones."""
+    names = list(known)
+    near = likely(name, names)
+    return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(names) or 'none'}"
+
+
+def nodes_named(name: str, nodes: Collection[str]) -> list[str]:
+    """Return the nodes that a name means, in order; [] for none.
+
+    It is a whole name, a pattern for names or names without their domain, such as `ip-10-0-1-*`, or a name without its
+    domain that only one node has.
+    """
+    if name in nodes:
+        return [name]
+    if set(name) & set("*?["):
+        return sorted(node for node in nodes if fnmatchcase(node, name) or fnmatchcase(node.partition(".")[0], name))
+    short = [node for node in nodes if node.startswith(f"{name}.")]
+    return short if len(short) == 1 else []
+
+
+def node_hint(name: str, nodes: Collection[str]) -> str:
+    """Return the end of an error about an unknown node: the nodes that may be meant; "" for none.
+
+    A machine's name without its domain matches the nodes with that name.
+    """
+    near = sorted(node for node in nodes if node.startswith(f"{name}.")) or likely(name, sorted(nodes))
+    return f"; did you mean {' or '.join(near[:3])}?" if near else ""
+
+
+def likely(name: str, known: Iterable[str]) -> list[str]:
+    """Return the probably intended names: one that differs only in case, else similar ones, best first."""
+    names = list(known)
+    same = [one for one in names if one.lower() == name.lower()]
+    # The comparison takes quadratic time, and no valid name is longer than this.
+    return same or get_close_matches(name[:100], names)
+
+
+Validation = Literal["strict", "warn", "ignore"]
+"""The treatment of unknown fields, and of problems for which kube-apiserver would refuse an object.
+
+`strict` makes them errors, `warn` reports them, `ignore` does not look for them. The values are those of kubectl's
+`--validate`."""
+
+VALIDATIONS: tuple[Validation, ...] = ("strict", "warn", "ignore")
+
+Reason = Literal["unknown-field", "invalid", "slip", "left-out"]
+"""The reason of a warning.
+
+`unknown-field`: no schema of Kubernetes has the field. `invalid`: kube-apiserver would refuse the object. `slip`: it is
+valid, but hardly intended. `left-out`: a file or a folder was not read."""
+
+_MAX_MESSAGE = 1_000
+REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
+"""The reasons for which `strict` makes a warning an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputWarning:
+    """A warning about an object or a file of the input.
+
+    The location is that of an InputError: `source` is the file's name or "", `document` the 1-based number in it or
+    None, `object` as in `Pod default/web` or "", `path` as in `.spec.nodeSelectors` or "".
+    """
+
+    message: str
+    reason: Reason
+    source: str = ""
+    document: int | None = None
+    object: str = ""
+    path: str = ""
+
+    def located(self, *, source: str, document: int | None, object: str) -> InputWarning:  # noqa: A002
+        """Return the same warning with unknown parts of its location filled in."""
+        return replace(
+            self,
+            source=self.source or source,
+            document=document if self.document is None else self.document,
+            object=self.object or object,
+        )
+
+    def to_dict(self) -> dict[str, str | int]:
+        """Return the warning as plain values; unknown parts of the location are omitted."""
+        values: dict[str, str | int | None] = {
+            "reason": self.reason,
+            "message": escape(self.message, _MAX_MESSAGE),
+            "source": self.source,
+            "document": self.document,
+            "object": self.object,
+            "path": self.path,
+        }
+        return {name: value for name, value in values.items() if value not in ("", None)}
+
+    def __str__(self) -> str:
+        return placed(self.source, self.document, self.object, self.path, self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Objects of a kind that Podium does not read.
+
+    `may_create_pods` is False for Kubernetes' own kinds that create no pods. `sources` are the files that contain them,
+    each once.
+    """
+
+    kind: str
+    api_version: str
+    count: int
+    may_create_pods: bool
+    sources: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, str | int | bool | list[str]]:
+        return {
+            "kind": self.kind,
+            "apiVersion": self.api_version,
+            "count": self.count,
+            "mayCreatePods": self.may_create_pods,
+            "sources": list(self.sources),
+        }

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at
+from podium.api.meta import Raw, object_at
 from podium.api.pod_group import OLDER_VERSION, SCHEDULED, from_older_form, in_older_words, to_older_form
 
 

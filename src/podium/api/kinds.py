@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.api import devices, disruption_policy, node, pod, pod_group, policy, resource_claims, storage, workloads
+from podium.api import devices, disruption_policy, node, pod, pod_group, policy, storage, workloads
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import OLDER_VERSION
 from podium.api.versions.apis import served_versions, versions_in
@@ -93,7 +93,7 @@ class Kind:
 
 _TYPES: dict[str, type[Kubernetes]] = {
     name: type_
-    for module in (devices, disruption_policy, node, pod, pod_group, policy, resource_claims, storage, workloads)
+    for module in (devices, disruption_policy, node, pod, pod_group, policy, storage, workloads)
     for name, type_ in vars(module).items()
     if isinstance(type_, type) and issubclass(type_, Kubernetes)
 }

@@ -1,4 +1,4 @@
-"""The common parts of Kubernetes objects: type, metadata, and references between objects.
+"""The common parts of Kubernetes objects: type, metadata, references between objects, and access to their wire form.
 
 The structs of this package are narrow readings: they hold only the fields that Podium reads. Unknown fields are
 accepted and dropped; code that writes an object back keeps its wire form.
@@ -90,3 +90,54 @@ class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
     metadata: ObjectMeta = ObjectMeta()
 
     key = _Key()
+
+
+def value_at(raw: Any, *path: str) -> Any:
+    """Return the value at a path of field names, or None."""
+    for name in path:
+        raw = raw.get(name) if isinstance(raw, dict) else None
+    return raw
+
+
+def object_at(raw: Any, *path: str) -> Raw:
+    """Return the object at a path; {} for anything else."""
+    found = value_at(raw, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def list_at(raw: Any, *path: str) -> list[Any]:
+    """Return the list at a path; [] for anything else."""
+    found = value_at(raw, *path)
+    return found if isinstance(found, list) else []
+
+
+def objects_at(raw: Any, *path: str) -> list[Raw]:
+    """Return the objects in the list at a path."""
+    found = value_at(raw, *path)
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def key_of(metadata: Raw) -> str:
+    """Return the key of the object with this metadata: `namespace/name`, or the name alone."""
+    name, namespace = metadata.get("name", ""), metadata.get("namespace")
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def is_comparable(version: str) -> bool:
+    """Return whether a version can be ordered: it is a number without leading zeros."""
+    return version.isascii() and version.isdigit() and version[0] != "0"
+
+
+def is_older(version: str, other: str) -> bool:
+    """Return whether a version is known to be older than the other; an absent one ("") is older than any.
+
+    Of two versions of one resource that are decimal numbers, the greater is the later one: Kubernetes guarantees that
+    since v1.35 (KEP-5504), and etcd has always numbered versions so. Others can only be compared for equality. Source:
+    apimachinery (pkg/util/resourceversion).
+    """
+    if not is_comparable(other):
+        return False
+    if not version:
+        return True
+    # They may exceed the length limit of int(); of equal length, they compare as strings.
+    return is_comparable(version) and (len(version), version) < (len(other), other)

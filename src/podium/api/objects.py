@@ -14,21 +14,28 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError, MalformedError, field_path, shown
+from podium.api.errors import (
+    REFUSED,
+    InputError,
+    InputWarning,
+    MalformedError,
+    Reason,
+    Validation,
+    field_path,
+    likely,
+    shown,
+)
 from podium.api.forms import form_of
 from podium.api.kinds import Kind, group_of, known_names, read_kind, right_group, right_name
-from podium.api.meta import Kubernetes, ObjectMeta, Raw
+from podium.api.meta import Kubernetes, ObjectMeta, Raw, object_at
 from podium.api.names import subdomain_problem
-from podium.api.nested import object_at
 from podium.api.pod import Pod, PodSpec, Quantity
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PriorityClass
 from podium.api.quantity import CPU, is_bytes, milli_value
 from podium.api.reading import read
 from podium.api.schemas.structure import findings
-from podium.api.schemas.suggestion import likely
 from podium.api.validation.findings import Findings, Place
 from podium.api.validation.objects import JUDGED_ANNOTATIONS, check_usable, find_problems, validate
-from podium.api.warnings import REFUSED, InputWarning, Reason, Validation
 from podium.api.workloads import PodTemplate
 
 # Values below these paths are read through the structs alone, and otherwise passed on unchanged.

@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
-from podium.api.nested import object_at, value_at
+from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw, object_at, value_at
 from podium.api.pod import PodCondition, PodSpec
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.times import time_of
 
 OUT_OF_MEMORY = "OOMKilled"

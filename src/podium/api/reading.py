@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from podium.api.errors import InputError, MalformedError, field_path, shown
-from podium.api.schemas.suggestion import suggestion
+from podium.api.errors import InputError, MalformedError, field_path, shown, suggestion
 from podium.api.times import parse_duration
 
 T = TypeVar("T")

@@ -10,14 +10,13 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, LeftBehind, Wishes, avoid_list, left_behind
+from podium.api.devices import DELETE_PROTECTION, ResourceClaim
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.kinds import group_of
-from podium.api.meta import Raw
-from podium.api.nested import key_of
+from podium.api.meta import Raw, key_of
 from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.api.resource_claims import DELETE_PROTECTION, ResourceClaim
 from podium.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
 from podium.api.times import format_time
 from podium.apirequests.events import event_body

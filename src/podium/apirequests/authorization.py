@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from podium.api.meta import Raw
-from podium.api.nested import list_at, object_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.store.errors import StoreError
 from podium.store.listing import ReadableStore
 

@@ -12,8 +12,7 @@ import msgspec
 from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
-from podium.api.meta import Raw
-from podium.api.nested import key_of, object_at
+from podium.api.meta import Raw, key_of, object_at
 from podium.api.schemas.structure import findings, without_unknown
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped

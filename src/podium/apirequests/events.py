@@ -6,8 +6,7 @@ Source: k8s.io/client-go/tools/record/events_cache.go.
 from __future__ import annotations
 
 from podium.api.kinds import KEPT_KINDS, KINDS
-from podium.api.meta import Raw
-from podium.api.nested import key_of
+from podium.api.meta import Raw, key_of
 from podium.api.times import format_time
 from podium.apirequests.request import Conversation, Request
 from podium.controllers.actions import Record

@@ -9,8 +9,7 @@ import dataclasses
 from contextlib import nullcontext
 
 from podium.api.errors import shown
-from podium.api.meta import Raw
-from podium.api.nested import object_at, value_at
+from podium.api.meta import Raw, object_at, value_at
 from podium.api.ownership import KeyMissingError, fields_of_value
 from podium.api.pod import Pod
 from podium.api.times import format_time

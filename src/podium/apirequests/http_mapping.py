@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import shown
-from podium.api.meta import Raw
-from podium.api.nested import object_at, value_at
+from podium.api.meta import Raw, object_at, value_at
 from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
 from podium.apirequests.paths import METHODS, ResourcePath, name_problem, path_of, verb_of
 from podium.apirequests.request import FieldValidation, Request, Response, Verb

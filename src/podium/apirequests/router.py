@@ -11,11 +11,9 @@ from dataclasses import replace
 
 import msgspec
 
-from podium.api.meta import MAX_OBJECT_BYTES, Raw
-from podium.api.nested import value_at
+from podium.api.meta import MAX_OBJECT_BYTES, Raw, value_at
 from podium.apirequests import handlers
-from podium.apirequests.admission.matching import CONFIGURING, EXEMPT, Attributes
-from podium.apirequests.admission.policies import Policies
+from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, Attributes, Policies
 from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response

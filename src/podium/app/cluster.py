@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 
 from podium.api.basis import Basis, Caveat
-from podium.api.errors import PodiumError, shown
+from podium.api.errors import InputWarning, PodiumError, likely, shown
 from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import in_place_of, place_of, snapshots_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.schemas.suggestion import likely
 from podium.api.versions.release import Release
-from podium.api.warnings import InputWarning
 from podium.app.cluster_session import ClusterSession, ClusterVersion
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation

@@ -11,13 +11,12 @@ from typing import Any
 import msgspec
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, Validation, shown
 from podium.api.input.codec import Document, Input, Reader, load_text
 from podium.api.input.files import FileName
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice, read_choice
-from podium.api.warnings import Validation
 from podium.framework.extenders import without_extenders
 from podium.framework.settings.configuration import (
     API_VERSION,

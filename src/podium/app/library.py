@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from podium.api.warnings import Validation
+from podium.api.errors import Validation
 from podium.app.cluster import Cluster
 from podium.app.explaining.explanation import Explanation
 from podium.app.inputs import ConfigurationGiven, Objects, read_objects, read_settings

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at
+from podium.api.meta import Raw, object_at
 from podium.api.times import format_micro_time
 from podium.apirequests.request import Request, Response
 from podium.client.session import NoAnswerError, Send, Session, Wait

@@ -19,8 +19,7 @@ from typing import Any, Literal
 
 from podium.api.errors import InputError
 from podium.api.kinds import SERVED_KINDS
-from podium.api.meta import Raw
-from podium.api.nested import key_of, object_at, objects_at, value_at
+from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import Seen, arrived, differences, received
 from podium.apirequests.request import Request

@@ -19,8 +19,7 @@ import msgspec
 from yarl import URL
 
 from podium.api.errors import InputError, PodiumError
-from podium.api.meta import Raw
-from podium.api.nested import value_at
+from podium.api.meta import Raw, value_at
 from podium.apirequests.http_mapping import HTTPRequest, error_of, http_request, response_of
 from podium.apirequests.request import Request, Response
 from podium.client.credentials import ClusterAccess, Credentials, ExecError

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from podium.api.nested import value_at
+from podium.api.meta import value_at
 from podium.apirequests.actions import conversation_of, is_repeatable
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of

@@ -18,9 +18,8 @@ from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import EVERYTHING, Selector, compile_label_selector, selector_from_labels
 from podium.api.versions.apis import is_served, read_as_kept
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.cluster.arrays import Int64s, add_count, take_out
 from podium.cluster.budgets import Budget, Budgets

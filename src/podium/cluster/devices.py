@@ -12,13 +12,21 @@ from hashlib import blake2b
 import msgspec
 from msgspec.structs import replace
 
-from podium.api.devices import Device, DeviceClass, DeviceTaint, DeviceTaintRule, DeviceTaintSelector, ResourceSlice
+from podium.api.devices import (
+    DEVICE_CLASS_PREFIX,
+    AllocationResult,
+    Device,
+    DeviceClass,
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceTaintSelector,
+    ResourceClaim,
+    ResourceSlice,
+)
+from podium.api.meta import is_older
 from podium.api.quantity import parse_quantity
-from podium.api.resource_claims import DEVICE_CLASS_PREFIX, AllocationResult, ResourceClaim
-from podium.api.resource_version import is_older
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.cluster.arrays import add_count, discard
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule

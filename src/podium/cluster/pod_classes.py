@@ -33,9 +33,8 @@ from podium.api.pod import (
 )
 from podium.api.pod_group import group_of_pod
 from podium.api.selectors import NOTHING, Selector, compile_label_selector
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.cluster import selector_index
 from podium.cluster.arrays import Int64s, add_count, grown
 from podium.cluster.nodes import NodeColumns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.api.nested import object_at, value_at
+from podium.api.meta import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import COMPONENT, Request, Response

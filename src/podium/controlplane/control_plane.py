@@ -10,7 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from podium.api.errors import PodiumError
-from podium.api.nested import value_at
+from podium.api.meta import value_at
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes

@@ -11,8 +11,7 @@ from collections.abc import Collection
 from msgspec import ValidationError, convert
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw
-from podium.api.nested import value_at
+from podium.api.meta import Raw, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS

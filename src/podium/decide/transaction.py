@@ -12,8 +12,8 @@ from typing import Protocol, Self
 import numpy as np
 from msgspec.structs import replace
 
+from podium.api.devices import ResourceClaim
 from podium.api.node import Node
-from podium.api.resource_claims import ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import CPU, MEMORY

@@ -16,8 +16,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from podium.api.devices import AllocationResult, ResourceClaim
 from podium.api.meta import Raw
-from podium.api.resource_claims import AllocationResult, ResourceClaim
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass

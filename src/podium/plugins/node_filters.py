@@ -25,7 +25,7 @@ from podium.api.selectors import (
     compile_node_selector,
     selector_from_labels,
 )
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import holds_host_port

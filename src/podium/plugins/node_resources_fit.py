@@ -13,7 +13,7 @@ import numpy as np
 
 from podium.api.node import Node
 from podium.api.resource_requests import node_allocatable
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.nodes import FIRST_RESOURCES
 from podium.cluster.pod_classes import PodClass

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NAME_FIELD

@@ -17,8 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from podium.api.versions.behaviors import Behavior
-from podium.api.versions.release import Release
+from podium.api.versions.release import Behavior, Release
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.nodes import CPU, FIRST_RESOURCES, MEMORY, NodeColumns
 from podium.cluster.pod_classes import PodClass

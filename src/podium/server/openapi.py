@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.api.kinds import group_of
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at
+from podium.api.meta import Raw, object_at, objects_at
 from podium.api.schemas import schema as catalogue
 from podium.apirequests.http_mapping import JSON, PATCH_TYPES, PROTOBUF, YAML
 from podium.server.discovery import type_of

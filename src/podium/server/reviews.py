@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from podium.api.errors import shown
-from podium.api.meta import Raw
-from podium.api.nested import object_at
+from podium.api.meta import Raw, object_at
 from podium.apirequests import authorization
 from podium.server.discovery import REVIEWS
 from podium.store.errors import bad_request

@@ -9,8 +9,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import key_of
+from podium.api.meta import Kubernetes, Raw, key_of
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import ResourceQuota
 from podium.api.resource_requests import qos_class

@@ -12,9 +12,8 @@ from itertools import islice
 from typing import Any
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw
+from podium.api.meta import Raw, key_of, list_at, object_at, objects_at, value_at
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.nested import key_of, list_at, object_at, objects_at, value_at
 from podium.api.schemas.structure import findings
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped

@@ -15,8 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.ownership import (
     EMPTY,
     Comparison,

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from podium.api.meta import Raw
-from podium.api.nested import key_of
+from podium.api.meta import Raw, key_of
 from podium.store.admission.defaults import KUBERNETES_ADDRESS, SERVICE_NETWORK, with_addresses, with_defaults
 from podium.store.admission.priorities import SYSTEM_CLASSES
 from podium.store.store import Store

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from podium.api.errors import InputError, shown
-from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import value_at
+from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources

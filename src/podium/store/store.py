@@ -14,9 +14,8 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.store.admission.admission_control import Admission
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition

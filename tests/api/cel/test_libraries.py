@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.api.cel.compiler import Declaration, compile_expression
-from podium.api.cel.moments import Duration, Timestamp
+from podium.api.cel.types import Duration, Timestamp
 from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional
 
 ENVIRONMENT = {name: Declaration("dyn") for name in ("x", "none", "some")}

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.api.devices import ResourceClaim
 from podium.api.input.codec import decode
 from podium.api.node import Node
-from podium.api.resource_claims import ResourceClaim
 from podium.api.versions.release import read_version
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources.allocator import allocate

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podium.api.devices import ResourceClaim
 from podium.api.input.codec import decode
 from podium.api.node import Node
-from podium.api.resource_claims import ResourceClaim
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster

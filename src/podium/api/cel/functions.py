@@ -17,9 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from podium.api.cel import moments, network, values
-from podium.api.cel.moments import Timestamp
-from podium.api.cel.network import Url
+from podium.api.cel import types, values
 from podium.api.cel.overloads import (
     DYN,
     Functions,
@@ -32,6 +30,7 @@ from podium.api.cel.overloads import (
     tenth,
     traversal,
 )
+from podium.api.cel.types import Timestamp, Url
 from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Quantity, Semver, UInt, Value
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
@@ -439,6 +438,6 @@ FUNCTIONS, METHODS = Table(Functions(), Functions())
 
 for _fill in (
     *(fill_operators, _conversions, _texts, _collections, _quantities, _versions),
-    *(_formats, fill_optionals, moments.fill, network.fill),
+    *(_formats, fill_optionals, types.fill_times, types.fill_addresses),
 ):
     _fill(Table(FUNCTIONS, METHODS))

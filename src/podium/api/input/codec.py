@@ -1,20 +1,21 @@
-"""The reader of files: YAML and JSON documents, with lists flattened and each object read and validated."""
+"""The reader of files: YAML and JSON text, its documents with lists flattened, and each object read and validated."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import count
 from typing import Any, BinaryIO
 
 from podium.api.collector import collector_paused
-from podium.api.errors import InputError, shown
-from podium.api.input.content import HELM_ADVICE, documents_in, is_template, looks_like_json, text_of
+from podium.api.errors import InputError, InputWarning, Validation, shown
+from podium.api.input import json, yaml
 from podium.api.input.documents import Document, Input, refuse_empty_pods, without_repeats
-from podium.api.input.files import FileName, opened, shown_name, size_of
-from podium.api.input.folders import files_of
+from podium.api.input.files import FileName, files_of, opened, shown_name, size_of
 from podium.api.input.json import UncertainError
 from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
 from podium.api.input.pod_stencil import ReadPod
@@ -23,7 +24,6 @@ from podium.api.input.text_forms import JSON, YAML
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
-from podium.api.warnings import InputWarning, Validation
 
 __all__ = ["Document", "Input", "refuse_empty_pods"]
 
@@ -42,7 +42,7 @@ def read_input(
 ) -> Input:
     """Return the objects of the files, in order, and the warnings about them.
 
-    "-" is standard input; a directory means the files in it and in its folders (`podium.api.input.folders`).
+    "-" is standard input; a directory means the files in it and in its folders (`podium.api.input.files`).
     `validation` selects errors or warnings (`podium.api.objects.read_object`). Raises InputError for a file that cannot
     be read, for any error in one, and for an object that occurs twice.
     """
@@ -299,3 +299,79 @@ def generated_names() -> Callable[[str], str]:
         return f"{prefix[:_MAX_PREFIX]}{letters}"
 
     return name
+
+
+_BRACKET = re.compile(r"\s*[{\[]")
+# JSON's white space.
+_WHITE_SPACE = b" \t\r\n"
+
+
+def looks_like_json(text: str) -> bool:
+    """Return whether a text is in brackets: JSON, or YAML in flow style."""
+    return _BRACKET.match(text) is not None
+
+
+def documents_in(content: str, progress: Callable[[float], None]) -> Iterable[tuple[int, Any]]:
+    """Return the numbered values of the documents; bracketed text that is not JSON may be YAML in flow style."""
+    if not looks_like_json(content):
+        return yaml.parse_documents(content, progress)
+    # Line by line, as programs write them: most other texts fail at the first line.
+    lines = (line for line in BytesIO(content.encode()) if line.strip(_WHITE_SPACE))
+    with suppress(json.UncertainError):
+        return [(number, json.decode(line)) for number, line in enumerate(lines, start=1)]
+    try:
+        return list(json.parse_documents(content))
+    except json.NotJSONError as error:
+        try:
+            return list(yaml.parse_documents(content))
+        except InputError:
+            raise error from None
+
+
+def text_of(content: bytes) -> str:
+    """Return the content as text. Raises InputError for empty or binary content."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("is encoded as UTF-16; save it as UTF-8")
+    if (position := content.find(b"\0")) >= 0:
+        raise InputError(f"has a NUL character at byte {position}; is it a binary file?")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: byte {error.start} does not fit; save it as UTF-8") from None
+    if not text or text.isspace():
+        raise InputError("is empty")
+    return text
+
+
+def objects_in(content: bytes, source: str) -> list[dict[str, Any]]:
+    """Return the documents of YAML or JSON, which need not be whole objects of Kubernetes, such as patches.
+
+    Raises InputError with the source for other content, and for a document that is not an object.
+    """
+    try:
+        documents = [(index, value) for index, value in yaml.parse_documents(text_of(content)) if value is not None]
+    except InputError as error:
+        raise error.located(source=source) from None
+    for index, value in documents:
+        if not isinstance(value, dict):
+            raise InputError("is not an object", source=source, document=index)
+    return [value for _, value in documents]
+
+
+def is_template(text: bytes) -> bool:
+    """Return whether unreadable content is a template; binary content is not."""
+    try:
+        return _ACTION.search(text_of(text)) is not None
+    except InputError:
+        return False
+
+
+HELM_ADVICE = (
+    "it looks like a template of a Helm chart: run `helm template CHART > objects.yaml`, and give that file instead"
+)
+"""The advice for a Helm template."""
+
+# The beginnings of template actions; other languages with double braces rarely use them.
+_ACTION = re.compile(
+    r"\{\{-?\s*(?:[.$]|/\*|(?:block|define|else|end|if|include|range|required|template|toYaml|tpl|with)\b)"
+)

@@ -8,7 +8,7 @@ from typing import Any, SupportsBytes, TypeVar
 
 from msgspec import Struct
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, InputWarning, PassedOver, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_stencil import FilledStencil, PodTemplate
 from podium.api.input.text_forms import TextForm
@@ -17,7 +17,6 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import label_of, metadata_of, read_object
 from podium.api.pod import Pod
 from podium.api.snapshot import Snapshot, is_snapshot, read_snapshot
-from podium.api.warnings import InputWarning, PassedOver, Validation
 from podium.api.workloads import pod_template
 
 Read = TypeVar("Read")

@@ -17,12 +17,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from podium.api.errors import field_path, shown
+from podium.api.errors import field_path, likely, shown
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
 from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, other_form_of, schema_of
-from podium.api.schemas.suggestion import likely
 from podium.api.times import PLAIN_TIME, parse_time
 
 

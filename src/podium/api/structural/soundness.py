@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from podium.api.errors import shown
-from podium.api.meta import MAX_OBJECT_BYTES, Raw
-from podium.api.nested import object_at
+from podium.api.meta import MAX_OBJECT_BYTES, Raw, object_at
 from podium.api.structural.structural import TooLargeError, max_size, read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported

@@ -8,9 +8,15 @@ from collections.abc import Iterable
 from podium.api.names import label_key_problem
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.formats import port_name_problem
 from podium.api.validation.placement import only_one, report_repeats
-from podium.api.validation.rules import check, check_alternatives, check_own_name, check_type, declare
+from podium.api.validation.rules import (
+    check,
+    check_alternatives,
+    check_own_name,
+    check_type,
+    declare,
+    port_name_problem,
+)
 
 _MAX_RESTART_RULES = 20
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")

@@ -22,11 +22,18 @@ from podium.api.schemas.schema import schema_of
 from podium.api.schemas.structure import bytes_of
 from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
-from podium.api.validation.formats import config_key_problem
 from podium.api.validation.placement import report_repeats
 from podium.api.validation.pods import DELETION_COST
 from podium.api.validation.policies import check_disruption_policy
-from podium.api.validation.rules import check, check_port, check_type, check_usable, declare, has_rules
+from podium.api.validation.rules import (
+    check,
+    check_port,
+    check_type,
+    check_usable,
+    config_key_problem,
+    declare,
+    has_rules,
+)
 
 # With this module, the rules of all types are known.
 __all__ = ["check_usable"]

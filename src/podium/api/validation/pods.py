@@ -12,17 +12,25 @@ import msgspec
 
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amounts
+from podium.api.meta import object_at
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
-from podium.api.nested import object_at
 from podium.api.pod import MIRROR_ANNOTATION, PodSpec
 from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests
 from podium.api.validation.amounts import amount, check_requirements, pod_resource_problem
 from podium.api.validation.findings import Findings, Place, too_long
-from podium.api.validation.formats import descending_problem, id_problem, sysctl_problem
 from podium.api.validation.placement import report_repeats
-from podium.api.validation.rules import check, check_alternatives, check_labels, check_type, declare
+from podium.api.validation.rules import (
+    check,
+    check_alternatives,
+    check_labels,
+    check_type,
+    declare,
+    descending_problem,
+    id_problem,
+    sysctl_problem,
+)
 from podium.api.validation.volumes import Volumes
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -18,10 +18,8 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at
-from podium.apirequests.admission.matching import Attributes, matches, namespace_of
-from podium.apirequests.admission.policies import Evaluation, PolicyError
+from podium.api.meta import Raw, object_at, objects_at
+from podium.apirequests.admission.policies import Attributes, Evaluation, PolicyError, matches, namespace_of
 from podium.store.errors import StoreError, bad_request, forbidden
 from podium.store.patching import json_patch
 from podium.store.store import Store

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
-from podium.api.nested import object_at
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw, object_at
 from podium.api.pod import Pod, PodCondition, PodSpec, PodStatus
 from podium.api.times import format_time, parse_time, time_of
 from podium.api.workloads import ReplicaSet

@@ -12,8 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from podium.api.errors import InputError, PodiumError
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at
+from podium.api.meta import Raw, object_at, objects_at
 from podium.apirequests.request import Request
 from podium.app.console.output import write_private
 from podium.client.session import NoAnswerError, Session

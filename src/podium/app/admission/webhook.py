@@ -15,8 +15,7 @@ from aiohttp import web
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, decode
 from podium.api.input.json import without_nulls
-from podium.api.meta import Raw
-from podium.api.nested import object_at
+from podium.api.meta import Raw, object_at
 from podium.app.admission.certificates import RENEWED_DAYS, OwnCertificate
 from podium.app.admission.decision import KINDS, decide
 from podium.app.console.cells import listed

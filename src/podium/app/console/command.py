@@ -166,7 +166,7 @@ class LazyGroup(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Import and return the subcommand to run. Raises UsageError with a suggestion for an unknown one."""
         if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
-            from podium.api.schemas.suggestion import suggestion
+            from podium.api.errors import suggestion
 
             problem = f"There is no command {escape(args[0], _LONGEST_NAME)!r}; {suggestion(args[0], SUBCOMMANDS)}"
             raise click.UsageError(problem, ctx)

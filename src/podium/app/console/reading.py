@@ -9,11 +9,11 @@ from dataclasses import replace
 import msgspec
 
 from podium.api.collector import collector_paused, settle_collector
+from podium.api.errors import Validation
 from podium.api.input import codec
 from podium.api.input.codec import Input, Reader
 from podium.api.input.documents import overridden
 from podium.api.input.files import FileName
-from podium.api.warnings import Validation
 from podium.app.cluster import Cluster
 from podium.app.console.options import Source
 from podium.app.console.progress import ProgressBar

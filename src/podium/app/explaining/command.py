@@ -21,7 +21,7 @@ from podium.app.console.options import (
 from podium.app.using import completion
 
 if TYPE_CHECKING:
-    from podium.api.warnings import Validation
+    from podium.api.errors import Validation
     from podium.app.console.page import Page
     from podium.app.inputs import DecisionSettings
 

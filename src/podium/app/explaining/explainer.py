@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
@@ -19,7 +20,6 @@ from podium.api.pod import Pod, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
 from podium.api.present import newest_time
-from podium.api.resource_claims import ResourceClaim, ResourceClaimTemplate
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.app.console.cells import listed

@@ -12,10 +12,10 @@ import msgspec
 import numpy as np
 
 from podium.api.basis import Caveat
+from podium.api.devices import AllocationResult, ResourceClaim
 from podium.api.errors import PodiumError
 from podium.api.meta import plain
 from podium.api.policy import PRIORITY_RULE_ANNOTATION
-from podium.api.resource_claims import AllocationResult, ResourceClaim
 from podium.api.times import format_time
 from podium.app.answers import Frame, Shown, Value, filled, kinds
 from podium.app.explaining.gang import GangDecision, search_dict

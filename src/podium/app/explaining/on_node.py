@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from podium.api.errors import PodiumError
-from podium.api.schemas.suggestion import node_hint, nodes_named
+from podium.api.errors import PodiumError, node_hint, nodes_named
 from podium.app.answers import Shown
 from podium.app.console.page import Cell, Page, Part, Section, counted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, status_dict

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from podium.api.errors import PodiumError, shown
+from podium.api.errors import PodiumError, likely, shown
 from podium.api.input.codec import Document, decode
 from podium.api.kinds import KINDS, WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.schemas.suggestion import likely
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Shown

@@ -8,11 +8,11 @@ from threading import Lock
 
 from msgspec.structs import replace
 
+from podium.api.devices import ResourceClaim
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
-from podium.api.resource_claims import ResourceClaim
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet

@@ -13,7 +13,7 @@ from podium.app.console.command import Command, CommandFailure
 from podium.app.console.options import Source, settings_options, source_options, validate_option
 
 if TYPE_CHECKING:
-    from podium.api.warnings import Validation
+    from podium.api.errors import Validation
     from podium.app.inputs import DecisionSettings
     from podium.app.mcp.tools import Tools
 

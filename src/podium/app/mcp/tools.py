@@ -12,8 +12,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from podium.api.errors import PodiumError, shown
-from podium.api.input.codec import Document, load_text
-from podium.api.input.content import objects_in
+from podium.api.input.codec import Document, load_text, objects_in
 from podium.api.pod import Pod
 from podium.api.times import format_time
 from podium.app.accounting.account import LedgerQuery, answer_of

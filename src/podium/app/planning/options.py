@@ -30,10 +30,10 @@ from podium.app.using import client, completion
 
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
+    from podium.api.errors import Validation
     from podium.api.input.codec import Document, Input
     from podium.api.meta import Raw
     from podium.api.versions.choice import ReleaseChoice
-    from podium.api.warnings import Validation
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer

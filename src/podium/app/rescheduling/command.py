@@ -13,8 +13,8 @@ from podium.app.console.command import Command
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
+    from podium.api.errors import Validation
     from podium.api.versions.choice import ReleaseChoice
-    from podium.api.warnings import Validation
 
 _EPILOG = """
 \b

@@ -15,16 +15,14 @@ import click
 import msgspec
 
 from podium.api.collector import collector_paused, settle_collector
-from podium.api.errors import InputError, escape, shown
-from podium.api.input.codec import Document, Input
-from podium.api.input.content import objects_in
+from podium.api.errors import InputError, Validation, escape, shown
+from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.documents import refuse_empty_pods
 from podium.api.input.files import read_bytes
 from podium.api.meta import Raw
 from podium.api.present import newest_time
 from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
-from podium.api.warnings import Validation
 from podium.apirequests.context import RequestRules
 from podium.app.console.cells import agreeing, counted
 from podium.app.console.options import Source

@@ -17,8 +17,7 @@ import yaml
 
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
-from podium.api.meta import Raw
-from podium.api.nested import list_at, objects_at
+from podium.api.meta import Raw, list_at, objects_at
 from podium.apirequests.authorization import ISSUER, User, token_user
 from podium.app.console.output import write_private
 from podium.app.serving.page.live_page import LivePage

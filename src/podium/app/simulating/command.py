@@ -20,7 +20,7 @@ from podium.app.console.options import (
 )
 
 if TYPE_CHECKING:
-    from podium.api.warnings import Validation
+    from podium.api.errors import Validation
     from podium.sim.run_options import RunOptions
     from podium.sim.simulation import Simulation
 

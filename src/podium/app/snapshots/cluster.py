@@ -28,8 +28,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.pod_table import PodTableWriter
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
-from podium.api.meta import ObjectMeta, Raw
-from podium.api.nested import object_at, objects_at
+from podium.api.meta import ObjectMeta, Raw, object_at, objects_at
 from podium.api.snapshot import HiddenKind, Snapshot
 from podium.api.times import format_time
 from podium.app.console.options import ClusterSource

@@ -21,8 +21,8 @@ from podium.app.console.options import (
 )
 
 if TYPE_CHECKING:
+    from podium.api.errors import Validation
     from podium.api.input.codec import Input
-    from podium.api.warnings import Validation
     from podium.app.sweeping.sweep import Played, Sweep
     from podium.sim.run_options import RunOptions
 

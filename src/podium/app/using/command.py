@@ -17,7 +17,7 @@ from podium.app.console.options import Duration, Source, optional_source_options
 from podium.app.using import client
 
 if TYPE_CHECKING:
-    from podium.api.warnings import Validation
+    from podium.api.errors import Validation
     from podium.app.using.session import Use
 
 _EPILOG = """

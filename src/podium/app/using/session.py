@@ -23,9 +23,8 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import PodiumError
-from podium.api.input.folders import files_of
-from podium.api.warnings import Validation
+from podium.api.errors import PodiumError, Validation
+from podium.api.input.files import files_of
 from podium.app.cluster import Cluster
 from podium.app.console.options import Source
 from podium.app.using import client

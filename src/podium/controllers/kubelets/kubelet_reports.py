@@ -10,8 +10,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import objects_at, value_at
+from podium.api.meta import Raw, objects_at, value_at
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
 from podium.api.pod import PodCondition
 from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY

@@ -15,8 +15,8 @@ from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
 from podium.api.resource_requests import is_resize_deferred
 from podium.api.times import time_of
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
+from podium.api.versions.release import Behavior
 from podium.cluster.pod_classes import CountingRules
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 
-from podium.api.resource_claims import ResourceClaim
+from podium.api.devices import ResourceClaim
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, BindClaim, Nominate, ReserveClaim

@@ -11,14 +11,13 @@ from weakref import ref
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
-from podium.api.devices import DeviceTaintRule
+from podium.api.devices import DeviceTaintRule, ResourceClaim
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
-from podium.api.resource_claims import ResourceClaim
 from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nomination_alone, have_same_class

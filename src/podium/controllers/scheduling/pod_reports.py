@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from podium.api.meta import Raw
-from podium.api.resource_version import is_comparable, is_older
+from podium.api.meta import Raw, is_comparable, is_older
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Nominate, ReportUnschedulable
 from podium.controllers.deadlines import Deadlines

@@ -6,10 +6,10 @@ follows it, whose answer shows the result of both.
 
 from __future__ import annotations
 
+from podium.api.devices import ResourceClaim
 from podium.api.errors import InputError
+from podium.api.meta import is_comparable
 from podium.api.reading import read
-from podium.api.resource_claims import ResourceClaim
-from podium.api.resource_version import is_comparable
 from podium.cluster.devices import ClaimCache
 from podium.controllers.actions import Action, ReleaseClaim, ReserveClaim
 from podium.controllers.deadlines import Deadlines

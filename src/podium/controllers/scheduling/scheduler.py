@@ -11,9 +11,8 @@ from typing import Any
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pods import PodRecord
 from podium.cluster.replacements import Replacements

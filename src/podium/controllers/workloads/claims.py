@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
-from podium.api.resource_claims import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
 from podium.controllers.indexes import MultiMap, exchange

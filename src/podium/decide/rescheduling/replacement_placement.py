@@ -14,8 +14,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.devices import ConsumerReference, ResourceClaimStatus
 from podium.api.node import Node, Taint
-from podium.api.resource_claims import ConsumerReference, ResourceClaimStatus
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.decide.placement import nodes_to_find, place

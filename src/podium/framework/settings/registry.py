@@ -13,8 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from podium.api.errors import InputError, PodiumError, shown
-from podium.api.schemas.suggestion import suggestion
+from podium.api.errors import InputError, PodiumError, shown, suggestion
 from podium.cluster.cluster import Cluster
 from podium.cluster.nominations import KeepsRoom
 from podium.cluster.pods import PodRecord

@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from podium.api.devices import Device, DeviceTaint
-from podium.api.meta import Raw, plain
-from podium.api.node import Node
-from podium.api.quantity import parse_quantity
-from podium.api.resource_claims import (
+from podium.api.devices import (
     MOST_RESULTS,
     AllocatedDevices,
     AllocationResult,
+    Device,
     DeviceResult,
+    DeviceTaint,
     DeviceToleration,
     ResourceClaim,
 )
+from podium.api.meta import Raw, plain
+from podium.api.node import Node
+from podium.api.quantity import parse_quantity
 from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.cluster.devices import DeviceID, Devices, DevicesInUse
 from podium.plugins.dynamic_resources.requests import (

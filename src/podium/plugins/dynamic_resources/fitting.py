@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.meta import ObjectMeta, OwnerReference, Raw
-from podium.api.pod import Container
-from podium.api.quantity import whole_value
-from podium.api.resource_claims import (
+from podium.api.devices import (
     EXTENDED_RESOURCE_CLAIM,
     MOST_ALTERNATIVES,
     AllocationResult,
@@ -25,6 +22,9 @@ from podium.api.resource_claims import (
     ResourceClaim,
     ResourceClaimSpec,
 )
+from podium.api.meta import ObjectMeta, OwnerReference, Raw
+from podium.api.pod import Container
+from podium.api.quantity import whole_value
 from podium.api.resource_requests import requests_of
 from podium.api.selectors import NodeTerm
 from podium.cluster.arrays import Int64s

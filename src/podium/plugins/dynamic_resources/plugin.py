@@ -13,17 +13,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from podium.api.meta import Raw, plain
-from podium.api.resource_claims import (
+from podium.api.devices import (
     DELETE_PROTECTION,
     AllocatedDeviceStatus,
     AllocationResult,
     DeviceResult,
     ResourceClaim,
 )
+from podium.api.meta import Raw, plain
 from podium.api.selectors import NodeTerm, compile_node_selector
 from podium.api.times import parse_duration
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import Devices

@@ -11,25 +11,23 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from podium.api.devices import (
+    MOST_RESULTS,
     CapacityRange,
     CapacityRequestPolicy,
+    CapacityRequirements,
     Device,
     DeviceAttribute,
     DeviceCapacity,
     DeviceClass,
+    DeviceConstraint,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
     ResourceSlice,
 )
 from podium.api.node import Node
 from podium.api.pod import Quantity
 from podium.api.quantity import parse_quantity, whole_value
-from podium.api.resource_claims import (
-    MOST_RESULTS,
-    CapacityRequirements,
-    DeviceConstraint,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-)
 from podium.api.selectors import NodeSelector, NodeTerm, compile_node_selector, node_selector_matches
 from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
 from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.api.devices import DeviceClass
+from podium.api.devices import DeviceClass, ResourceClaim
 from podium.api.quantity import format_quantity
-from podium.api.resource_claims import ResourceClaim
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceID

@@ -18,8 +18,8 @@ import numpy as np
 from msgspec import Meta
 
 from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolumeClaim
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass

@@ -13,7 +13,7 @@ import numpy as np
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from podium.api.selectors import NodeTerm, Requirement
 from podium.api.storage import PersistentVolume
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate, uses_claim

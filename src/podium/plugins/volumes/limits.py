@@ -17,8 +17,8 @@ from podium.api.node import CSINode
 from podium.api.pod import Volume
 from podium.api.resource_requests import node_allocatable
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.gates import Gate
+from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import NamespaceLabels, PodClass

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from podium.api.budget_limits import full_ns, rate_of
-from podium.api.meta import Raw
-from podium.api.nested import list_at, object_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS
 from podium.server.tables.cells import (

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw
-from podium.api.nested import list_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, objects_at, value_at
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.times import parse_time
 from podium.store.version_conversion import to_core

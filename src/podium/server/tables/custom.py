@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import list_at
+from podium.api.meta import Raw, list_at
 from podium.server.tables.cells import AGE, NAME, Printer, TableColumn, human_duration, shown, text, time_at
 
 _TYPES = ("string", "integer", "number", "boolean", "date")

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from podium.api.errors import InputError, field_path, shown
+from podium.api.errors import InputError, InputWarning, field_path, shown
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.warnings import InputWarning
 from podium.api.workloads import (
     DaemonSet,
     Deployment,

@@ -16,8 +16,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at
+from podium.api.meta import Raw, object_at, objects_at
 from podium.api.pod import PodSpec
 from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests

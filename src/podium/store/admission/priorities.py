@@ -8,12 +8,12 @@ from itertools import groupby, pairwise
 import msgspec
 
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy, PriorityRule
+from podium.api.errors import likely, suggestion
 from podium.api.meta import NAMESPACE_NAME_LABEL, Raw
 from podium.api.pod import PodSpec
 from podium.api.pod_group import HIGHEST_PRIORITY
 from podium.api.policy import PRIORITY_RULE_ANNOTATION, PriorityClass
 from podium.api.resource_requests import qos_class
-from podium.api.schemas.suggestion import likely, suggestion
 from podium.api.selectors import EVERYTHING, LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import PodTemplate
 from podium.store.api_resource import APIResource

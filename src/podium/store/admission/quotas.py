@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.meta import Kubernetes, Raw, object_at, objects_at, value_at
 from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.api.policy import ATTRIBUTES_CLASS, PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.quantity import (

@@ -9,8 +9,7 @@ import msgspec
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, MalformedError, shown
-from podium.api.meta import Kubernetes, Raw
-from podium.api.nested import key_of, object_at, value_at
+from podium.api.meta import Kubernetes, Raw, key_of, object_at, value_at
 from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.pod_group import PodGroup

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from podium.api.meta import Raw
-from podium.api.nested import object_at, objects_at, value_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.quantity import parse_quantity
 from podium.api.schemas.schema import immutable_paths
 from podium.api.selectors import compile_label_selector, selector_from_labels

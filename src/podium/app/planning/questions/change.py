@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError, PodiumError
-from podium.api.input.codec import Document, Input
-from podium.api.input.content import objects_in
+from podium.api.errors import InputError, PodiumError, likely, suggestion
+from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.files import read_bytes, shown_name
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
@@ -19,7 +18,6 @@ from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
-from podium.api.schemas.suggestion import likely, suggestion
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text

@@ -22,10 +22,9 @@ from podium.api.policy import PriorityClass
 from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration
 from podium.api.versions.apis import dropped_from, is_removed, is_served
-from podium.api.versions.behaviors import Behavior
 from podium.api.versions.choice import ReleaseChoice
 from podium.api.versions.gates import Gate, stages
-from podium.api.versions.release import Release, read_version
+from podium.api.versions.release import Behavior, Release, read_version
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, agreeing, by_key, counted
 from podium.app.console.page import Section

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import PodiumError
-from podium.api.schemas.suggestion import likely
+from podium.api.errors import PodiumError, likely
 from podium.api.times import format_duration
 from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster

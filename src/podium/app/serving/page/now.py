@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw
-from podium.api.nested import key_of
+from podium.api.meta import Raw, key_of
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.app.console.cells import by_key

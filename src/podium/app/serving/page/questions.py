@@ -11,8 +11,7 @@ import click
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input.codec import Document, Input, load_text
-from podium.api.input.content import objects_in
+from podium.api.input.codec import Document, Input, load_text, objects_in
 from podium.api.meta import Raw
 from podium.app.cluster import Cluster
 from podium.app.console.page import Page

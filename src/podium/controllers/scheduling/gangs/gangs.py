@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from podium.api.pod_group import PodGroup
-from podium.api.versions.behaviors import Behavior
+from podium.api.versions.release import Behavior
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Rationale
 from podium.controllers.deadlines import Deadlines, earliest
