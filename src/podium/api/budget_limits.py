@@ -20,14 +20,15 @@ from podium.api.times import format_exact_time, format_time, parse_time
 _ANY_NUMBERS = (10, 10**9)
 
 
-def pods_of_share(share: int | str, expected: int) -> int:
-    """Return a number of pods; a percentage of those expected is rounded up. Raises ValueError for other values."""
+def pods_of_share(share: int | str, expected: int, *, rounds_up: bool = True) -> int:
+    """Return a share of the expected pods, in pods or percent, as a number. Raises ValueError for other values."""
     if isinstance(share, int):
         return share
     digits = share.removesuffix("%")
     if digits == share or len(digits) > 16 or not (digits.isascii() and digits.isdigit()):
         raise ValueError(f'{shown(share)} is neither a number of pods nor a percentage such as "30%"')
-    return -(-int(digits) * expected // 100)
+    hundredths = int(digits) * expected
+    return -(-hundredths // 100) if rounds_up else hundredths // 100
 
 
 def bounded_desired(desired: int, expected: int, bound: BudgetBound | None) -> int:

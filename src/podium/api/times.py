@@ -204,6 +204,11 @@ def _nanoseconds(fraction: str, unit_ns: int) -> int:
     return int(fraction or "0") * unit_ns // scale
 
 
+def seconds(ns: int) -> int | float:
+    """Return seconds, as an integer if possible."""
+    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
+
+
 def format_duration(ns: int) -> str:
     """Return the exact duration in a form that `parse_duration` accepts: "1m30s", "1.5s", "300ms"."""
     if ns == 0:

@@ -13,7 +13,7 @@ from podium.api.disruption_policy import SCHEDULER
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import TERMINAL_PHASES, Pod
-from podium.api.times import parse_time
+from podium.api.times import parse_time, seconds
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import Record
 from podium.controllers.kubelets.kubelet_reports import read_restarts
@@ -350,12 +350,6 @@ def note_disruption(timeline: PodTimeline, pod: Pod, by: str, *, is_gone: bool =
 
 # Failures that are retried and may repeat unchanged.
 _REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
-_SECOND = 10**9
-
-
-def seconds(ns: int) -> int | float:
-    """Return seconds, as an int if whole."""
-    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
 
 
 class SimEvent(msgspec.Struct, frozen=True, rename="camel"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from heapq import heappop, heappush
 from random import Random
 
 from podium.api.times import MAX_TIME_NS, format_duration
 from podium.controllers.actions import Action, Bind, BindClaim
+from podium.controllers.deadlines import Agenda
 from podium.runtime.runtime import RequestedAction
 
 USUAL_LATENCY_NS = 5_000_000
@@ -60,15 +60,16 @@ class RequestsInFlight:
     def __init__(self, latency_ns: int, seed: int | None = None) -> None:
         self._latency_ns = latency_ns
         self._random = None if seed is None else Random(f"latencies:{seed}")
-        self._sent = 0
-        self._heap: list[tuple[int, int, RequestedAction]] = []
+        self._requests: Agenda[RequestedAction] = Agenda()
+        self.next_time = self._requests.next_time
+        """Returns when the next request arrives; None if none is in flight."""
         # By component place, when its last request arrives.
         self._last_ns: dict[int, int] = {}
         # By pod uid, when the last of its claims is bound to a volume.
         self._claims_bound_ns: dict[str, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._heap)
+        return bool(self._requests)
 
     @property
     def controller_ns(self) -> int:
@@ -85,17 +86,12 @@ class RequestsInFlight:
             arrives_ns = self._last_ns[component.place] = max(drawn_ns, self._last_ns.get(component.place, 0))
         if type(action) is BindClaim:
             self._claims_bound_ns[action.pod_uid] = arrives_ns
-        self._sent += 1
-        heappush(self._heap, (arrives_ns, self._sent, asked))
-
-    def next_time(self) -> int | None:
-        """Return when the next request arrives; None if none is in flight."""
-        return self._heap[0][0] if self._heap else None
+        self._requests.add(arrives_ns, asked)
 
     def take(self, now: int | None = None) -> RequestedAction | None:
         """Remove and return the next request if it has arrived by ``now`` (None: in any case), else None."""
-        has_one = self._heap and (now is None or self._heap[0][0] <= now)
-        return heappop(self._heap)[2] if has_one else None
+        next_ns = self._requests.next_time() if now is None else now
+        return None if next_ns is None else self._requests.take_due(next_ns)
 
     def volume_wait_ns(self, action: Action, now: int) -> int:
         """Return how long a binding waits for the next check of the pod's volumes, 0 for other requests.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from podium.api.times import seconds
 from podium.app.console.cells import agreeing, by_key, counted, listed
 from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.controllers.actions import GANG_RELEASE
 from podium.decide.gang_placement import UNSCHEDULABLE
-from podium.sim.history import seconds
 from podium.store.verbs.eviction import RATE_CAUSE
 
 # Questions that are not played answer without loading the simulator.

@@ -10,10 +10,10 @@ import msgspec
 
 from podium.api.errors import escape
 from podium.api.quantity import PODS
-from podium.api.times import format_time
+from podium.api.times import format_time, seconds
 from podium.app.console.cells import by_key
 from podium.app.simulating.timeline import whole_reason
-from podium.sim.history import SimEvent, seconds
+from podium.sim.history import SimEvent
 from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result
 from podium.sim.results.usage import Amounts

@@ -31,13 +31,6 @@ Outcome = Literal["waiting", "placed", "elsewhere", "gone", "again"]
 
 Seconds = int | float
 
-_SECOND = 10**9
-
-
-def seconds(ns: int) -> Seconds:
-    """Return seconds, as an integer if possible."""
-    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
-
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of records; the JSON has the fields in camelCase."""

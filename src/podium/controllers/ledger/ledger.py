@@ -17,7 +17,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod, PodCondition
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, pod_requests
-from podium.api.times import time_of
+from podium.api.times import seconds, time_of
 from podium.api.workloads import Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED, TEMPLATE_HASH, top_owner
 from podium.controllers.actions import (
@@ -38,7 +38,6 @@ from podium.controllers.ledger.disruption import (
     Disruption,
     EarlierRecords,
     Loss,
-    seconds,
 )
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
 from podium.controllers.observations import Changed, Gone, Observation, Problem

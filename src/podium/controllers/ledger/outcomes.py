@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.api.times import time_of
+from podium.api.times import seconds, time_of
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import controller_uid, is_healthy
 from podium.controllers.indexes import MultiMap
@@ -20,7 +20,6 @@ from podium.controllers.ledger.disruption import (
     FollowUp,
     Outcome,
     ReplacementPod,
-    seconds,
 )
 
 MOST_OPEN = 10_000

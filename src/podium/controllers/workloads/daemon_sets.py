@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
+from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod, PodSpec, Toleration
@@ -18,7 +19,7 @@ from podium.api.workloads import ControllerRevision, DaemonSet
 from podium.cluster.view import KEEPS_OFF, tolerated
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.reconciler import Backoff
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, pods_of_share, status_with
+from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import REVISION_LABEL, RevisionedController, is_outdated
 
 # The tolerations of every daemon pod, by the last part of the key.
@@ -361,7 +362,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
             actions = [action for name in names for action in self._make(workload, state, name, now)]
             self._expectations.expect_creations(workload.uid, len(actions), now)
             return actions
-        most = pods_of_share(strategy.rolling_update.max_unavailable, sums["desired"], rounds_up=True) or 1
+        most = pods_of_share(strategy.rolling_update.max_unavailable, sums["desired"]) or 1
         left = most - (sums["desired"] - sums["in_service"])
         return [self._delete(workload, state.replaceable[name].pod, now) for name in state.exchangeable(left)]
 
@@ -405,7 +406,7 @@ def _surge(workload: _Workload, state: _DaemonSetState) -> int:
     strategy = workload.object.spec.update_strategy
     if strategy.type != "RollingUpdate":
         return 0
-    return pods_of_share(strategy.rolling_update.max_surge, state.sums["desired"], rounds_up=True)
+    return pods_of_share(strategy.rolling_update.max_surge, state.sums["desired"])
 
 
 def _status(workload: _Workload, state: _DaemonSetState) -> Raw:

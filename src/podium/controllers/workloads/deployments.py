@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Raw
 from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owner_reference, versioned_patch
-from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, pods_of_share, status_with
+from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import condition_of, with_condition
@@ -286,7 +287,7 @@ class Plan:
 def limits(spec: DeploymentSpec) -> tuple[int, int]:
     """Return the maximum surge and the maximum of unavailable pods; not both 0."""
     rolling = spec.strategy.rolling_update or RollingUpdateDeployment()
-    surge = pods_of_share(rolling.max_surge, spec.replicas, rounds_up=True)
+    surge = pods_of_share(rolling.max_surge, spec.replicas)
     unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
     return surge, unavailable if surge or unavailable else 1
 

@@ -16,24 +16,8 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
 from podium.controllers.actions import Action, CreateObject, PatchObject, versioned_patch
 from podium.controllers.observations import Answered
-from podium.controllers.workloads.job_pods import (
-    TRACKING,
-    JobState,
-    Progress,
-    backoff_end_ns,
-    failures_before,
-    finalizers_patch,
-    finished_ns,
-    free_indexes,
-    index_of,
-    is_tracked,
-    judged,
-    new_job_pod,
-    progress_of,
-    read_indexes,
-    restarts_of,
-    waits_for_failure,
-)
+from podium.controllers.workloads import job_pods
+from podium.controllers.workloads.job_pods import JobState, Progress, index_of, is_tracked
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
 from podium.store.conditions import is_true, with_condition
@@ -55,7 +39,7 @@ class Jobs(WorkloadController[Job]):
     """
 
     watches = WorkloadController.watches | {"Job", "Pod"}
-    claim_finalizer = TRACKING
+    claim_finalizer = job_pods.TRACKING
 
     def __init__(self, release: Release = DEFAULT_RELEASE, *, adopts: bool = False) -> None:
         super().__init__(Job, adopts=(Pod,) if adopts else ())
@@ -139,7 +123,7 @@ class Jobs(WorkloadController[Job]):
             return actions + self._give_up(workload, state, surplus, now) + self._expire(workload, now)
         target = target_of(job)
         progress = self._progress(workload, state, target, now)
-        state.note_ends((pod, finished_ns(pod), outcome) for pod, outcome in progress.ended)
+        state.note_ends((pod, job_pods.finished_ns(pod), outcome) for pod, outcome in progress.ended)
         actions = _release(state, progress.released, workload.label)
         if progress.doubtful:
             # A patch without changes fails unless the pod is unchanged.
@@ -147,7 +131,7 @@ class Jobs(WorkloadController[Job]):
             return actions + [versioned_patch(pod, {}, workload.label) for pod in doubtful]
         # Restarts count towards the backoff limit with restart policy OnFailure.
         is_counted = job.spec.template.spec.restart_policy == "OnFailure"
-        restarts = restarts_of(pods.all.values()) if is_counted else 0
+        restarts = job_pods.restarts_of(pods.all.values()) if is_counted else 0
         target = target or failure_of(job, progress, restarts, now) or success_of(job, progress)
         is_ready = self._expectations.are_met(uid)
         if is_ready and target is not None:
@@ -172,7 +156,7 @@ class Jobs(WorkloadController[Job]):
         state.missed = {uid: state.missed.get(uid, now) for uid in uids if uid not in known and uid not in state.gone}
         due = {uid: since + _PATIENCE_NS for uid, since in state.missed.items()}
         self._times.extend(time for time in due.values() if time > now)
-        return progress_of(
+        return job_pods.progress_of(
             job,
             state,
             known,
@@ -186,7 +170,7 @@ class Jobs(WorkloadController[Job]):
         expected = self._expectations.get(workload.uid)
         going = expected.changes if expected is not None else {}
         kept = (pod for pod in state.untracked.values() if pod.uid not in going and state.ask(pod))
-        return [finalizers_patch(pod, workload.label, tracked=True) for pod in kept]
+        return [job_pods.finalizers_patch(pod, workload.label, tracked=True) for pod in kept]
 
     def _expire(self, workload: _Workload, now: int) -> list[Action]:
         """Delete a finished Job after its time to live. A simulation does not go on only for that."""
@@ -216,11 +200,11 @@ class Jobs(WorkloadController[Job]):
         if odd or len(rest) > wanted:
             surplus = [*odd, *(first_to_go(rest, len(rest) - wanted, (), now) if len(rest) > wanted else ())]
             return self._give_up(workload, state, surplus, now)
-        ending = state.terminating if waits_for_failure(job.spec) else {}
+        ending = state.terminating if job_pods.waits_for_failure(job.spec) else {}
         missing = wanted - len(active) - len(ending)
         if missing <= 0:
             return []
-        until = backoff_end_ns(state.last_failure_ns, state.failures)
+        until = job_pods.backoff_end_ns(state.last_failure_ns, state.failures)
         if job.spec.backoff_limit_per_index is None and until > now:
             (self._retry_times if state.is_hopeless else self._times).append(until)
             return []
@@ -237,12 +221,12 @@ class Jobs(WorkloadController[Job]):
             last = None if index is None else state.last_failed.get(index)
             failures, until = None if spec.backoff_limit_per_index is None else 0, 0
             if failures is not None and last is not None:
-                failures = (failures_before(last) or 0) + judged(spec.pod_failure_policy, last).counts
-                until = backoff_end_ns(finished_ns(last), failures)
+                failures = (job_pods.failures_before(last) or 0) + job_pods.judged(spec.pod_failure_policy, last).counts
+                until = job_pods.backoff_end_ns(job_pods.finished_ns(last), failures)
             if until > now:
                 self._times.append(until)
             else:
-                actions.append(CreateObject(new_job_pod(workload, index, failures), workload.label))
+                actions.append(CreateObject(job_pods.new_job_pod(workload, index, failures), workload.label))
         self._expectations.expect_creations(workload.uid, len(actions), now)
         return actions
 
@@ -281,7 +265,7 @@ def _is_managed(job: Job) -> bool:
 
 
 def _release(state: JobState, pods: Iterable[OwnedPod], cause: str) -> list[Action]:
-    return [finalizers_patch(pod, cause, tracked=False) for pod in pods if is_tracked(pod) and state.ask(pod)]
+    return [job_pods.finalizers_patch(pod, cause, tracked=False) for pod in pods if is_tracked(pod) and state.ask(pod)]
 
 
 def completions_of(workload: _Workload) -> int | None:
@@ -323,7 +307,7 @@ def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count:
         return [None] * count
     completions = job.spec.completions or 0
     taken = {index for pod in others if (index := index_of(pod.pod, completions)) is not None}
-    return list(free_indexes(count, completions, taken | progress.indexes | progress.failed))
+    return list(job_pods.free_indexes(count, completions, taken | progress.indexes | progress.failed))
 
 
 _FINAL: Mapping[str, str] = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
@@ -380,7 +364,7 @@ def success_of(job: Job, progress: Progress) -> JobEnd | None:
     """Return why a Job succeeds by its success policy, or None (matchSuccessPolicy)."""
     policy = job.spec.success_policy
     for number, rule in enumerate(policy.rules if policy is not None else ()):
-        named = read_indexes(rule.succeeded_indexes, job.spec.completions or 0)
+        named = job_pods.read_indexes(rule.succeeded_indexes, job.spec.completions or 0)
         succeeded = progress.indexes & named if rule.succeeded_indexes else progress.indexes
         if len(succeeded) >= (len(named) if rule.succeeded_count is None else rule.succeeded_count):
             return JobEnd("SuccessCriteriaMet", "SuccessPolicy", f"Matched rules at index {number}")

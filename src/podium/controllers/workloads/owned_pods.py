@@ -17,7 +17,6 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
 from podium.api.times import time_of
-from podium.api.workloads import Share
 from podium.controllers.actions import owner_reference
 from podium.controllers.indexes import MultiMap
 from podium.store.conditions import condition_of
@@ -69,14 +68,6 @@ class WorkloadObject(Generic[Kind_co]):
 def label_of(object_: Kubernetes) -> str:
     """Return the object's kind and key, such as `ReplicaSet default/web`."""
     return f"{type(object_).__name__} {object_.key}"
-
-
-def pods_of_share(share: Share, wanted: int, *, rounds_up: bool) -> int:
-    """Return a share as a number of pods (apimachinery's intstr, GetScaledValueFromIntOrPercent)."""
-    if isinstance(share, int):
-        return share
-    hundredths = int(share.removesuffix("%")) * wanted
-    return -(-hundredths // 100) if rounds_up else hundredths // 100
 
 
 def status_with(old: Raw, fields: Raw, always: Collection[str] = ()) -> Raw:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
@@ -17,7 +18,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
 from podium.controllers.indexes import exchange
-from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, pods_of_share, status_with
+from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, status_with
 from podium.controllers.workloads.template_revisions import (
     REVISION_LABEL,
     RevisionedController,

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
 from podium.api.reading import read
-from podium.sim.history import EventHistory, seconds
+from podium.api.times import seconds
+from podium.sim.history import EventHistory
 from podium.sim.recording.tape import EVICTED, Recording, workload_of
 from podium.sim.results.result import spread
 from podium.sim.scenario.steps import Apply

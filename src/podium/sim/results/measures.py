@@ -14,10 +14,11 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
+from podium.api.times import seconds
 from podium.controllers.actions import Evict
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.observations import Answer, Answered, Problem
-from podium.sim.history import Backlog, Write, seconds
+from podium.sim.history import Backlog, Write
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.usage import Amounts, BudgetDisruptions, Level, RequestedUsage, Series
 from podium.store.store import Store

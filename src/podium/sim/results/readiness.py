@@ -13,10 +13,10 @@ import msgspec
 from podium.api.meta import Kubernetes, OwnerReference
 from podium.api.node import Node, is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
+from podium.api.times import seconds
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.workloads.owned_pods import label_of
-from podium.sim.history import seconds
 from podium.sim.results.usage import RequestedUsage, Series
 from podium.sim.run_options import pods_wanted
 from podium.store.watch_log import WatchEvent

@@ -12,6 +12,7 @@ from podium.api.basis import Caveat
 from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
 from podium.api.resource_requests import effective_spec, pod_requests
+from podium.api.times import seconds
 from podium.api.workloads import DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.ledger.consumption import Consumption
@@ -21,7 +22,7 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.owned_pods import label_of
 from podium.controllers.workloads.workload_controller import FAILED_CREATE
 from podium.plugins.gang_scheduling import TOO_FEW
-from podium.sim.history import EventHistory, PodTimeline, SimEvent, seconds
+from podium.sim.history import EventHistory, PodTimeline, SimEvent
 from podium.sim.placement_log import PlacementGrounds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, JSONValue, disruption_state
 from podium.sim.results.measures import Measures
@@ -54,9 +55,8 @@ class FinalNode(JSONValue, frozen=True, kw_only=True):
         return bool(self.pods_before) and not self.pods and self.gone_at is None
 
 
-def final_nodes(store: Store, measures: Measures, is_down: Callable[[str], bool]) -> tuple[FinalNode, ...]:
+def final_nodes(store: Store, measures: Measures, states: NodeStates) -> tuple[FinalNode, ...]:
     """Return all nodes, by name."""
-    states = NodeStates(store, is_down)
     requested: dict[str, dict[str, int]] = {}
     for stored in store.objects("Pod"):
         pod = stored.object
@@ -183,7 +183,13 @@ def result_of(
     """Return the result of a simulation so far, with caveats and a comparison."""
     timelines = list(simulation.history.timelines.values())
     in_order = sorted(enumerate(timelines), key=lambda item: (item[1].pod, item[0]))
-    states = _states(simulation, timelines)
+    nodes = NodeStates(simulation.store, simulation.control_plane.is_down)
+    # How deleted pods ended, and the states of the others, by uid.
+    ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
+    states = {timeline.uid: ends.get(timeline.phase, "terminated") for timeline in timelines}
+    for stored in simulation.store.objects("Pod"):
+        if isinstance(stored.object, Pod):
+            states[stored.uid] = nodes.state_of(stored.object)
     measures = simulation.meters.measures(simulation.now)
     limiting = (stored.object for kind in DISRUPTION_KINDS for stored in simulation.store.objects(kind))
     return Result(
@@ -194,7 +200,7 @@ def result_of(
         disruptions=disruption_state(limiting, simulation.now, simulation.meters.disruptions),
         recorded=recorded,
         measures=measures,
-        nodes=final_nodes(simulation.store, measures, simulation.control_plane.is_down),
+        nodes=final_nodes(simulation.store, measures, nodes),
         held=held_pods(simulation),
         ledger=tuple(simulation.history.disruptions.values()),
         placements={} if simulation.placements is None else simulation.placements.found,
@@ -202,17 +208,6 @@ def result_of(
         draws_latencies=simulation.settings.latency_ns > 0 and simulation.settings.latency_seed is not None,
         placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,
     )
-
-
-def _states(simulation: Simulation, timelines: list[PodTimeline]) -> dict[str, PodState]:
-    """Return the state of each pod by uid; for deleted ones how they ended."""
-    nodes = NodeStates(simulation.store, simulation.control_plane.is_down)
-    ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
-    states = {timeline.uid: ends.get(timeline.phase, "terminated") for timeline in timelines}
-    for stored in simulation.store.objects("Pod"):
-        if isinstance(stored.object, Pod):
-            states[stored.uid] = nodes.state_of(stored.object)
-    return states
 
 
 def _pod(timeline: PodTimeline, state: PodState, measures: Measures) -> dict[str, Any]:

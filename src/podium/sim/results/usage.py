@@ -219,8 +219,7 @@ class BudgetDisruptions:
     def __init__(self) -> None:
         self.budgets: dict[str, LabelSelector | None] = {}
         """The selectors of all budgets by key; without any, writes to pods do not matter."""
-        # Indexes of them by namespace.
-        self._selectors: dict[str, SelectorIndex[str]] = {}
+        self._selectors: SelectorIndex[str] = SelectorIndex()
         self._found: dict[str, DisruptionTimes] = {}
 
     def of(self, budget: str) -> DisruptionTimes:
@@ -229,22 +228,20 @@ class BudgetDisruptions:
 
     def pod_changed(self, before: Kubernetes, pod: Pod, now: int, *, is_gone: bool) -> None:
         """Record the change or deletion of a pod at ``now``; times do not decrease."""
-        index = self._selectors.get(pod.metadata.namespace)
-        if index is None or not isinstance(before, Pod) or before.is_terminal or not is_healthy(before):
+        if not isinstance(before, Pod) or before.is_terminal or not is_healthy(before):
             return
         is_voluntary = pod.is_terminating
         if is_voluntary or is_gone or (not is_healthy(pod) and pod.status.phase != "Succeeded"):
-            for key in index.matching(pod.metadata.labels):
+            for key in self._selectors.matching(pod.metadata.labels, pod.metadata.namespace):
                 found = self._found.setdefault(key, DisruptionTimes())
                 (found.voluntary if is_voluntary else found.unplanned).append(now)
 
     def budget_written(self, budget: PodDisruptionBudget, *, is_gone: bool) -> None:
-        key, namespace = budget.key, budget.metadata.namespace
+        key, selector = budget.key, budget.spec.selector
         if is_gone:
             self.budgets.pop(key, None)
             self._found.pop(key, None)
-            self._selectors[namespace].remove(key)
-        elif key not in self.budgets or self.budgets[key] != budget.spec.selector:
-            self.budgets[key] = budget.spec.selector
-            index = self._selectors.setdefault(namespace, SelectorIndex())
-            index.put(key, compile_label_selector(budget.spec.selector))
+            self._selectors.remove(key)
+        elif key not in self.budgets or self.budgets[key] != selector:
+            self.budgets[key] = selector
+            self._selectors.put(key, compile_label_selector(selector), budget.metadata.namespace)
