@@ -7,17 +7,13 @@ syncVolume), pvcprotection and pvprotection.
 
 from __future__ import annotations
 
+from podium.api import storage
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import CSINode
 from podium.api.pod import Pod
 from podium.api.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
-    CLAIM_PROTECTION,
-    NO_PROVISIONER,
-    PROVISIONED_BY,
-    SELECTED_NODE,
-    VOLUME_PROTECTION,
     PersistentVolume,
     PersistentVolumeClaim,
     StorageClass,
@@ -183,7 +179,7 @@ class PersistentVolumes(Reconciler[_Key]):
 
     def _provision(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
         """Create a volume for the selected node, once class and node are known."""
-        node_name = claim.metadata.annotations.get(SELECTED_NODE, "")
+        node_name = claim.metadata.annotations.get(storage.SELECTED_NODE, "")
         is_bound_at_once = self._reports_all and claim.class_name and self._mode_of(claim) == _AT_ONCE
         if not (node_name or is_bound_at_once) or claim.metadata.deletion_timestamp is not None:
             return []
@@ -193,7 +189,7 @@ class PersistentVolumes(Reconciler[_Key]):
             self._waiting.add(("StorageClass", claim.class_name), claim.key)
         elif node is None and not is_bound_at_once:
             self._waiting.add(("Node", node_name), claim.key)
-        elif class_.provisioner not in ("", NO_PROVISIONER):
+        elif class_.provisioner not in ("", storage.NO_PROVISIONER):
             csi_node = None if node is None else self._surroundings.get(("CSINode", node_name))
             return [CreateObject(provisioned(claim, raw, class_, node, csi_node), _NAME)]
         return []
@@ -288,7 +284,7 @@ def provisioned(
     expressions = [{"key": key, "operator": "In", "values": [labels[key]]} for key in sorted(keys) if key in labels]
     if expressions:
         volume["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}
-    metadata = {"name": name, "annotations": {PROVISIONED_BY: driver}}
+    metadata = {"name": name, "annotations": {storage.PROVISIONED_BY: driver}}
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": volume}
 
 
@@ -299,7 +295,7 @@ class VolumeProtection(Reconciler[str]):
     """
 
     watches = frozenset((_VOLUME,))
-    finalizer = VOLUME_PROTECTION
+    finalizer = storage.VOLUME_PROTECTION
     name = "persistentvolume-protection-controller"
 
     def __init__(self, *, reports_all: bool = False) -> None:
@@ -344,7 +340,7 @@ class ClaimProtection(VolumeProtection):
 
     watches = frozenset((_CLAIM, "Pod"))
     pod_aspects = CLAIMING
-    finalizer = CLAIM_PROTECTION
+    finalizer = storage.CLAIM_PROTECTION
     name = "persistentvolumeclaim-protection-controller"
 
     def __init__(self, *, reports_all: bool = False) -> None:

@@ -16,14 +16,7 @@ from podium.api.workloads import DaemonSet
 from podium.cluster.pods import PodRecord
 from podium.controllers.cluster_view import ClusterView
 from podium.controllers.scheduling.queue.hints import node_changes
-from podium.decide.autoscaling import (
-    GROUP_LABEL,
-    SAFE_TO_EVICT,
-    SCALE_DOWN_DISABLED,
-    is_starting,
-    removal_taint,
-    started,
-)
+from podium.decide import autoscaling as scaling
 from podium.decide.evictions import DAEMON_SET
 
 
@@ -39,12 +32,12 @@ class GroupNode:
     @property
     def is_upcoming(self) -> bool:
         """Return whether it has not started yet."""
-        return self.is_expected or is_starting(self.node)
+        return self.is_expected or scaling.is_starting(self.node)
 
     @property
     def is_leaving(self) -> bool:
         """Return whether it is being removed."""
-        return removal_taint(self.node) is not None
+        return scaling.removal_taint(self.node) is not None
 
 
 class AutoscalerView(ClusterView):
@@ -104,22 +97,22 @@ class AutoscalerView(ClusterView):
             record.pod_class.id,
             record.priority,
             record.terminating,
-            record.annotations.get(SAFE_TO_EVICT),
+            record.annotations.get(scaling.SAFE_TO_EVICT),
         )
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
         before = self._updater.known_node(name)
         was_upcoming = name in self.upcoming
-        self._put_node(GroupNode(node, raw, node.metadata.labels.get(GROUP_LABEL, "")))
-        after = started(node)
+        self._put_node(GroupNode(node, raw, node.metadata.labels.get(scaling.GROUP_LABEL, "")))
+        after = scaling.started(node)
         return (
             before is None
             or was_upcoming != (name in self.upcoming)
             or bool(node_changes(before, after))
             or condition_status(before, READY) != condition_status(after, READY)
-            or before.metadata.annotations.get(SCALE_DOWN_DISABLED)
-            != after.metadata.annotations.get(SCALE_DOWN_DISABLED)
+            or before.metadata.annotations.get(scaling.SCALE_DOWN_DISABLED)
+            != after.metadata.annotations.get(scaling.SCALE_DOWN_DISABLED)
         )
 
     def _put_node(self, group_node: GroupNode) -> None:
@@ -133,7 +126,7 @@ class AutoscalerView(ClusterView):
         self.nodes_of[group_node.group][name] = None
         if group_node.is_upcoming:
             self.upcoming.add(name)
-        self._updater.changed(started(group_node.node))
+        self._updater.changed(scaling.started(group_node.node))
 
     def _node_gone(self, node: Node) -> bool:
         name = node.metadata.name

@@ -66,14 +66,6 @@ CAPACITY: Mapping[str, str] = {"cpu": "4", "ephemeral-storage": "100Gi", "memory
 _KUBELET_PORT = 10_250
 
 
-@dataclass(frozen=True, slots=True)
-class PodAddresses:
-    """The addresses of a pod and of its machine; "" if unknown."""
-
-    pod_ip: str
-    host_ip: str
-
-
 @dataclass(slots=True)
 class Hosts:
     """The addresses of all nodes and pods, and the version of their kubelets."""
@@ -91,11 +83,11 @@ class Hosts:
         if not raw.get("spec", {}).get("hostNetwork"):
             self.pods.note(uid, str(raw.get("status", {}).get("podIP") or ""))
 
-    def addresses_of(self, pod: Pod, raw: Raw, node_uid: str) -> PodAddresses:
-        """Return the addresses of a pod on a node; a pod in the host's network has the host's."""
+    def addresses_of(self, pod: Pod, raw: Raw, node_uid: str) -> tuple[str, str]:
+        """Return the addresses of a pod and of its node, "" if unknown; a pod in the host's network has the host's."""
         host_ip = self.nodes.of(node_uid)
         shares = raw.get("spec", {}).get("hostNetwork")
-        return PodAddresses(host_ip if shares else self.pods.of(pod.metadata.uid), host_ip)
+        return host_ip if shares else self.pods.of(pod.metadata.uid), host_ip
 
     def missing_of(self, name: str, uid: str, raw: Raw, conditions: Iterable[PodCondition], now: int) -> Raw:
         """Return the fields that a node's status lacks, as the kubelet reports them."""

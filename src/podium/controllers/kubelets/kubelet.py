@@ -8,22 +8,14 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.controllers import observations
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.controller import NO_CHANGE, PLACED
 from podium.controllers.deadlines import Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_kubelet import NodeKubelet
-from podium.controllers.observations import (
-    Answered,
-    Changed,
-    ContainersExited,
-    Gone,
-    NodeStarted,
-    NodeStopped,
-    Observation,
-    Tick,
-)
+from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 from podium.controllers.reconciler import WorkQueue
 
 _SECOND = 10**9
@@ -93,13 +85,13 @@ class Kubelet:
                 self._look_at(node.metadata.name)
             case Gone(object=Pod() as pod):
                 self._hide(pod.key)
-            case NodeStopped(node=name):
+            case observations.NodeStopped(node=name):
                 self._node(name).fail()
                 self._look_at(name)
-            case NodeStarted(node=name):
+            case observations.NodeStarted(node=name):
                 self._node(name).recover(now)
                 self._look_at(name)
-            case ContainersExited(node=name, uid=uid) if name in self._nodes:
+            case observations.ContainersExited(node=name, uid=uid) if name in self._nodes:
                 self._nodes[name].finish(uid, now)
                 self._look_at(name)
 

@@ -193,7 +193,7 @@ def _report(
         if run.observed is not None:
             fields[_OBSERVED] = run.pod.metadata.generation
         # Without a start, only the host's addresses are known.
-        host_ip, pod_ip = run.addresses.host_ip, run.addresses.pod_ip
+        pod_ip, host_ip = run.addresses
         if host_ip:
             fields |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]}
         if pod_ip and run.started_ns is not None:

@@ -24,15 +24,8 @@ from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.pod_run import PodRun, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
-from podium.decide.kubelet import (
-    UNEXPECTED,
-    Holding,
-    MemoryUse,
-    Refusal,
-    eviction_message,
-    memory_ranking,
-    resize_order,
-)
+from podium.decide import kubelet
+from podium.decide.kubelet import Holding, Refusal
 
 _PREEMPTED = "Preempted in order to admit critical pod"
 
@@ -364,7 +357,7 @@ class NodeKubelet:
             return
         reject_ns = trouble_after_ns(there.trouble, run.pod, is_rejection=True)
         if reject_ns is not None:
-            run.outcome = reports.rejected(run, UNEXPECTED.reason, UNEXPECTED.message)
+            run.outcome = reports.rejected(run, kubelet.UNEXPECTED.reason, kubelet.UNEXPECTED.message)
             run.stopped_ns = now + reject_ns
             self._workers.plan(run)
             return
@@ -395,7 +388,7 @@ class NodeKubelet:
 
     def _resize(self) -> None:
         """Carry out the deferred resizes that fit now (pkg/kubelet/allocation, RetryPendingResizes)."""
-        for run in sorted(self._resizing.values(), key=lambda run: resize_order(run.pod)):
+        for run in sorted(self._resizing.values(), key=lambda run: kubelet.resize_order(run.pod)):
             is_living = run.is_admitted and not (run.is_stopping or run.is_ended)
             if not is_living or self._there.resize(run, Holding.of(run.pod, self._rules)):
                 del self._resizing[run.uid]
@@ -450,14 +443,14 @@ class EvictionManager:
         transition_ns = self.settings.pressure_transition_ns
         self.is_short = self._is_below or (was_short and now < self._short_ns + transition_ns)
         self.is_at_rest = not self.is_short
-        ranking: Sequence[MemoryUse] = ()
+        ranking: Sequence[kubelet.MemoryUse] = ()
         if self._is_below and self._next_cycle_ns <= now:
-            ranking = memory_ranking(self.there.memory_uses(), self.settings.eviction_order)
+            ranking = kubelet.memory_ranking(self.there.memory_uses(), self.settings.eviction_order)
         if ranking:
             # The next eviction comes a cycle later, when the memory of this pod is free.
             self._next_cycle_ns = now + _CYCLE_NS
             run = self.there.runs[ranking[0].pod.metadata.uid]
-            message = eviction_message(ranking[0], threshold, max(0, available))
+            message = kubelet.eviction_message(ranking[0], threshold, max(0, available))
             run.outcome = reports.rejected(run, "Evicted", message, is_disruption=True)
             self.workers.stop(run, now, _GRACE_SECONDS)
         if self._is_below:

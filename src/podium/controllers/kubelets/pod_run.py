@@ -24,7 +24,6 @@ from podium.api.use import Use
 from podium.cluster.pod_classes import ALL_COUNTS, CountingRules
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.deadlines import earliest
-from podium.controllers.kubelets.host import PodAddresses
 from podium.decide.kubelet import CPUWant, Holding, cpu_pressure, shared_cpu
 
 TROUBLE = "podium.dev/trouble"
@@ -309,8 +308,8 @@ class PodRun(msgspec.Struct, eq=False):
     succeed or fail; ``active_ns`` is when they started first. ``stopped_ns`` is when they are gone; then ``outcome`` is
     reported, None for the end of the deletion. ``wanted`` is the last report. ``last_exit`` is the last ended state.
     ``trouble_ns`` is how long after each start the node makes them fail. ``termination_ns`` is the default time to end;
-    None: the grace period. ``addresses`` are set if everything is reported. ``observed`` is the last reported
-    generation; None: not reported.
+    None: the grace period. ``addresses``, of pod and node, are set if everything is reported. ``observed`` is the last
+    reported generation; None: not reported.
     """
 
     pod: Pod
@@ -338,7 +337,7 @@ class PodRun(msgspec.Struct, eq=False):
     trouble_ns: int | None = None
     backoff: CrashBackOff | None = None
     termination_ns: int | None = None
-    addresses: PodAddresses | None = None
+    addresses: tuple[str, str] | None = None
     observed: int | None = None
     active_ns: int | None = None
 

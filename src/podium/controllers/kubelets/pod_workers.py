@@ -26,17 +26,8 @@ from podium.controllers.deadlines import Deadlines
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
 from podium.controllers.kubelets.pod_run import TROUBLE, CrashBackOff, PodRun
-from podium.decide.kubelet import (
-    HeldResources,
-    Holder,
-    Holding,
-    MemoryUse,
-    Refusal,
-    is_critical,
-    make_room,
-    pressure_refusal,
-    refusals,
-)
+from podium.decide import kubelet
+from podium.decide.kubelet import HeldResources, Holding, MemoryUse, Refusal
 
 
 @dataclass(eq=False)
@@ -320,7 +311,7 @@ class NodePods:
         """
         # The conditions under which the node rejects some pods.
         pressures = [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
-        refused = pressure_refusal(run.pod, pressures) if pressures else None
+        refused = kubelet.pressure_refusal(run.pod, pressures) if pressures else None
         if refused is not None:
             return AdmissionVerdict(refused)
         if not self._refusals(run, self._held):
@@ -328,7 +319,7 @@ class NodePods:
         found = self.refusals(run, [holder for holder in self.holders() if not holder.is_ended])
         if not found:
             return AdmissionVerdict(must_wait=True)
-        if is_critical(run.pod):
+        if kubelet.is_critical(run.pod):
             return self._make_room(run, found[0])
         waits = waits_for_victims and not self.refusals(run, self.staying())
         return AdmissionVerdict(must_wait=True) if waits else AdmissionVerdict(found[0])
@@ -346,7 +337,7 @@ class NodePods:
         if self.node is None:
             raise ValueError(f"pod {run.pod.key}: its node is not known")
         found = (run.pod, run.holding, self.node, self.allocatable, beside)
-        return refusals(*found, checks_groups=self.checks_groups)
+        return kubelet.refusals(*found, checks_groups=self.checks_groups)
 
     def holders(self) -> list[PodRun]:
         """Return the pods that hold resources, including waiting ones."""
@@ -386,8 +377,8 @@ class NodePods:
         lacking = [run.lacking for run in left if run.lacking is not None]
         if len(lacking) < len(left):
             return AdmissionVerdict(refusal)
-        holders = [Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
-        victims = make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
+        holders = [kubelet.Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
+        victims = kubelet.make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
         if victims is None:
             return AdmissionVerdict(refusal)
         return AdmissionVerdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))

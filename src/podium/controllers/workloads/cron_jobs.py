@@ -6,7 +6,6 @@ upstream's delay of 100 ms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from podium.api.cron import Every, Schedule, parse_schedule, time_zone
@@ -85,28 +84,28 @@ class CronJobs(WorkloadController[CronJob]):
         since = created_ns if last_ns is None else last_ns
         if spec.starting_deadline_seconds is not None:
             since = max(since, now - spec.starting_deadline_seconds * _SECOND)
-        due = due_times(schedule, since, now)
-        if due.next_ns is None and due.time_ns is None:
+        due_ns, missed, next_ns = due_times(schedule, since, now)
+        if next_ns is None and due_ns is None:
             return self._record(
                 workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes"
             )
-        if due.next_ns is not None:
+        if next_ns is not None:
             # The schedule never ends.
-            self._retry_times.append(max(due.next_ns, now + 1))
+            self._retry_times.append(max(next_ns, now + 1))
         actions: list[Action] = []
-        if due.missed > _MANY_MISSED:
-            problem = f"too many missed start times: {due.missed}"
+        if missed > _MANY_MISSED:
+            problem = f"too many missed start times: {missed}"
             actions += self._record(workload, "Warning", "TooManyMissedTimes", problem)
-        if due.time_ns is None or (last_ns is not None and due.time_ns <= last_ns):
+        if due_ns is None or (last_ns is not None and due_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
-            message = f"Not starting job for {format_time(due.time_ns)} because prior execution is running"
+            message = f"Not starting job for {format_time(due_ns)} because prior execution is running"
             return actions + self._record(workload, "Normal", "JobAlreadyActive", message)
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
             actions += [self._delete(workload, job.object, now) for job in active]
-        return [*actions, self._create_named(workload, _new_job(workload, due.time_ns), now)]
+        return [*actions, self._create_named(workload, _new_job(workload, due_ns), now)]
 
     def _forget_history(self, workload: _Workload, mine: list[_Job], now: int) -> list[Action]:
         """Delete the oldest Jobs beyond the limits, of the successful and of the failed ones."""
@@ -170,30 +169,21 @@ _MANY_MISSED = 100
 """With more missed times, an event is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
-    """The newest scheduled time since the last one, None for none; and how many have passed.
+def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> tuple[int | None, int, int | None]:
+    """Return the newest of the times from ``earliest_ns`` to ``now``, their number, and when to check again.
 
-    The number is estimated from the first two, as upstream. ``next_ns`` is when to check again, None for never.
+    The number is estimated from the first two, as upstream. The newest is None for none, the next check for never.
     """
-
-    time_ns: int | None
-    missed: int
-    next_ns: int | None
-
-
-def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> Due:
-    """Return what is due at ``now`` of the times after ``earliest_ns``."""
     first = schedule.next_ns(earliest_ns)
     second = None if first is None else schedule.next_ns(first)
     if first is None or now < first:
-        return Due(None, 0, first)
+        return None, 0, first
     if second is None or now < second:
-        return Due(first, 1, second)
+        return first, 1, second
     apart = second - first
     missed = (now - first) // apart + 1
     # Times may be unevenly spaced: search from slightly before the expected last one.
     newest, time = None, schedule.next_ns(first + (missed - 2) * apart)
     while time is not None and time <= now:
         newest, time = time, schedule.next_ns(time)
-    return Due(newest, missed, schedule.next_ns(now if newest is None else newest))
+    return newest, missed, schedule.next_ns(now if newest is None else newest)

@@ -74,8 +74,8 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         super().__init__()
         self._orphans = {type_: Orphans() for type_ in adopts}
         self._selectors = WorkloadSelectors()
-        # By uid of the workload and key, the pods that it is to release.
-        self._strays: dict[str, dict[str, Pod]] = {}
+        # The workloads (uids) that may own pods which they do not select.
+        self._have_strays: set[str] = set()
         if Pod in self._orphans:
             self.pod_aspects = EVERY
         self._types = types
@@ -150,16 +150,14 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._workloads[workload.uid] = workload
         self._queue.add(workload.uid)
         if self._orphans and self._selectors.put(workload.object):
-            self._strays.pop(workload.uid, None)
-            for pod in self._pods.of(workload.uid).all.values():
-                self._check_selected(OwnedChange(workload.uid, None, pod))
+            self._have_strays.add(workload.uid)
 
     def _remove(self, uid: str) -> None:
         workload = self._workloads.pop(uid, None)
         if workload is not None:
             del self._uids[workload.label]
             self._selectors.remove(workload.object)
-            self._strays.pop(uid, None)
+            self._have_strays.discard(uid)
             self._forget(uid)
             self._expectations.pop(uid, None)
             self._waits.forget(uid)
@@ -179,21 +177,11 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         return True
 
     def _check_selected(self, change: OwnedPodChange) -> None:
-        """Note whether a pod's owner still selects it."""
-        uid, pod, before = change.owner_uid, change.now.pod, change.before
-        if Pod not in self._orphans or uid not in self._workloads:
-            return
-        strays = self._strays.get(uid, {})
-        is_unchanged = before is not None and before.pod.metadata.labels == pod.metadata.labels
-        if is_unchanged and not change.is_gone and pod.key not in strays:
-            return
-        if change.is_gone or self._selectors.of(uid).matches(pod.metadata.labels):
-            strays.pop(pod.key, None)
-        else:
-            strays = self._strays.setdefault(uid, strays)
-            strays[pod.key] = pod
-        if not strays:
-            self._strays.pop(uid, None)
+        """Note a pod that its owner does not select."""
+        uid, labels, before = change.owner_uid, change.now.pod.metadata.labels, change.before
+        is_new = before is None or before.pod.metadata.labels != labels
+        if is_new and Pod in self._orphans and uid in self._workloads and not self._selectors.of(uid).matches(labels):
+            self._have_strays.add(uid)
 
     def _claim(self, workload: WorkloadObject[Kind], now: int) -> list[Action]:
         """Return the adoptions and releases that are due; nothing else happens until they are observed."""
@@ -207,9 +195,13 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
                 if self._may_own(workload, object_):
                     self._expectations.expect(uid, label_of(object_), now)
                     actions.append(claim_of(object_, "", label, finalizer, by=workload.object))
-        owned = (each.object for each in self._owned.of(uid) if type(each.object) in self._orphans)
+        pods = self._pods.of(uid).all.values() if uid in self._have_strays else ()
+        others = [each.object for each in self._owned.of(uid) if type(each.object) in self._orphans]
+        owned: list[Kubernetes] = [*(each.pod for each in pods), *others]
         strays = [object_ for object_ in owned if not selector.matches(object_.metadata.labels)]
-        for object_ in (*self._strays.get(uid, {}).values(), *strays):
+        if not strays:
+            self._have_strays.discard(uid)
+        for object_ in strays:
             if self._may_own(workload, object_):
                 self._expectations.expect(uid, object_.metadata.uid, now)
                 actions.append(claim_of(object_, uid, label, finalizer))

@@ -21,14 +21,8 @@ from podium.api.workloads import (
 )
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
-from podium.controllers.kubelets.pod_run import (
-    CRASH_AFTER,
-    DURATION,
-    MEMORY_USAGE,
-    TROUBLE,
-    node_problems,
-    pod_problems,
-)
+from podium.controllers.kubelets import pod_run
+from podium.controllers.kubelets.pod_run import CRASH_AFTER, TROUBLE
 
 StepPatchType = Literal["strategic", "merge", "json"]
 """The patch types of a step, which are the API's."""
@@ -158,9 +152,9 @@ def check_played(read_raw: Callable[[], Raw], object_: Kubernetes) -> None:
     These are the annotations of pods, pod templates and nodes, and the status. ``read_raw`` returns the wire form; pods
     do not need it, since their status is parsed.
     """
-    judged = [(pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
+    judged = [(pod_run.pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
     if isinstance(object_, Node):
-        judged.append((node_problems(object_.metadata.annotations), ".metadata"))
+        judged.append((pod_run.node_problems(object_.metadata.annotations), ".metadata"))
     for problems, path in judged:
         for name, problem in problems.items():
             raise InputError(problem, path=_path(path, name))
@@ -197,8 +191,8 @@ FAILING = "containers that crash are started again"
 
 # Reasons why objects with an annotation never become idle.
 _ENDLESS = {
-    DURATION: "pods that end are replaced",
-    MEMORY_USAGE: "pods that may be evicted are replaced",
+    pod_run.DURATION: "pods that end are replaced",
+    pod_run.MEMORY_USAGE: "pods that may be evicted are replaced",
     CRASH_AFTER: FAILING,
 }
 

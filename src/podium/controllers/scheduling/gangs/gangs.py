@@ -20,16 +20,8 @@ from podium.controllers.scheduling.gangs.group_reports import GangReleases, Gang
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.controllers.scheduling.queue.queue import GROUP_CHANGED
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
-from podium.decide.gang_placement import (
-    UNSCHEDULABLE,
-    WAITING,
-    GroupPlacement,
-    GroupTrial,
-    MemberPlacement,
-    ask_group_post_filter,
-    order_of,
-    place_group,
-)
+from podium.decide import gang_placement
+from podium.decide.gang_placement import UNSCHEDULABLE, WAITING, GroupPlacement, GroupTrial, MemberPlacement
 from podium.decide.preempting.gang.gang import Gang, gang_priority
 from podium.framework.handle import CycleState
 from podium.framework.pre_filters import GroupPostFilterResult
@@ -224,7 +216,7 @@ class GroupAttempts:
         key = first.record.pod_class.pod_group
         joined = (self.attempts.queue.join(uid, now) for uid in tuple(self.attempts.cluster.pod_groups.members(key)))
         queued = [first, *(other for other in joined if other is not None)]
-        queued.sort(key=lambda each: order_of(each.record, each.first_attempt_ns or 0))
+        queued.sort(key=lambda each: gang_placement.order_of(each.record, each.first_attempt_ns or 0))
         group = self.state.group(key)
         if group is None or is_short(self.attempts.cluster.pod_groups, group) or self.holds(key):
             for each in queued:
@@ -243,7 +235,7 @@ class GroupAttempts:
             self.attempts.begins(each, runner)
         trial = self._trial(group, queued)
         try:
-            found = place_group(runner, trial)
+            found = gang_placement.place_group(runner, trial)
             self.attempts.cluster.nodes.search_start = found.cursor
             attempt = _Attempt(group, queued, runner, trial, found)
             if not found.is_enough:
@@ -318,7 +310,7 @@ class GroupAttempts:
         waits = [futile.wait(member, now) for member in members] if futile.knows(members[0]) else [""]
         reason = waits[0] or next(filter(None, map(self.attempts.bindings.refused.reason, members)), "")
         if not reason:
-            result = ask_group_post_filter(runner, attempt.group.key, attempt.trial)
+            result = gang_placement.ask_group_post_filter(runner, attempt.group.key, attempt.trial)
             if result.retry_ns is not None:
                 cap.wait(members[0], result.retry_ns)
             reason = cap.take(members[0], result.victims) if result.victims else ""
