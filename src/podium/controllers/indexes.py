@@ -91,6 +91,9 @@ class SelectorIndex(Generic[Key]):
         self._selectors.pop(key, None)
         self._queries.remove(key)
 
+    def of(self, key: Key) -> Selector:
+        return self._selectors[key][1]
+
     def matching(self, labels: Mapping[str, str], namespace: str = "") -> list[Key]:
         """Return the keys of the selectors that match, in an order that follows from the calls."""
         found = self._queries.candidates([*labels.items(), (NAMESPACE, namespace)])

@@ -1,6 +1,7 @@
-"""Workloads and the objects that they own, as their controllers hold them; pods also in their order of deletion.
+"""Workloads and the objects that they own or may adopt, as their controllers hold them; pods in order of deletion.
 
-A pod belongs to the workload that its controller reference names by uid.
+A pod belongs to the workload that its controller reference names by uid. Source: for adoption and release,
+pkg/controller/controller_ref_manager.go.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
-from podium.api.selectors import parse_int64
+from podium.api.selectors import Selector, parse_int64
 from podium.api.times import time_of
-from podium.controllers.actions import owner_reference
-from podium.controllers.indexes import MultiMap
+from podium.controllers.actions import PatchObject, owner_reference, versioned_patch
+from podium.controllers.indexes import LabelIndex, MultiMap
 from podium.store.conditions import condition_of
 
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
@@ -125,6 +126,50 @@ class OwnedObjects(Generic[Kind]):
 
     def of(self, owner_uid: str) -> list[WorkloadObject[Kind]]:
         return [self._objects[key] for key in sorted(self._keys.get(owner_uid, ()))]
+
+
+class Orphans:
+    """Objects of one type with labels and without a controller, which are not being deleted."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, Kubernetes] = {}
+        self._index: LabelIndex[str] = LabelIndex()
+
+    def put(self, object_: Kubernetes) -> bool:
+        """Take in an object; return whether it is an orphan, or was one."""
+        meta = object_.metadata
+        if not meta.labels or meta.controller is not None or meta.deletion_timestamp is not None:
+            return self.remove(object_)
+        self._objects[object_.key] = object_
+        self._index.put(object_.key, meta.labels, meta.namespace)
+        return True
+
+    def remove(self, object_: Kubernetes) -> bool:
+        """Remove the object with that key; return whether there was one."""
+        if self._objects.pop(object_.key, None) is None:
+            return False
+        self._index.remove(object_.key)
+        return True
+
+    def matching(self, namespace: str, selector: Selector) -> list[Kubernetes]:
+        """Return the objects that a selector matches, by key."""
+        return [self._objects[key] for key in sorted(self._index.matching(selector, namespace))]
+
+
+def claim_of(object_: Kubernetes, uid: str, cause: str, finalizer: str, by: Kubernetes | None = None) -> PatchObject:
+    """Return the patch that removes the reference to the workload with that uid, and a finalizer.
+
+    With ``by``, that workload becomes the object's controller, and a finalizer other than "" is added instead.
+    """
+    references = [plain(each) for each in object_.metadata.owner_references if each.uid != uid]
+    finalizers = [each for each in object_.metadata.finalizers if each != finalizer]
+    if by is not None:
+        references.append(owner_reference(by))
+        finalizers += [finalizer] if finalizer else []
+    metadata: Raw = {"ownerReferences": references or None}
+    if finalizers != list(object_.metadata.finalizers):
+        metadata["finalizers"] = finalizers or None
+    return versioned_patch(object_, {"metadata": metadata}, cause)
 
 
 _SECOND = 10**9

@@ -11,6 +11,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PriorityClass, ResourceQuota
 from podium.api.quantity import parse_quantity
+from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.controllers.actions import (
     Action,
     CreateObject,
@@ -22,16 +23,18 @@ from podium.controllers.actions import (
 )
 from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
+from podium.controllers.indexes import SelectorIndex
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.reconciler import Backoff, Reconciler
-from podium.controllers.workloads.adoption import Orphans, WorkloadSelectors, claim_of
 from podium.controllers.workloads.owned_pods import (
+    Orphans,
     OwnedChange,
     OwnedObjects,
     OwnedPod,
     OwnedPodChange,
     OwnedPods,
     WorkloadObject,
+    claim_of,
     label_of,
 )
 
@@ -73,7 +76,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         """
         super().__init__()
         self._orphans = {type_: Orphans() for type_ in adopts}
-        self._selectors = WorkloadSelectors()
+        self._selectors: SelectorIndex[str] = SelectorIndex()
         # The workloads (uids) that may own pods which they do not select.
         self._have_strays: set[str] = set()
         if Pod in self._orphans:
@@ -146,17 +149,21 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         before = self._uids.get(workload.label)
         if before is not None and before != workload.uid:
             self._remove(before)
-        self._uids[workload.label] = workload.uid
-        self._workloads[workload.uid] = workload
-        self._queue.add(workload.uid)
-        if self._orphans and self._selectors.put(workload.object):
-            self._have_strays.add(workload.uid)
+        uid, known = workload.uid, self._workloads.get(workload.uid)
+        self._uids[workload.label] = uid
+        self._workloads[uid] = workload
+        self._queue.add(uid)
+        if self._orphans and (known is None or _selector_of(known) != _selector_of(workload)):
+            written = _selector_of(workload)
+            selector = selector_from_labels(written) if isinstance(written, dict) else compile_label_selector(written)
+            self._selectors.put(uid, selector, workload.object.metadata.namespace)
+            self._have_strays.add(uid)
 
     def _remove(self, uid: str) -> None:
         workload = self._workloads.pop(uid, None)
         if workload is not None:
             del self._uids[workload.label]
-            self._selectors.remove(workload.object)
+            self._selectors.remove(uid)
             self._have_strays.discard(uid)
             self._forget(uid)
             self._expectations.pop(uid, None)
@@ -169,7 +176,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         orphans = self._orphans.get(type(object_))
         if orphans is None or not (orphans.remove(object_) if is_gone else orphans.put(object_)):
             return False
-        for uid in self._selectors.matching(object_):
+        for uid in self._selectors.matching(object_.metadata.labels, object_.metadata.namespace):
             if is_gone:
                 # An adoption may have succeeded unobserved.
                 self._expectations.see(uid, label_of(object_))
@@ -333,6 +340,11 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             return []
         self._reported_failures[workload.uid] = failure
         return [Record("", workload.uid, "Warning", FAILED_CREATE, failure[1], workload=workload.label)]
+
+
+def _selector_of(workload: WorkloadObject[Any]) -> Any:
+    """Return the selector: labels of a ReplicationController, a LabelSelector of other workloads."""
+    return workload.object.spec.selector
 
 
 def _name_of(raw: Raw) -> str:
