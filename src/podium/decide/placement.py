@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -199,7 +200,8 @@ def place(
     pod that fits somewhere, found without a full scan (`podium.framework.cache.rankings`).
     """
     state = CycleState()
-    pre_filter = _within(runner.pre_filter(state, pod), among)
+    every = runner.pre_filter(state, pod)
+    pre_filter = every if among is None else _within(every, among)
     nodes = runner.cluster.nodes
     cursor = nodes.search_start if cursor is None else cursor
     if not pre_filter.status.is_success:
@@ -230,10 +232,8 @@ def place(
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
-def _within(pre_filter: PreFiltered, among: Int64s | None) -> PreFiltered:
-    """Return the PreFilters' result limited to some rows, None for all."""
-    if among is None:
-        return pre_filter
+def _within(pre_filter: PreFiltered, among: Int64s) -> PreFiltered:
+    """Return the PreFilters' result limited to some rows."""
     return replace(pre_filter, rows=among if pre_filter.rows is None else np.intersect1d(among, pre_filter.rows))
 
 
@@ -303,11 +303,11 @@ def _best(
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
     """Return the row for a pod, if a ranking has one, and where the next search starts."""
     if not runner.is_sampling:
-        row = runner.rankings.best(state, pod, lambda: lot(pod.uid, seed))
+        row = runner.rankings.best(state, pod, partial(lot, pod.uid, seed))
         return None if row is None else (row, cursor)
     order = runner.cluster.nodes.tree_order()
     found = runner.rankings.best_of(
-        state, pod, lambda: lot(pod.uid, seed), turned(order, cursor), _wanted(runner, len(order))
+        state, pod, partial(lot, pod.uid, seed), turned(order, cursor), _wanted(runner, len(order))
     )
     return None if found is None else (found[0], (cursor + found[1]) % len(order))
 

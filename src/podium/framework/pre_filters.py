@@ -69,7 +69,9 @@ class PreFilters:
         try:
             return self._call(applicable.plugins, state, pod, skipping)
         finally:
-            state.skip_filter = applicable.skipped_with(skipping)
+            if applicable.skipping != skipping:
+                applicable.skipping, applicable.skipped = skipping, applicable.always_skipped.union(skipping)
+            state.skip_filter = applicable.skipped
 
     def _call(
         self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
@@ -128,27 +130,24 @@ class PreFilters:
         known: _Applicable | None = pod_class.memo.get(self._memo_key)
         if known is None:
             skipped = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
-            known = _Applicable([plugin for plugin in self._plugins if plugin.name not in skipped], skipped)
+            plugins = [plugin for plugin in self._plugins if plugin.name not in skipped]
+            known = _Applicable(plugins, skipped, [], skipped)
             pod_class.memo[self._memo_key] = known
         return known
 
 
+@dataclass(slots=True, eq=False)
 class _Applicable:
-    """The plugins that may apply to the pods of a class, and the names of the others."""
+    """The plugins that may apply to the pods of a class, and the names of the others.
 
-    def __init__(self, plugins: Sequence[PreFilterPlugin], skipped: frozenset[str]) -> None:
-        self.plugins = plugins
-        self._skipped = skipped
-        self._last: tuple[list[str], frozenset[str]] = [], skipped
+    ``skipping`` are those that skipped the last pod, and ``skipped`` these and the others. For the same names it is the
+    same object, which caches by skipped plugins compare for free.
+    """
 
-    def skipped_with(self, skipping: list[str]) -> frozenset[str]:
-        """Return the skipped plugins and ``skipping``: for the same names as last time the same object.
-
-        Comparing that is free for caches by skipped plugins.
-        """
-        if self._last[0] != skipping:
-            self._last = skipping, self._skipped.union(skipping)
-        return self._last[1]
+    plugins: Sequence[PreFilterPlugin]
+    always_skipped: frozenset[str]
+    skipping: list[str]
+    skipped: frozenset[str]
 
 
 def has_code(answer: object, code: Code) -> bool:

@@ -6,6 +6,7 @@ Source: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -365,14 +366,12 @@ class DefaultPreemption:
 
     def _may_be_victims(self, cluster: Cluster) -> eligibility.VictimFilter | None:
         """Return the filter of victims, None for all pods of lower priority."""
+        allowed = partial(self._each_may_be_disrupted, cluster) if self._is_overridden else None
+        return eligibility.below_their_groups(cluster, self._protection.on(cluster, allowed))
 
-        def allowed(pod: PodRecord, slots: Int64s) -> Bools:
-            verdicts = (self.may_disrupt(pod, cluster.pods.record(int(slot))) for slot in slots)
-            return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
-
-        return eligibility.below_their_groups(
-            cluster, self._protection.on(cluster, allowed if self._is_overridden else None)
-        )
+    def _each_may_be_disrupted(self, cluster: Cluster, pod: PodRecord, slots: Int64s) -> Bools:
+        verdicts = (self.may_disrupt(pod, cluster.pods.record(int(slot))) for slot in slots)
+        return np.fromiter(verdicts, dtype=np.bool_, count=len(slots))
 
 
 def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:

@@ -59,7 +59,7 @@ class NodePreferAvoidPods:
         self._lists = _AvoidLists(context.cluster.nodes)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        return SUCCESS if self._held(pod.controller) else SKIP
+        return SUCCESS if self._lists.about(pod.controller) and self._held(pod.controller) else SKIP
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         held = self._held(pod.controller)

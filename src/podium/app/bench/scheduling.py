@@ -235,7 +235,7 @@ class BenchDriver:
         self.attempt_ns: list[int] = []
         self._carries: dict[type[Action], Callable[[Any], None]] = {
             Bind: self._bind,
-            DeleteObject: lambda action: self.preempt(action.uid) if action.kind == "Pod" else None,
+            DeleteObject: self._delete,
             ReportUnschedulable: lambda action: self._nominate(action.uid, action.nominated_node_name),
             Nominate: lambda action: self._nominate(action.uid, action.node_name),
         }
@@ -250,9 +250,10 @@ class BenchDriver:
         if pod is not None:
             self._carry_out(self.scheduler.handle(Gone(pod), self.now))
 
-    def preempt(self, uid: str) -> None:
-        self.preempted += 1
-        self.end(uid)
+    def _delete(self, action: DeleteObject) -> None:
+        if action.kind == "Pod":
+            self.preempted += 1
+            self.end(action.uid)
 
     def attempt(self) -> bool:
         """Let the scheduler make one attempt; return False if its active queue is empty."""

@@ -38,10 +38,7 @@ OnAttempt = Callable[[QueuedPod, Runner], None]
 
 
 class _FailedAttempt(msgspec.Struct, frozen=True, eq=False):
-    """An attempt at a pod that fits nowhere, and the answer of PostFilter.
-
-    If it ``is_synchronous``, the pod is not nominated before its victims are deleted.
-    """
+    """An attempt at a pod that fits nowhere, and the answer of PostFilter."""
 
     queued: QueuedPod
     placement: Placement
@@ -49,7 +46,6 @@ class _FailedAttempt(msgspec.Struct, frozen=True, eq=False):
     message: str
     result: PostFilterResult
     warnings: Sequence[Action]
-    is_synchronous: bool
 
 
 @dataclass(eq=False)
@@ -76,7 +72,8 @@ class SchedulingAttempts:
         pod = queued.record
         runner = self.runners[pod.scheduler_name]
         self.cluster.pass_time(now)
-        self.begins(queued, runner)
+        if self.on_attempt is not None:
+            self.on_attempt(queued, runner)
         try:
             # The result may follow from that of an earlier attempt.
             derived = None
@@ -94,10 +91,6 @@ class SchedulingAttempts:
         except PluginError as error:
             return self.requeue_unscheduled(queued, [], str(error), now, error=True)
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
-
-    def begins(self, queued: QueuedPod, runner: Runner) -> None:
-        if self.on_attempt is not None:
-            self.on_attempt(queued, runner)
 
     def start_binding(
         self,
@@ -137,10 +130,9 @@ class SchedulingAttempts:
             self.known.keep(pod, failure, now)
             if self.known.likeness(pod) is not None:
                 self.derived.keep(runner, placement, result, failure)
-        is_synchronous = self.preemptions.synchronous
         node_name = pod.nominated_node_name if result.nominated_node is None else result.nominated_node
-        failed = _FailedAttempt(queued, placement, plugins, message, result, warnings, is_synchronous)
-        if not is_synchronous:
+        failed = _FailedAttempt(queued, placement, plugins, message, result, warnings)
+        if not self.preemptions.synchronous:
             self._nominate(pod, result)
         victims, called_back = self.cancel_bindings(pod, result.victims, now)
         self.futile.begin(runner, placement.state, pod, node_name, victims, now)
@@ -151,9 +143,9 @@ class SchedulingAttempts:
             evicts=result.evicts,
             binds_first=result.binds_first,
             rationale=preemption_grounds(result.plan) if victims else None,
-            attempt=failed if is_synchronous else None,
+            attempt=failed if self.preemptions.synchronous else None,
         )
-        concluded = [] if self.preemptions.blocks else self.conclude(failed, now)
+        concluded = [] if self.preemptions.blocking else self.conclude(failed, now)
         return [*concluded, *self.futile.note(pod), *called_back, *deletions]
 
     def conclude(self, failed: _FailedAttempt, now: int, failure: str | None = None) -> list[Action]:
@@ -163,10 +155,12 @@ class SchedulingAttempts:
         if failure is not None:
             result = replace(result, nominated_node=None, victims=())
             message = fit_error(failed.placement, len(self.cluster.nodes), f"preemption: {failure}")
-        if failed.is_synchronous:
+        if self.preemptions.synchronous:
+            # A nomination begins when the victims have been deleted.
             self._nominate(pod, result)
         actions = [*self.requeue_unscheduled(queued, failed.plugins, message, now), *failed.warnings]
-        actions += [ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True) for end in result.releases]
+        for end in result.releases:
+            actions.append(ReleaseClaim(end.claim, end.uid, pod.key, pod.uid, deallocate=True))
         return actions + self.capacity.pod_nominated(pod, result.victims, now) if result.nominated_node else actions
 
     def _nominate(self, pod: PodRecord, result: PostFilterResult) -> None:
@@ -204,10 +198,10 @@ class SchedulingAttempts:
         return self._report_failure(queued.record, known.message, now, error=False)
 
     def _report_failure(self, pod: PodRecord, message: str, now: int, *, error: bool) -> list[Action]:
-        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message)]
         reason = "SchedulerError" if error else "Unschedulable"
-        nominated = self.reports.nominated(pod.uid)
-        actions += self.reports.report(pod, reason, message, may_reword=pod.scheduler_name in self.known.trusted)
+        nominated, may_reword = self.reports.nominated(pod.uid), pod.scheduler_name in self.known.trusted
+        reports = self.reports.report(pod, reason, message, may_reword=may_reword)
+        actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message), *reports]
         if nominated and nominated != pod.nominated_node_name:
             self.capacity.nomination_ended(pod, nominated, now)
         return actions

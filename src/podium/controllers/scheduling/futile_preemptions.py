@@ -228,6 +228,8 @@ class FutilePreemptions:
 
     def take_due(self, now: int) -> str | None:
         """Return the uid of a pod whose wait is over; None if there is none."""
+        if not (self._histories or self._waiting.times):
+            return None
         while (owner := self._expiries.take_due(now)) is not None:
             history = self._histories.get(owner)
             if history is not None:
@@ -284,8 +286,9 @@ class FutilePreemptions:
             self._expiries.set(self._owner(pod), now + _LONGEST_WAIT_NS)
 
     def forget(self, pod: PodRecord) -> None:
-        if self._waiting.times:
-            self._waiting.set(pod.uid, None)
+        if not (self._histories or self._waiting.times):
+            return
+        self._waiting.set(pod.uid, None)
         history = self._history_of(pod)
         if history is not None:
             history.rounds.pop(pod.uid, None)

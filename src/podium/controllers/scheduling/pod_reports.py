@@ -139,14 +139,15 @@ class PodReports:
 
         Whether only the message is new, the report says if it ``may_reword``.
         """
-        uid, nominated = pod.uid, pod.nominated_node_name
-        is_new, before = nominated != self.nominated(uid), self._reported.get(uid)
+        uid, nominated, before = pod.uid, pod.nominated_node_name, self._reported.get(pod.uid)
+        is_new = nominated != self.nominated(uid)
         if not is_new and before == (reason, message):
             return []
         rewords = may_reword and not is_new and before is not None and before[0] == reason
         self._reported[uid] = reason, message
         self._writes.forget_failure(uid)
-        self.write(uid, nominated)
+        if is_new:
+            self._writes.put(uid, nominated)
         return [ReportUnschedulable(pod.key, uid, reason, message, nominated if is_new else None, rewords)]
 
     def take_due(self, now: int) -> list[ReportUnschedulable | Nominate]:

@@ -8,7 +8,7 @@ pkg/scheduler/framework/preemption/executor.go.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -62,6 +62,8 @@ class RunningPreemptions:
         self.synchronous = synchronous
         self.asks_again = asks_again
         self._by_preemptor: dict[str, RunningPreemption] = {}
+        self.blocking: Collection[str] = self._by_preemptor.keys() if synchronous else ()
+        """The preemptors (uids) for which the scheduler waits before it makes another attempt; a live view."""
         # By victim (uid): the preemptions that wait for its answer; empty if their preemptors are gone.
         self._pending: dict[str, list[RunningPreemption]] = {}
 
@@ -78,13 +80,10 @@ class RunningPreemptions:
             return False
         if self.asks_again:
             return not preemption.is_at_last
+        if not preemption.is_at_last:
+            return True
         last = self._cluster.placed.get(preemption.last)
-        return not preemption.is_at_last or (last is not None and not last.terminating)
-
-    @property
-    def blocks(self) -> bool:
-        """Return whether the scheduler waits for answers before it makes another attempt."""
-        return self.synchronous and bool(self._by_preemptor)
+        return last is not None and not last.terminating
 
     def start(
         self,
@@ -99,11 +98,12 @@ class RunningPreemptions:
     ) -> list[Action]:
         """Begin to delete or evict ``victims``.
 
-        Victims that were deleted already are left alone, unless the scheduler asks again; if no other is left, there is
-        nothing to wait for.
+        Unless the scheduler asks again, they do not terminate yet, and those that it has deleted are left alone; if no
+        other is left, there is nothing to wait for.
         """
-        is_ending = self._cluster.is_ending
-        left = victims if self.asks_again else [victim for victim in victims if not is_ending(victim)]
+        left = victims
+        if self._cluster.deleted_victims and not self.asks_again:
+            left = [victim for victim in victims if not self._cluster.is_ending(victim)]
         if not left:
             return []
         self.forget(preemptor.uid)
@@ -140,33 +140,29 @@ class RunningPreemptions:
                 self._cluster.deleted_victims[uid] = now + DELETION_SHOWN_WITHIN_NS
             if waiting and problem is None:
                 actions.append(_preempted(waiting[0], action))
-        elif problem is None:
-            waiting = self._delete_marked(action, waiting, actions)
+        elif problem is None and self._to_go(uid) is not None:
+            # A marked victim is deleted unless its preemptions have failed; the others wait for that.
+            failed = [preemption for preemption in waiting if preemption.failure is not None]
+            if len(failed) < len(waiting):
+                self._pending[uid] = [each for each in waiting if each.failure is None] if failed else waiting
+                actions.append(DeleteObject("Pod", action.key, uid, action.cause))
+                waiting = failed
+        return actions, self._ended(uid, waiting, actions) if waiting else []
+
+    def _ended(self, uid: str, waiting: Iterable[RunningPreemption], actions: list[Action]) -> list[RunningPreemption]:
+        """Return the preemptions that end with a victim's answer; add the deletion of the last victim of others."""
         ended: list[RunningPreemption] = []
         for preemption in waiting:
-            preemption.outstanding.discard(uid)
-            if not preemption.outstanding:
-                actions += self._go_on(preemption, ended)
-        return actions, ended
-
-    def _delete_marked(
-        self, action: ReportStatus, waiting: list[RunningPreemption], actions: list[Action]
-    ) -> list[RunningPreemption]:
-        """Delete a marked victim unless its preemptions have failed; return those that wait for it no longer."""
-        failed = [preemption for preemption in waiting if preemption.failure is not None]
-        if len(failed) == len(waiting) or self._to_go(action.uid) is None:
-            return waiting
-        self._pending[action.uid] = [each for each in waiting if each.failure is None] if failed else waiting
-        actions.append(DeleteObject("Pod", action.key, action.uid, action.cause))
-        return failed
-
-    def _go_on(self, preemption: RunningPreemption, ended: list[RunningPreemption]) -> list[Action]:
-        """Delete the last victim once all others have their answers; note the preemption's end after that."""
-        actions = [] if preemption.is_at_last else self._begin_last(preemption)
-        if not preemption.outstanding:
-            del self._by_preemptor[preemption.preemptor.uid]
-            ended.append(preemption)
-        return actions
+            outstanding = preemption.outstanding
+            outstanding.discard(uid)
+            if outstanding:
+                continue
+            if not preemption.is_at_last:
+                actions += self._begin_last(preemption)
+            if not outstanding:
+                del self._by_preemptor[preemption.preemptor.uid]
+                ended.append(preemption)
+        return ended
 
     def forget(self, uid: str) -> None:
         """End the preemption of a preemptor that is gone or placed: no further victim is deleted for it."""
@@ -178,7 +174,9 @@ class RunningPreemptions:
     def _to_go(self, uid: str) -> PodRecord | None:
         """Return a victim that is to be deleted; None if it terminates or is gone."""
         victim = self._cluster.placed.get(uid)
-        return None if victim is None or (not self.asks_again and self._cluster.is_ending(victim)) else victim
+        if victim is None or self.asks_again:
+            return victim
+        return None if self._cluster.is_ending(victim) else victim
 
     def _begin_last(self, preemption: RunningPreemption) -> list[Action]:
         """Delete the last victim once all others have their answers, unless a request has failed."""

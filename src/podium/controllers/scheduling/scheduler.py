@@ -161,12 +161,11 @@ class Scheduler:
         status = self.runners[pod.scheduler_name].pre_enqueue(pod)
         if status is not SUCCESS:
             return status
-        group = pod.pod_class.pod_group
         if self.preemptions.synchronous:
             return SUCCESS
-        if self.preemptions.holds(pod.uid) or (group and self.gangs.attempts.holds(group)):
-            return _HELD
-        return SUCCESS
+        group = pod.pod_class.pod_group
+        is_held = self.preemptions.holds(pod.uid) or (group and self.gangs.attempts.holds(group))
+        return _HELD if is_held else SUCCESS
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
@@ -212,7 +211,7 @@ class Scheduler:
 
     def deadline(self) -> Deadline:
         """Return when the scheduler next wants a `Tick`; retries after errors do not keep a simulation running."""
-        if (self.queue.can_pop or self.resizes.can_attempt) and not self.preemptions.blocks:
+        if (self.queue.can_pop or self.resizes.can_attempt) and not self.preemptions.blocking:
             self._last_deadline = AT_ONCE
             return AT_ONCE
         if not (any(self._timed) or self._has_gangs or self.queue.has_deadlines):
@@ -264,7 +263,7 @@ class Scheduler:
     def _victim_answered(
         self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
     ) -> list[Action]:
-        if action.cause == GANG_RELEASE and isinstance(action, Evict):
+        if type(action) is Evict and action.cause == GANG_RELEASE:
             self.gangs.releases.answered(action, answered)
             return []
         actions, ended = self.preemptions.answered(action, answered, now)
@@ -337,17 +336,17 @@ class Scheduler:
         This ends with the first action that others may react to: a report of more than another message.
         """
         actions: list[Action] = []
-        if self.preemptions.blocks:
+        if self.preemptions.blocking:
             return actions
-        if self.resizes.can_attempt:
+        if self.resizes.due and self.resizes.can_attempt:
             return self.resizes.attempt(now)
         if self.cluster.replacements.awaited or self._boost.first:
             self._boost.settle(self.queue, now)
         while (queued := self.queue.take(now)) is not None:
             pod = queued.record
             is_in_gang = self._has_gangs and self.gangs.concerns(pod)
-            known = None if is_in_gang or self.futile.knows(pod) else self.known.find(pod, now)
-            if known is None:
+            known = None if is_in_gang else self.known.find(pod, now)
+            if known is None or self.futile.knows(pod):
                 self.queue.begin(queued, now)
                 return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
             requeued = self.attempts.fail_as_known(queued, known, now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -94,10 +95,7 @@ def plan_preemption(
 
         wide = WideTrials(cluster, trials, WideSettings())
         return _plan_widely(preemptor, outcome, wide, options, detailed=detailed)
-
-    def others(allowed: VictimFilter) -> TrialTable:
-        return trials.on(preemptor, rows, allowed, options.cost)
-
+    others = partial(trials.on, preemptor, rows, cost=options.cost)
     return _planned(preemptor, outcome, capped_trials(cluster, table, others, may_disrupt), options, detailed)
 
 

@@ -152,16 +152,22 @@ class CachedFilters:
         by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)
         return None if by_node.position < 0 else self.row_filters(state, pod, rows)
 
-    def row_filters(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
+    def row_filters(
+        self,
+        state: CycleState,
+        pod: PodRecord,
+        rows: int,
+        skipped: frozenset[str] | None = None,
+        among: Collection[int] | None = None,
+    ) -> RowFilters | None:
+        """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster.
+
+        ``skipped`` are left out (None: those that the pod skips). With ``among`` they hold for these rows alone.
+        """
         if rows > self.few_rows:
             return None
-        return self._row_filters(state.skip_filter, state, pod)
-
-    def _row_filters(
-        self, skipped: frozenset[str], state: CycleState, pod: PodRecord, among: Collection[int] | None = None
-    ) -> RowFilters | None:
-        """Return the filters for one row at a time, of all rows or only of those ``among``."""
+        if skipped is None:
+            skipped = state.skip_filter
         position = self._cluster.nodes.node_changes.position
         last = self._last_row_filters
         if last is not None and last[0]() is pod.pod_class and last[1] is skipped and last[2] == position:
@@ -183,7 +189,7 @@ class CachedFilters:
 
     def local_filters(self, state: CycleState, pod: PodRecord, rows: Collection[int]) -> RowFilters | None:
         """Return the filters of scope NODE and ROW for one of some rows at a time; None if one lacks that form."""
-        return self._row_filters(self._but_local(state), state, pod, rows)
+        return self.row_filters(state, pod, 0, self._but_local(state), rows)
 
     def refusals(self, state: CycleState, pod: PodRecord) -> tuple[CachedRows, CachedRows]:
         """Return the cached rejections of the pod's class, by the node object and including its pods."""
@@ -193,8 +199,7 @@ class CachedFilters:
 
         def from_rows(rows: Int64s | None) -> Int64s:
             by_row.decoders.update(by_node.decoders)
-            is_few = rows is not None and len(rows) <= self.few_rows
-            filters = self._row_filters(local, state, pod) if is_few else None
+            filters = None if rows is None else self.row_filters(state, pod, len(rows), local)
             if rows is not None and filters is not None:
                 filters.explain(pod, by_row.decoders)
                 return np.array([filters.refused(pod, row) for row in rows.tolist()], dtype=np.int64)

@@ -232,7 +232,8 @@ class GroupAttempts:
         runner = self.attempts.runners[names[0]]
         self.attempts.cluster.pass_time(now)
         for each in queued:
-            self.attempts.begins(each, runner)
+            if self.attempts.on_attempt is not None:
+                self.attempts.on_attempt(each, runner)
         trial = self._trial(group, queued)
         try:
             found = gang_placement.place_group(runner, trial)
