@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from podium.api.kinds import KINDS
-from podium.app.admission.command import admission
 from podium.app.admission.decision import KINDS as DECIDED
 from podium.app.admission.webhook import PATH
+from podium.app.live.command import admission
 from podium.store.store import Store
 from tests.deploy.manifests import DEPLOY, Raw, base, chart, of_kind
 from tests.deploy.test_rbac import NEVER, granted

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 import podium
-from podium.app.exporter.command import exporter
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, LiveExporter
+from podium.app.live.command import exporter
 from podium.app.live.logs import Log
 from podium.app.live.metrics import HealthSettings
 from podium.client.credentials import ClusterAccess

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 import podium
-from podium.app.exporter import failures
-from podium.app.exporter.evaluation import EvaluationSettings, evaluate
-from podium.app.exporter.failures import FailureOutcome
+from podium.app.exporter import evaluation
+from podium.app.exporter.evaluation import EvaluationSettings, FailureOutcome, evaluate
 from podium.app.planning.deciding.decisions import Decisions
 from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster
 
@@ -91,16 +90,16 @@ def test_a_pending_pod_that_fits_takes_its_place_before_the_failure() -> None:
 def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = [random_cluster(seed, nodes=20) for seed in range(SEED, SEED + 15)]
     certain, found = Counter[bool](), []
-    decide = failures._Trials._certain
+    decide = evaluation._Trials._certain
 
     def counted(*arguments: object) -> object:
         unplaced = decide(*arguments)  # type: ignore[arg-type]
         certain[unplaced is not None] += 1
         return unplaced
 
-    monkeypatch.setattr(failures._Trials, "_certain", counted)
+    monkeypatch.setattr(evaluation._Trials, "_certain", counted)
     found = [outcomes(cluster) for cluster in clusters]
-    monkeypatch.setattr(failures._Trials, "_certain", lambda *_: None)
+    monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
     assert [outcomes(cluster) for cluster in clusters] == found
     assert certain[True] > certain.total() // 4
 

@@ -9,8 +9,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.versions.choice import read_choice
 from podium.api.versions.release import Release, read_version
-from podium.app.serving.kept_version import FILE, release_of, token_key_of
-from podium.app.serving.run import Wanted, assembled, settings_of
+from podium.app.serving.run import VERSION_FILE, Wanted, assembled, release_of, settings_of, token_key_of
 
 DEFAULT = read_version("1.36")
 
@@ -39,8 +38,8 @@ def test_gates_are_kept_unless_others_are_chosen(tmp_path: Path) -> None:
 
     assert started(tmp_path)[0].gates == (("PodLevelResources", True),)
     assert started(tmp_path, "", "DynamicResourceAllocation=true")[0].gates == (("DynamicResourceAllocation", True),)
-    assert (tmp_path / FILE).read_text() == "v1.33.13 DynamicResourceAllocation=true\n"
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / VERSION_FILE).read_text() == "v1.33.13 DynamicResourceAllocation=true\n"
+    assert (tmp_path / VERSION_FILE).stat().st_mode & 0o777 == 0o600
 
 
 def test_an_upgrade_by_one_minor_version_is_reported(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_the_patch_level_may_change_in_both_directions(tmp_path: Path) -> None:
 
 
 def test_an_unreadable_version_is_refused(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("latest")
+    (tmp_path / VERSION_FILE).write_text("latest")
 
     with pytest.raises(InputError, match=r'Kubernetes version "latest" is not understood'):
         started(tmp_path)

@@ -20,7 +20,8 @@ from podium.app.admission.certificates import RENEWED_DAYS, OwnCertificate
 from podium.app.admission.decision import KINDS, decide
 from podium.app.console.cells import listed
 from podium.app.live.followed_cluster import WATCHES as FOLLOWED
-from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram, FollowingSettings
+from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
+from podium.app.live.live_program import ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.client.credentials import ClusterAccess
@@ -45,7 +46,7 @@ _LARGE = {"object": {"apiVersion": "v1", "kind": "Pod", "spec": {"priority": 10*
 _PUBLISHED_EACH_S = 60.0
 
 
-class AdmissionSettings(FollowingSettings, frozen=True, kw_only=True):
+class AdmissionSettings(ProgramSettings, frozen=True, kw_only=True):
     """The settings of the webhook.
 
     A review is answered within ``limit_s``, without warnings if need be; of more than ``concurrency`` at a time the
@@ -84,11 +85,11 @@ class LiveAdmission(FollowingProgram):
     runs_in_thread = True
     body_bytes = MAX_BODY_BYTES
     kinds = WATCHES
+    metrics: AdmissionMetrics
+    _settings: AdmissionSettings
 
     def __init__(self, access: ClusterAccess, settings: AdmissionSettings, log: Log) -> None:
-        self.metrics = AdmissionMetrics()
-        super().__init__(access, settings, log, self.metrics)
-        self._settings = settings
+        super().__init__(access, settings, log, AdmissionMetrics())
         self._deciding = ThreadPoolExecutor(1, "podium-admission")
         self._in_progress = 0
         self._is_warm = False

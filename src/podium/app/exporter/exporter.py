@@ -22,9 +22,10 @@ from podium.api.errors import PodiumError
 from podium.api.times import format_exact_time
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, Group, combined, evaluate
-from podium.app.exporter.failures import FATES, FITS, GROUPS, NODE, OUTCOMES, UNPLACED
-from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram, FollowingSettings
+from podium.app.exporter import evaluation
+from podium.app.exporter.evaluation import FITS, GROUPS, NODE, Evaluation, EvaluationSettings, Group
+from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
+from podium.app.live.live_program import ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
@@ -50,7 +51,7 @@ _MOST_SKIPPED = 10
 _MOST_GROUPS = 2
 
 
-class ExporterSettings(FollowingSettings, frozen=True, kw_only=True):
+class ExporterSettings(ProgramSettings, frozen=True, kw_only=True):
     """The settings of an exporter.
 
     An evaluation begins ``interval_s`` after the last one began, or when that one ends; ``processes`` share its work.
@@ -102,7 +103,7 @@ def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     shown = [*failing[:MAX_NAMES], *(each for kind in GROUPS for each in found.of_kind(kind))]
     unplaced = [((each.scope, each.name, "without"), each.unplaced_alone) for each in shown]
     unplaced += [((each.scope, each.name, "with"), each.unplaced) for each in shown]
-    fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in FATES]
+    fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in evaluation.FATES]
     oldest = {NODE: found.at_ns}
     for (kind, _), (at_ns, _) in found.groups.items():
         if at_ns:
@@ -112,7 +113,7 @@ def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     of_kinds = [((kind,), age_s) for kind, age_s in ages.items()]
     yield "answer_age_seconds", "scope", of_kinds, "Age of the oldest answer about nodes, zones, pools and racks."
     yield "evaluation_duration_seconds", "", [((), found.seconds)], "Duration of the last evaluation."
-    counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in OUTCOMES]
+    counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in evaluation.OUTCOMES]
     yield "failure_scopes", "scope outcome", counts, "Number of failures by outcome: fits, preempts or unplaced."
     skipped = [((kind,), number) for kind, number in found.skipped.items()]
     yield "failure_scopes_skipped", "scope", skipped, "Number of zones, pools and racks that are not evaluated."
@@ -139,7 +140,7 @@ def report_of(found: Evaluation | None) -> PlanAnswer:
     failures = {kind: found.of_kind(kind) for kind in _KINDS}
     shown = {**failures, NODE: [each for each in failures[NODE] if each.outcome != FITS]}
     fitting = {NODE: f"{len(failures[NODE]) - len(shown[NODE]):,} more fit"}
-    bad = (f"{found.counts[kind, UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
+    bad = (f"{found.counts[kind, evaluation.UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
     facts = {"at": format_exact_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
     blocks = [{"budget": budget, "nodes": nodes} for budget, nodes in found.blocks.items()]
     drains = f"{counted(found.undrainable, 'node')} cannot be drained now"
@@ -170,11 +171,11 @@ class LiveExporter(FollowingProgram):
 
     user_agent = "podium-exporter"
     noun = "the exporter"
+    metrics: ExporterMetrics
+    _settings: ExporterSettings
 
     def __init__(self, access: ClusterAccess, settings: ExporterSettings, log: Log) -> None:
-        self.metrics = ExporterMetrics(SystemClock().now)
-        super().__init__(access, settings, log, self.metrics)
-        self._settings = settings
+        super().__init__(access, settings, log, ExporterMetrics(SystemClock().now))
 
     def _ready(self) -> dict[str, str]:
         problem = {"evaluation": "the cluster has not been evaluated yet"} if self.metrics.latest is None else {}
@@ -230,7 +231,7 @@ class LiveExporter(FollowingProgram):
             if not isinstance(share, Evaluation):
                 raise PodiumError(share or "a process ended")
         seconds = (self.now() - began_ns) / _SECOND
-        self.metrics.latest = replace(combined(shares, before, began_ns, changes), seconds=seconds)
+        self.metrics.latest = replace(evaluation.combined(shares, before, began_ns, changes), seconds=seconds)
         self.metrics.evaluations.inc()
 
 
@@ -239,6 +240,6 @@ def _share(
 ) -> Evaluation | str:
     """Return a share of the evaluation, or why there is none."""
     try:
-        return evaluate(decisions, settings.evaluation, place, settings.processes, groups)
+        return evaluation.evaluate(decisions, settings.evaluation, place, settings.processes, groups)
     except Exception as error:  # The parent reports it
         return f"{type(error).__name__}: {error}"

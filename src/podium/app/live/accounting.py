@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
@@ -20,13 +19,6 @@ from podium.store.stored import Stored
 
 _SECOND = 10**9
 _FLUSH_INTERVAL_NS = _SECOND
-
-
-class Resume(Protocol):
-    """Resumes the follow-ups of an earlier run; `DisruptionLedger.resume`."""
-
-    def __call__(self, *, pods: Iterable[Pod], now: int) -> None:
-        """Resume with all existing ``pods``."""
 
 
 class LiveAccount:
@@ -66,7 +58,10 @@ class LiveAccount:
         earlier = self.file.earlier()
         for record, _ in earlier.followed:
             self.tallies.known(record)
-        resume = partial(ledger.resume, earlier, since=self._since)
+
+        def resume(pods: Iterable[Pod], now: int) -> None:
+            ledger.resume(earlier, pods, self._since, now)
+
         return AccountedController(controller, name, ledger, self.file, resume)
 
     def close(self) -> None:
@@ -92,8 +87,14 @@ class AccountedController:
     """
 
     def __init__(
-        self, controller: Controller, name: str, ledger: DisruptionLedger, file: LedgerFile, resume: Resume
+        self,
+        controller: Controller,
+        name: str,
+        ledger: DisruptionLedger,
+        file: LedgerFile,
+        resume: Callable[[Iterable[Pod], int], None],
     ) -> None:
+        """``resume`` gets all existing pods and the time: it goes on with the follow-ups of an earlier run."""
         self.controller = controller
         self._name = name
         self._ledger = ledger
@@ -121,7 +122,7 @@ class AccountedController:
             has_resumed = self._initial is not None
             if self._initial is not None:
                 # The initial list is complete: follow-ups of an earlier run go on.
-                self._resume(pods=self._initial.values(), now=now)
+                self._resume(self._initial.values(), now)
                 self._existing = {*self._initial}
                 self._initial = None
                 self._plan_flush(now)

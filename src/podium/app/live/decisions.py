@@ -218,31 +218,24 @@ def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
 
     Raises InputError if the file is not a decision log, PodiumError if no decision is about the pod.
     """
-    found: bytes | None = None
-    number = 0
-    # What follows the last end of a line is empty, or the scheduler is still writing it.
-    lines = enumerate(read_bytes(path).split(b"\n")[:-1], 1)
-    for place, line in ((place, line) for place, line in lines if line.strip()):
-        try:
-            if msgspec.json.decode(line, type=_About).pod == pod:
-                found, number = line, place
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise _unreadable(path, place) from None
-    if found is None:
-        raise PodiumError(f"{path}: no decision is about pod {pod}")
+    found, number, place = b"", 0, 0
     try:
-        return msgspec.json.decode(found, type=Decision), msgspec.json.decode(found)
+        # What follows the last end of a line is empty, or the scheduler is still writing it.
+        for number, line in enumerate(read_bytes(path).split(b"\n")[:-1], 1):
+            if line.strip() and msgspec.json.decode(line, type=_About).pod == pod:
+                found, place = line, number
+        if found:
+            number = place
+            return msgspec.json.decode(found, type=Decision), msgspec.json.decode(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _unreadable(path, number) from None
+        problem = f"line {number} is not a decision of podium scheduler --decisions"
+        raise InputError(problem, source=path) from None
+    raise PodiumError(f"{path}: no decision is about pod {pod}")
 
 
 class _About(msgspec.Struct, frozen=True):
     version: int
     pod: str
-
-
-def _unreadable(path: str, number: int) -> InputError:
-    return InputError(f"line {number} is not a decision of podium scheduler --decisions", source=path)
 
 
 _OUTCOMES = {

@@ -17,11 +17,8 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.app.explaining.explainer import SHAPING_KINDS, Admission, Explainer
-from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings
-from podium.app.live.logs import Log
-from podium.app.live.metrics import ProgramMetrics
+from podium.app.live.live_program import OPTIONAL, LiveProgram
 from podium.app.planning.deciding.decisions import Decisions
-from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import Watched
 from podium.cluster.cluster import PodChange
 from podium.cluster.pods import PodRecord
@@ -131,12 +128,6 @@ class FollowedCluster(Explainer):
         return True
 
 
-class FollowingSettings(ProgramSettings, frozen=True, kw_only=True):
-    """The settings of a program that decides on a followed cluster; ``configuration`` is that of its schedulers."""
-
-    configuration: Configuration
-
-
 class FollowingProgram(LiveProgram):
     """A program that follows a cluster and writes nothing; ``kinds`` are those that it watches.
 
@@ -144,18 +135,14 @@ class FollowingProgram(LiveProgram):
     """
 
     kinds = WATCHES
-
-    def __init__(self, access: ClusterAccess, settings: FollowingSettings, log: Log, metrics: ProgramMetrics) -> None:
-        super().__init__(access, settings, log, metrics)
-        self._configuration = settings.configuration
-        self.followed: FollowedCluster | None = None
+    followed: FollowedCluster | None = None
 
     def watched(self) -> Watched:
         return Watched(kinds=self.kinds, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
 
     def components(self, *, is_podium_server: bool) -> list[Component]:
         def make() -> FollowedCluster:
-            self.followed = FollowedCluster(self._configuration, self.release, self.now(), self.kinds)
+            self.followed = FollowedCluster(self._settings.configuration, self.release, self.now(), self.kinds)
             return self.followed
 
         return [Component("followed-cluster", make)]

@@ -106,9 +106,9 @@ class LiveProgram(ABC):
 
     def __init__(self, access: ClusterAccess, settings: ProgramSettings, log: Log, metrics: ProgramMetrics) -> None:
         self._access = access
-        self._program = settings
+        self._settings = settings
         self._log = log
-        self._metrics = metrics
+        self.metrics = metrics
         self.now = SystemClock().now
         self._credentials = Credentials(access, self.now, allows_exec=settings.allows_exec)
         self._stopping = asyncio.Event()
@@ -164,32 +164,32 @@ class LiveProgram(ABC):
                 in_thread=self.runs_in_thread,
             )
             await self.open(cluster, ending)
-            if self._program.ledger and not self._program.dry_run:
+            settings = self._settings
+            if settings.ledger and not settings.dry_run:
                 from podium.app.live.accounting import LiveAccount
 
-                settings = self._program
                 on_problem = partial(self.file_problem, "ledger", settings.ledger)
                 self._account = LiveAccount(settings.ledger, settings.ledger_kept_seconds, cluster.find, on_problem)
                 ending.callback(self._account.close)
-                self._metrics.watch(partial(of_ledger, self._account.tallies))
+                self.metrics.watch(partial(of_ledger, self._account.tallies))
             ending.push_async_callback(cluster.close)
             ending.push_async_callback(cluster.transport.close)
             page = None
-            if self._program.health.has_page:
+            if settings.health.has_page:
                 # Imported only if the page is enabled.
                 from podium.app.serving.page.live_page import cluster_page
 
                 page = cluster_page(cluster, f"podium {self.noun.removeprefix('the ')}", self.now, self.run_options)
             health = Health(
-                self._program.health,
-                self._metrics.documents,
+                settings.health,
+                self.metrics.documents,
                 self._ready,
                 page,
                 posts=self.posts,
                 body_bytes=self.body_bytes,
                 on_problem=self._certificate_problem,
             )
-            self._metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
+            self.metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
             ending.push_async_callback(health.stop)
             if page is not None:
@@ -207,11 +207,12 @@ class LiveProgram(ABC):
         """Return the options with which the page simulates questions."""
         from podium.sim.run_options import RunOptions
 
-        return RunOptions(ignore_extenders=True, release=ReleaseChoice.exactly(self.release))
+        release = ReleaseChoice.exactly(self.release)
+        return RunOptions(configuration=self._settings.configuration, ignore_extenders=True, release=release)
 
     def _connect(self, ending: AsyncExitStack) -> Session:
         """Return a session with the API server; ``ending`` closes it."""
-        settings = self._program
+        settings = self._settings
         session = Session(
             self._access,
             self._credentials,
@@ -224,7 +225,7 @@ class LiveProgram(ABC):
         return session
 
     def _transport(self, answer: Answer) -> ClosableTransport:
-        if self._program.dry_run:
+        if self._settings.dry_run:
             return DryTransport(answer, self.log_dry_run)
         return self.writing_transport(answer)
 
@@ -234,7 +235,7 @@ class LiveProgram(ABC):
             self._session,
             answer,
             self.now,
-            self._program.transport,
+            self._settings.transport,
             seconds_to_write=lambda: float("inf") if self._elector is None else self._elector.seconds_to_write(),
             may_disrupt=self.may_disrupt,
             on_fault=lambda error: self._log.error("a request failed unexpectedly", problem=repr(error)),
@@ -242,7 +243,7 @@ class LiveProgram(ABC):
 
     def may_disrupt(self) -> bool:
         """Return whether the pause file is absent."""
-        file = self._program.pause_file
+        file = self._settings.pause_file
         return not file or not Path(file).exists()
 
     # Leading
@@ -251,16 +252,16 @@ class LiveProgram(ABC):
         """Acquire the lease, if there is one; sync the watch caches; run the components until the program ends."""
         version = 0
         lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        if self._program.lease is not None:
-            lease = self._program.lease
+        if self._settings.lease is not None:
+            lease = self._settings.lease
             self._problems = {"leader-election": "another instance holds the lease"}
-            machine = LeaderElection(lease, self._program.seed)
+            machine = LeaderElection(lease, self._settings.seed)
             # Renewals do not queue behind other requests.
             elector = self._elector = Elector(machine, self._connect(ending), self.now)
             if not await self._before(elector.acquire(self._log_holder)):
                 return 0
             version = machine.version
-            is_leader = self._metrics.leader.labels(lease.name)
+            is_leader = self.metrics.leader.labels(lease.name)
             is_leader.set(1)
             self._log.info("acquired the lease", lease=lease.key, identity=lease.identity)
             lost = asyncio.ensure_future(elector.keep())
@@ -305,8 +306,8 @@ class LiveProgram(ABC):
             self._log.error(lost.result())
             return 1
         self._problems["stopping"] = "shutting down"
-        if not await cluster.transport.drain(self._program.drain_s):
-            self._log.warning("not all requests were answered in time", seconds=self._program.drain_s)
+        if not await cluster.transport.drain(self._settings.drain_s):
+            self._log.warning("not all requests were answered in time", seconds=self._settings.drain_s)
         if self._account is not None:
             # A brief wait for the last disruptions: no other program can attribute them.
             cluster.settle()
@@ -332,7 +333,7 @@ class LiveProgram(ABC):
         Return whether the server is Podium's own. Raises InputError for feature gates that the version refuses.
         """
         is_podium_server = is_podium(version)
-        self.release, found = self._program.release.for_server(version)
+        self.release, found = self._settings.release.for_server(version)
         for caveat in (*found, *self.caveats(cluster.absent, cluster.hidden, is_podium_server=is_podium_server)):
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
         return is_podium_server
@@ -349,7 +350,7 @@ class LiveProgram(ABC):
             self._log.info("watching a kind again", kind=kind)
 
     def _log_holder(self, holder: str) -> None:
-        if self._program.lease is not None and holder not in ("", self._program.lease.identity):
+        if self._settings.lease is not None and holder not in ("", self._settings.lease.identity):
             self._log.info("waiting for the lease", holder=holder)
 
     def file_problem(self, what: str, file: str, problem: str) -> None:
@@ -385,7 +386,7 @@ class LiveProgram(ABC):
 
 
 class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of every program on a cluster.
+    """The settings of every program on a cluster; ``configuration`` is that of the cluster's schedulers.
 
     ``lease`` None disables leader election. With ``dry_run`` nothing is written. ``drain_s`` is how long a stopping
     program waits for responses. While the file ``pause_file`` ("" for none) exists, no pod is disrupted. ``release`` is
@@ -393,6 +394,7 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
     for none; it keeps records for ``ledger_kept_seconds`` (0: always).
     """
 
+    configuration: Configuration
     identity: str = "podium"
     lease: LeaseSettings | None = None
     release: ReleaseChoice = CLUSTER_RELEASE
@@ -417,7 +419,6 @@ class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
     the decision log, "" for none.
     """
 
-    configuration: Configuration
     trims_avoid_lists: bool = False
     allows_insecure_preemption: bool = False
     decisions: str = ""
@@ -425,11 +426,7 @@ class LiveSettings(ProgramSettings, frozen=True, kw_only=True):
 
 _USUAL = LeaseSettings(identity="")
 # The durations of a Lease, and their fields in a configuration.
-_TIMES = {
-    "duration_ns": "lease_duration",
-    "renew_deadline_ns": "renew_deadline",
-    "retry_period_ns": "retry_period",
-}
+_TIMES = {"duration_ns": "lease_duration", "renew_deadline_ns": "renew_deadline", "retry_period_ns": "retry_period"}
 
 
 def lease_of(

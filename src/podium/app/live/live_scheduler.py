@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,6 @@ from podium.runtime.runtime import Component
 
 if TYPE_CHECKING:
     from podium.app.live.decisions import DecisionRecorder
-    from podium.sim.run_options import RunOptions
 
 _POLICY = "DisruptionPolicy"
 _ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
@@ -89,11 +88,11 @@ class LiveScheduler(LiveProgram):
 
     user_agent = "podium-scheduler"
     noun = "the scheduler"
+    metrics: Metrics
+    _settings: LiveSettings
 
     def __init__(self, access: ClusterAccess, settings: LiveSettings, log: Log) -> None:
-        self.metrics = Metrics()
-        super().__init__(access, settings, log, self.metrics)
-        self._settings = settings
+        super().__init__(access, settings, log, Metrics())
         self._recorder: DecisionRecorder | None = None
         configuration = settings.configuration
         has_extenders = self.runs_in_thread = bool(configuration.extenders)
@@ -151,9 +150,6 @@ class LiveScheduler(LiveProgram):
                 self._log.warning("an extender's certificate is not checked", url=url)
         self.metrics.watch_queue(lambda: None if self._observed is None else self._observed.scheduler.queue)
 
-    def run_options(self) -> RunOptions:
-        return replace(super().run_options(), configuration=self._settings.configuration)
-
     def writing_transport(self, answer: Answer) -> HTTPTransport:
         """See `LiveProgram`; extenders may bind."""
         transport = super().writing_transport(answer)
@@ -164,10 +160,7 @@ class LiveScheduler(LiveProgram):
     def _make_controller(self) -> Controller:
         settings = self._settings
         scheduler = Scheduler(
-            settings.configuration,
-            seed=settings.seed,
-            release=self.release,
-            extenders=self._extenders,
+            settings.configuration, seed=settings.seed, release=self.release, extenders=self._extenders
         )
         scheduler.bindings.refused.on_refused = lambda pod, problem: self._log.error(
             "the binding of a pod is refused; the pod preempts no pods until this changes", pod=pod.key, problem=problem
@@ -260,59 +253,38 @@ class ObservedScheduler:
             self._metrics.algorithm_seconds.observe(time.perf_counter() - attempt.began_s)
             if self._recorder is not None:
                 self._recorder.after(attempt, actions)
-        failed = {
-            action.uid for action in actions if isinstance(action, Record) and action.reason == "FailedScheduling"
-        }
-        errors = {
-            action.uid
-            for action in actions
-            if isinstance(action, ReportUnschedulable) and action.reason == "SchedulerError"
-        }
+        failed = {each.uid for each in actions if isinstance(each, Record) and each.reason == "FailedScheduling"}
+        reports = [each for each in actions if isinstance(each, ReportUnschedulable)]
+        errors = {report.uid for report in reports if report.reason == "SchedulerError"}
         for uid in failed:
-            self._count(uid, "error" if uid in errors else "unschedulable")
+            result = "error" if uid in errors else "unschedulable"
+            if attempt is not None and attempt.uid == uid:
+                self._count(attempt, result)
+            else:
+                # The scheduler reused the result of an equal pod, without an attempt.
+                profile = next(iter(self.scheduler.runners)) if attempt is None else attempt.profile
+                self._attempts(result, profile).inc()
             self._binding.pop(uid, None)
             self._incoming("backoff" if uid in errors else "unschedulable", ATTEMPT_FAILURE).inc()
         if attempt is not None and attempt.uid not in failed:
             self._binding[attempt.uid] = attempt
             if len(self._binding) > _MAX_BINDING:
                 self._binding.popitem(last=False)
-        self._preemption(actions, attempts=len(failed - errors))
-
-    def _count(self, uid: str, result: str) -> None:
-        attempt = self._attempt
-        if attempt is None or attempt.uid != uid:
-            # The scheduler reused the result of an equal pod, without an attempt.
-            profile = next(iter(self.scheduler.runners)) if attempt is None else attempt.profile
-            self._attempts(result, profile).inc()
-            return
-        self._attempts(result, attempt.profile).inc()
-        self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
-
-    def _preemption(self, actions: list[Action], attempts: int) -> None:
-        if attempts:
-            self._metrics.preemption_attempts.inc(attempts)
-        victims = {
-            action.uid
-            for action in actions
-            if (
-                isinstance(action, ReportStatus)
-                and action.conditions
-                and action.conditions[0].type == "DisruptionTarget"
-            )
-            or isinstance(action, DeleteObject)
-        }
+        self._metrics.preemption_attempts.inc(len(failed - errors))
+        marks = [each for each in actions if isinstance(each, ReportStatus) and each.conditions]
+        victims = {mark.uid for mark in marks if mark.conditions[0].type == "DisruptionTarget"}
+        victims |= {each.uid for each in actions if isinstance(each, DeleteObject)}
         if victims:
             self._metrics.preemption_victims.observe(len(victims))
 
-    def _answered(self, answered: Answered, now: int) -> None:
-        action = answered.action
-        if not isinstance(action, Bind):
-            return
-        attempt = self._binding.pop(action.uid, None)
-        if attempt is None:
-            return
-        result = "scheduled" if answered.problem is None else "error"
+    def _count(self, attempt: Attempt, result: str) -> None:
         self._attempts(result, attempt.profile).inc()
         self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
-        if answered.problem is None:
-            self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)
+
+    def _answered(self, answered: Answered, now: int) -> None:
+        action = answered.action
+        attempt = self._binding.pop(action.uid, None) if isinstance(action, Bind) else None
+        if attempt is not None:
+            self._count(attempt, "scheduled" if answered.problem is None else "error")
+            if answered.problem is None:
+                self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)

@@ -8,18 +8,21 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from podium.app.console.options import ClusterSource, Decorator, Duration, adding, ledger_age_option
 
 if TYPE_CHECKING:
-    from podium.app.live.live_program import LiveProgram
+    from podium.api.versions.choice import ReleaseChoice
+    from podium.app.live.live_program import LiveProgram, ProgramSettings
     from podium.app.live.logs import Log
+    from podium.app.live.metrics import HealthSettings
     from podium.client.credentials import ClusterAccess
     from podium.framework.settings.configuration import Configuration
 
+Settings = TypeVar("Settings", bound="ProgramSettings")
 
 _SECOND = 10**9
 _ACCESS = (
@@ -70,64 +73,94 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """The cluster of a program, and its other options, ``given`` by parameter names; None and "" for missing ones."""
+    """The options of a program: its cluster, the schedulers' configuration and version, and others by parameter names.
+
+    ``connecting`` is the configuration of its connection and its Lease, which by default has the name ``lease_name``.
+    """
 
     cluster: ClusterSource
+    configuration: Configuration
+    release: ReleaseChoice
+    connecting: Configuration
+    lease_name: str
     given: Mapping[str, Any]
 
-    def of_program(self, configuration: Configuration, lease_name: str, *, elects: bool) -> dict[str, Any]:
-        """Return the fields of `ProgramSettings` that follow from these options and the ``configuration``.
+    @property
+    def health(self) -> HealthSettings:
+        """The address of health checks, metrics and the page."""
+        from podium.app.live.metrics import HealthSettings
 
-        ``elects``: replicas elect a leader by default. Raises InputError for invalid combinations.
+        return HealthSettings(**{name: self.given[name] for name in _HEALTH})
+
+    def settings(self, kind: type[Settings], *, dry_run: bool = True, **own: Any) -> Settings:
+        """Return the settings of a program, with its ``own`` fields; replicas elect a leader if it writes.
+
+        Raises InputError for invalid combinations.
         """
         from podium.app.live.live_program import lease_of
-        from podium.app.live.metrics import HealthSettings
         from podium.client.transport import TransportSettings
 
-        given, connection = self.given, configuration.client_connection
+        given, connection = self.given, self.connecting.client_connection
+        own.setdefault("health", self.health)
         # Unique for each process, in kube-scheduler's form.
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         lease = {name: given[f"lease_{name}"] for name in _LEASE}
-        return {
-            "identity": identity,
-            "lease": lease_of(identity, lease, configuration, lease_name) if elects else None,
-            "allows_exec": self.cluster.allows_exec_plugins,
-            "health": HealthSettings(**{name: given[name] for name in _HEALTH}),
-            "transport": TransportSettings(
+        return kind(
+            configuration=self.configuration,
+            release=self.release,
+            dry_run=dry_run,
+            identity=identity,
+            lease=None if dry_run else lease_of(identity, lease, self.connecting, self.lease_name),
+            allows_exec=self.cluster.allows_exec_plugins,
+            transport=TransportSettings(
                 concurrency=given["concurrency"],
                 per_second=connection.qps if given["qps"] is None else given["qps"],
                 burst=given["burst"] or connection.burst or 100,
             ),
-            "request_timeout_s": given["request_timeout"] / _SECOND,
-            "ledger": given["ledger"] or "",
-            "ledger_kept_seconds": (given["ledger_age_ns"] or 0) / _SECOND,
-            **{name: given[name] for name in ("log_format", "verbosity")},
-        }
+            request_timeout_s=given["request_timeout"] / _SECOND,
+            ledger=given["ledger"] or "",
+            ledger_kept_seconds=(given["ledger_age_ns"] or 0) / _SECOND,
+            log_format=given["log_format"],
+            verbosity=given["verbosity"],
+            **own,
+        )
 
     def run(
-        self, make: Callable[[ClusterAccess, Any, Log], LiveProgram], settings: Any, configuration: Configuration
+        self,
+        make: Callable[[ClusterAccess, Any, Log], LiveProgram],
+        settings: ProgramSettings,
+        check: Callable[[ClusterAccess, Any], None] = lambda access, settings: settings.health.check(),
     ) -> NoReturn:
-        """Run a program on the cluster, and exit with its code. Raises InputError for an address without protection."""
+        """Run a program on the cluster, and exit with its code.
+
+        ``check`` raises InputError for settings that do not fit the cluster, or an address without protection.
+        """
         from podium.app.live.live_program import run_program
         from podium.client.kubeconfig import find_access
 
-        settings.health.check()
-        kubeconfig = self.cluster.kubeconfig or configuration.client_connection.kubeconfig
+        kubeconfig = self.cluster.kubeconfig or self.connecting.client_connection.kubeconfig
         access = find_access(os.environ, kubeconfig, self.cluster.context)
+        check(access, settings)
         sys.exit(run_program(settings, lambda log: make(access, settings, log)))
 
 
-def program_options(lease_name: str = "") -> Decorator[Any]:
-    """Add the options of a program; the command gets them as ``program``.
+def program_options(lease_name: str = "", *, connects_by_config: bool = True) -> Decorator[Any]:
+    """Add the options of a program besides `config_option` and `release_options`; the command gets all as ``program``.
 
-    ``lease_name`` is the default name of its Lease. Without one, the program only reads.
+    ``lease_name`` is the default name of its Lease. Without one, the program only reads. ``connects_by_config``: the
+    schedulers' configuration is also that of its connection and its Lease.
     """
     names = {*_OWN, *_HEALTH, *(f"lease_{name}" for name in _LEASE)}
 
     def program_of(given: dict[str, Any]) -> ProgramOptions:
+        from podium.framework.settings.configuration import default_configuration, load_configuration
+
         own = {name: given.pop(name, None) for name in names}
         named = (given.pop(name) for name in ("context", "kubeconfig", "allow_exec_plugins"))
-        return ProgramOptions(ClusterSource(*named), own)
+        config, release = given.pop("config"), given.pop("release")
+        configuration = load_configuration(config) if config else default_configuration()
+        connecting = configuration if connects_by_config else default_configuration()
+        return ProgramOptions(ClusterSource(*named), configuration, release, connecting, lease_name, own)
 
     prefix = "--leader-elect"
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -14,7 +12,6 @@ from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
-    from podium.api.versions.choice import ReleaseChoice
 
 _EPILOG = """
 \b
@@ -76,17 +73,15 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 @options.ignore_extenders_option
 @options.release_options
 @options.output_option_of(("text", "json"), "The output format; on a cluster, json prints one line per plan.")
-@program_options("podium-rescheduler")
+@program_options("podium-rescheduler", connects_by_config=False)
 def reschedule(
     *,
     files: tuple[str, ...],
     rescheduler_file: str | None,
-    config: str | None,
     evict: bool,
     is_once: bool,
     validation: Validation | None,
     ignore_extenders: bool,
-    release: ReleaseChoice,
     form: Literal["text", "json"],
     program: ProgramOptions,
     **own: Any,
@@ -97,12 +92,11 @@ def reschedule(
     On a cluster it runs until it is stopped; with files or --once it makes one plan.
     """
     from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
-    from podium.framework.settings.configuration import default_configuration, load_configuration
 
     if files and evict:
         raise click.UsageError("Pods in files cannot be evicted: omit -f or --evict.")
     rescheduling = load_rescheduler(rescheduler_file) if rescheduler_file else default_rescheduler()
-    configuration = load_configuration(config) if config else default_configuration()
+    configuration = program.configuration
     if files or (is_once and not evict):
         if own["config_map"]:
             raise click.UsageError(
@@ -117,27 +111,16 @@ def reschedule(
         cluster = source if source.context or source.kubeconfig or not files else None
         read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
-        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, release)
+        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))
         return
-    from podium.app.live.live_program import run_program
     from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
-    from podium.client.kubeconfig import find_access
     from podium.framework.extenders import without_extenders
 
     without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
-    settings = ReschedulingSettings(
-        rescheduling=rescheduling,
-        configuration=configuration,
-        release=release,
-        dry_run=not evict,
-        plan_form=form,
-        is_once=is_once,
-        **own,
-        **program.of_program(default_configuration(), "podium-rescheduler", elects=evict),
+    settings = program.settings(
+        ReschedulingSettings, dry_run=not evict, rescheduling=rescheduling, plan_form=form, is_once=is_once, **own
     )
-    access = find_access(os.environ, program.cluster.kubeconfig, program.cluster.context)
-    check_settings(access, settings)
-    sys.exit(run_program(settings, lambda log: LiveRescheduler(access, settings, log)))
+    program.run(LiveRescheduler, settings, check_settings)

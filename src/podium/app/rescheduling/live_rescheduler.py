@@ -32,7 +32,7 @@ from podium.controllers.rescheduling.planning import CONFIG_MAP, READ, REFUSED
 from podium.controllers.rescheduling.rescheduler import POLICY_FAILED, Rescheduler
 from podium.decide.rescheduling.round_robin import NONE_EXCLUDED, ReschedulingPlan
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
-from podium.framework.settings.configuration import Configuration, upstream_departures
+from podium.framework.settings.configuration import upstream_departures
 from podium.runtime.runtime import Component
 
 PlanForm = Literal["text", "json"]
@@ -41,8 +41,8 @@ PlanForm = Literal["text", "json"]
 class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     """The settings of a rescheduler on a cluster.
 
-    ``rescheduling`` is its configuration, ``configuration`` that of the cluster's schedulers. The ConfigMap
-    ``config_map`` (`namespace/name`, "" for none) replaces ``rescheduling`` while it runs. With ``dry_run`` no pod is
+    ``rescheduling`` is its configuration. The ConfigMap ``config_map`` (`namespace/name`, "" for none) replaces
+    ``rescheduling`` while it runs. With ``dry_run`` no pod is
     evicted and each plan that differs from the last one is printed in ``plan_form``. With ``is_once`` the program ends
     after one plan. ``counts_disruptions``: count disruptions for rates of budgets on API servers that do not.
     ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
@@ -50,7 +50,6 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     """
 
     rescheduling: ReschedulerConfiguration
-    configuration: Configuration
     plan_form: PlanForm = "text"
     is_once: bool = False
     config_map: str = ""
@@ -95,11 +94,11 @@ class LiveRescheduler(LiveProgram):
 
     user_agent = "podium-rescheduler"
     noun = "the rescheduler"
+    metrics: ReschedulerMetrics
+    _settings: ReschedulingSettings
 
     def __init__(self, access: ClusterAccess, settings: ReschedulingSettings, log: Log) -> None:
-        self.metrics = ReschedulerMetrics()
-        super().__init__(access, settings, log, self.metrics)
-        self._settings = settings
+        super().__init__(access, settings, log, ReschedulerMetrics())
         self._kinds = _rescheduler(settings, self.release, honors_avoid_lists=True).watches
         self._component: Component | None = None
         self._rescheduler: Rescheduler | None = None

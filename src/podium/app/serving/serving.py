@@ -122,10 +122,7 @@ class Place:
 
     def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """Return the settings of the server of a control plane."""
-        checks = (
-            ("control-plane", lambda: runner.problem),
-            *((name, _check(plane, name)) for name in plane.checks()),
-        )
+        checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         collectors: tuple[MetricsCollector, ...] = ()
         if plane.account is not None:
             from podium.app.live.metrics import MetricsCollector, of_ledger

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import webbrowser
-from dataclasses import replace
 
 from podium.api.kinds import KINDS
 from podium.app.live.live_program import LiveProgram, ProgramSettings
@@ -12,16 +11,13 @@ from podium.app.live.metrics import ProgramMetrics
 from podium.app.serving.page.live_page import PREFIX
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import Watched
-from podium.framework.settings.configuration import Configuration
-from podium.sim.run_options import RunOptions
 
 _NEEDED = ("Node", "Pod")
 
 
 class UISettings(ProgramSettings, frozen=True, kw_only=True):
-    """The settings of the page; ``configuration`` is that of the cluster's schedulers."""
+    """The settings of the page."""
 
-    configuration: Configuration
     opens: bool = False
 
 
@@ -30,17 +26,14 @@ class LiveUI(LiveProgram):
 
     user_agent = "podium-ui"
     noun = "the ui"
+    _settings: UISettings
 
     def __init__(self, access: ClusterAccess, settings: UISettings, log: Log) -> None:
         super().__init__(access, settings, log, ProgramMetrics())
-        self._settings = settings
 
     def watched(self) -> Watched:
         kinds = frozenset({kind.name for kind in KINDS.values()} | {"Event"})
         return Watched(kinds=kinds, optional=kinds.difference(_NEEDED))
-
-    def run_options(self) -> RunOptions:
-        return replace(super().run_options(), configuration=self._settings.configuration)
 
     def on_started(self) -> None:
         self._log.info("showing the cluster", url=f"{self.url}{PREFIX}", version=str(self.release))

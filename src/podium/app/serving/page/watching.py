@@ -38,16 +38,7 @@ _METADATA = (
     "labels",
     "ownerReferences",
 )
-_SPEC = (
-    "priority",
-    "nodeName",
-    "containers",
-    "initContainers",
-    "overhead",
-    "resources",
-    "unschedulable",
-    "taints",
-)
+_SPEC = ("priority", "nodeName", "containers", "initContainers", "overhead", "resources", "unschedulable", "taints")
 _STATUS = ("phase", "conditions", "nominatedNodeName", "allocatable")
 _CONTAINERS = ("containers", "initContainers")
 _CONTAINER = ("name", "resources", "restartPolicy")
