@@ -10,8 +10,7 @@ import zlib
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.app.reporting.file import html_file, page_file, page_script, page_style
-from podium.app.reporting.picture import Picture, caveat_texts
+from podium.app.reporting.picture import Picture, caveat_texts, html_file, page_file, page_script, page_style
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e&amp;\x1b[31m"
 

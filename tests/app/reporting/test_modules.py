@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from podium.app.reporting.file import bundle, page_script
+from podium.app.reporting.picture import bundle, page_script
 
 
 def test_page_modules_follow_their_dependencies_and_appear_once() -> None:

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 from podium.app.console.command import podium
 from podium.app.library import load, plan, simulate
 from podium.app.reporting import report
-from podium.app.reporting.file import html_file
-from podium.app.reporting.picture import Picture, Table
+from podium.app.reporting.picture import Picture, Table, html_file
 from podium.app.reporting.story import story_of
 from tests.app.planning.dumps import dump
 from tests.app.planning.small import node, pod, written

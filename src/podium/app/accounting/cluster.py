@@ -16,7 +16,7 @@ from podium.api.reading import read
 from podium.api.snapshot import HiddenKind
 from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
-from podium.app.accounting.reconstruction import EventRecord, Reconstructed, Reconstruction, Seen, event_records
+from podium.app.accounting.reconstruction import EventRecord, Reconstruction, Seen, event_records
 from podium.app.console.cells import by_key, counted
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
@@ -72,13 +72,14 @@ def reconstructed_account(
     }
     events = event_records(raws.get(_EVENT, ()))
     last_id = max((record.id for record in records), default=0)
-    reconstructed = Reconstruction(seen, objects, events, {record.uid for record in records}, last_id).run()
-    ordered = sorted((*records, *reconstructed.records), key=lambda record: (record.time, record.id))
-    caveats = (*_of_events(events, hidden), *_of_records(reconstructed, len(found) - len(seen)))
+    reconstruction = Reconstruction(seen, objects, events, {record.uid for record in records}, last_id)
+    reconstructed = reconstruction.run()
+    ordered = sorted((*records, *reconstructed), key=lambda record: (record.time, record.id))
+    caveats = (*_of_events(events, hidden), *_of_records(reconstruction, len(found) - len(seen)))
     account = kept or Account(source, (), 0)
     # A dump was made at an unknown time after its last Event.
     taken_ns = taken_ns or max((event.time_ns for event in events), default=0)
-    end = max(taken_ns / _SECOND, account.end, *(last_of(record) for record in reconstructed.records))
+    end = max(taken_ns / _SECOND, account.end, *map(last_of, reconstructed))
     usage, usage_caveats = (account.usage, ()) if account.usage else _usage_of(seen, taken_ns)
     return Account(
         source,
@@ -132,22 +133,15 @@ def _of_events(events: Sequence[EventRecord], hidden: Sequence[HiddenKind]) -> l
     return [*found, Caveat("events", message, len(events))]
 
 
-def _of_records(reconstructed: Reconstructed, unread: int) -> list[Caveat]:
+def _of_records(reconstruction: Reconstruction, unread: int) -> list[Caveat]:
     """Return the caveats about incomplete records; ``unread`` is the number of pods that cannot be read."""
     message = f"{counted(unread, 'pod', 'is')} unreadable"
     found = [Caveat("unread", message, unread)] if unread else []
+    unsaid = "it is unknown whether they were deleted or evicted, since an eviction leaves no Event"
     for about, names, message in (
-        (
-            "unsaid",
-            reconstructed.ambiguous,
-            "it is unknown whether they were deleted or evicted, since an eviction leaves no Event",
-        ),
-        (
-            "guessed",
-            reconstructed.guessed,
-            "that are deleted, priority and requests are unknown; they count as 0",
-        ),
-        ("without-node", reconstructed.without_node, "the node is unknown; they are omitted"),
+        ("unsaid", reconstruction.ambiguous, unsaid),
+        ("guessed", reconstruction.guessed, "that are deleted, priority and requests are unknown; they count as 0"),
+        ("without-node", reconstruction.without_node, "the node is unknown; they are omitted"),
     ):
         if names:
             shown = f"for {counted(len(names), 'pod')} {message}"

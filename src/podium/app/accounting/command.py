@@ -60,9 +60,7 @@ without a ledger shows; usage as CSV
 )
 @click.option("--all", "every", is_flag=True, help="List each disruption, or with --usage each hour.")
 @click.option(
-    "--usage",
-    is_flag=True,
-    help="Show what namespaces requested, by PriorityClass and hour, instead of disruptions.",
+    "--usage", is_flag=True, help="Show what namespaces requested, by PriorityClass and hour, instead of disruptions."
 )
 @options.output_option_of(
     ("text", "json", "yaml", "csv", options.HTML),

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -139,16 +138,8 @@ def _sighting(event: EventRecord) -> Sighting | None:
         case "Preempted":
             preempted = _PREEMPTION.match(event.message)
             uid, node = (preempted[1], preempted[2] or "") if preempted is not None else ("", "")
-            return Sighting(
-                event.time_ns,
-                event.key,
-                event.uid,
-                PREEMPTED,
-                event.by,
-                beneficiary=event.related,
-                beneficiary_uid=event.related_uid or uid,
-                node=node,
-            )
+            victim = usual._replace(reason=PREEMPTED, message="", node=node)
+            return victim._replace(beneficiary=event.related, beneficiary_uid=event.related_uid or uid)
         case "Evicted" | "Preempting" if event.by == "kubelet":
             return usual._replace(reason=ENDED_BY_KUBELET)
         case "Evicted" if not event.is_warning or event.by != "":
@@ -281,20 +272,6 @@ class Seen(NamedTuple):
     raw: Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Reconstructed:
-    """The reconstructed disruptions and their gaps.
-
-    ``without_node`` are disrupted pods with an unknown node, which have no records. ``guessed`` are pods with unknown
-    priority and requests. ``ambiguous`` are pods that may have been deleted or evicted.
-    """
-
-    records: tuple[Disruption, ...]
-    without_node: tuple[str, ...]
-    guessed: tuple[str, ...]
-    ambiguous: tuple[str, ...]
-
-
 class _Step(NamedTuple):
     time_ns: int
     order: int
@@ -302,22 +279,12 @@ class _Step(NamedTuple):
     act: Callable[[int], None]
 
 
-@dataclass(slots=True)
-class _Replay:
-    objects: dict[tuple[str, str], Kubernetes]
-    pods: dict[str, Pod] = field(default_factory=dict)
-    records: dict[int, Disruption] = field(default_factory=dict)
-
-    def find(self, kind: str, key: str) -> Kubernetes | None:
-        """Return an object as it is now, or a pod as it was at that time; None if unknown."""
-        return self.pods.get(key) if kind == "Pod" else self.objects.get((kind, key))
-
-    def keep(self, record: Disruption, trail: FollowUp | None) -> None:
-        self.records[record.id] = record
-
-
 class Reconstruction:
-    """Finds the disruptions of pods in objects and Events, and replays them by time."""
+    """Finds the disruptions of pods in objects and Events, and replays them by time.
+
+    After `run`, the gaps are known: ``without_node`` are disrupted pods with an unknown node, which have no records,
+    ``guessed`` pods with unknown priority and requests, and ``ambiguous`` pods that may have been deleted or evicted.
+    """
 
     def __init__(
         self,
@@ -336,7 +303,10 @@ class Reconstruction:
         self._sightings = sightings(events)
         self._reported = {sighting.uid: sighting for sighting in reversed(self._sightings) if sighting.reason}
         self._known = set(known)
-        self._replay = _Replay(objects)
+        self._objects = objects
+        # The pods by key, as they are at the time of the replay.
+        self._pods: dict[str, Pod] = {}
+        self._records: dict[int, Disruption] = {}
         # By node, when its kubelet reported that it was cordoned, or no longer.
         self._cordons: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
         for event in events:
@@ -344,14 +314,14 @@ class Reconstruction:
                 is_cordoned = _CORDONED[event.reason]
                 since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
                 self._cordons[event.host].append((since_ns, is_cordoned))
-        self._gone = GonePods(events, [found.pod for found in seen], self._replay.find)
-        self._ledger = DisruptionLedger(self._replay.keep, self._replay.find, last_id=last_id)
+        self._gone = GonePods(events, [found.pod for found in seen], self._find)
+        self._ledger = DisruptionLedger(self._keep, self._find, last_id=last_id)
         self._steps: list[_Step] = []
-        self._without_node: list[str] = []
-        self._guessed: list[str] = []
-        self._ambiguous: list[str] = []
+        self.without_node: list[str] = []
+        self.guessed: list[str] = []
+        self.ambiguous: list[str] = []
 
-    def run(self) -> Reconstructed:
+    def run(self) -> list[Disruption]:
         """Return the disruptions, sorted by time."""
         for found in self._seen.values():
             self._add_life(found)
@@ -362,8 +332,14 @@ class Reconstruction:
         # Most times are in whole seconds.
         for step in sorted(self._steps, key=lambda step: (step.time_ns // _SECOND, step.order, step.time_ns, step.key)):
             step.act(step.time_ns)
-        records = tuple(record for _, record in sorted(self._replay.records.items()))
-        return Reconstructed(records, tuple(self._without_node), tuple(self._guessed), tuple(self._ambiguous))
+        return [self._records[number] for number in sorted(self._records)]
+
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        """Return an object as it is now, or a pod as it was at that time; None if unknown."""
+        return self._pods.get(key) if kind == "Pod" else self._objects.get((kind, key))
+
+    def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
+        self._records[record.id] = record
 
     def _add_life(self, found: Seen) -> None:
         """Replay the creation, placement and readiness of an existing pod."""
@@ -403,7 +379,7 @@ class Reconstruction:
             deleted_ns = 0 if deleted is None else parse_time(deleted) - grace_ns
             if self._gone.is_deleted_by_owner(pod.key, deleted_ns):
                 return
-            wanted = is_wanted(pod, self._replay.find)
+            wanted = is_wanted(pod, self._find)
             if wanted is False or (wanted is None and not self._gone.is_replaced(pod.key, deleted_ns)):
                 return
         reported = self._reported.get(pod.metadata.uid)
@@ -416,30 +392,26 @@ class Reconstruction:
         uid = seen.uid or self._uid_of(seen)
         if uid in self._known:
             return
-        present = self._seen.get(seen.key)
-        is_there = present is not None and present.pod.metadata.uid == uid
-        if is_there and present is not None and not seen.reason:
-            # Its containers were restarted, or its disruption is already replayed.
-            return
-        if is_there and present is not None and not is_disrupted(present.pod):
-            # The eviction was refused.
+        found = self._seen.get(seen.key)
+        present = found.pod if found is not None and found.pod.metadata.uid == uid else None
+        if present is not None and not (seen.reason and is_disrupted(present)):
+            # Its containers were restarted, its disruption is already replayed, or the eviction was refused.
             return
         if not seen.reason and (
             self._gone.is_deleted_by_owner(seen.key, seen.time_ns) or not self._gone.is_replaced(seen.key, seen.time_ns)
         ):
             return
-        if is_there and present is not None:
-            start = present.pod.status.start_time
-            victim = ending(present.pod, seen, start) if present.pod.spec.node_name else None
-        else:
+        if present is None:
             victim = self._gone.ending(seen, uid)
+        else:
+            victim = ending(present, seen, present.status.start_time) if present.spec.node_name else None
         if victim is None:
-            self._without_node.append(seen.key)
+            self.without_node.append(seen.key)
             return
-        if not is_there and not self._gone.is_known(seen.key):
-            self._guessed.append(seen.key)
+        if present is None and not self._gone.is_known(seen.key):
+            self.guessed.append(seen.key)
         if not seen.reason:
-            self._ambiguous.append(seen.key)
+            self.ambiguous.append(seen.key)
         self._add_end(seen.time_ns, victim, self._announcement(seen), seen.beneficiary_uid)
 
     def _add_end(self, time_ns: int, victim: Pod, announced: DisruptionRequest | None, beneficiary_uid: str) -> None:
@@ -447,12 +419,12 @@ class Reconstruction:
         beneficiary = "" if announced is None else announced.beneficiary
         if beneficiary in self._seen:
             # It existed, although both times may be in the same second.
-            self._replay.pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
+            self._pods.setdefault(beneficiary, _waiting(self._seen[beneficiary].pod))
         elif beneficiary:
             # It is deleted; Events show whether it was placed.
             uid = beneficiary_uid or f"{beneficiary}@gone"
             waiting = self._gone.pod(beneficiary, uid)
-            self._replay.pods.setdefault(beneficiary, waiting)
+            self._pods.setdefault(beneficiary, waiting)
             placed = self._gone.placed(beneficiary, uid, time_ns)
             if placed is None:
                 self._steps.append(_Step(time_ns, _READY, beneficiary, partial(self._goes, waiting)))
@@ -480,17 +452,17 @@ class Reconstruction:
         return f"{seen.key}@{seen.time_ns}"
 
     def _changes(self, pod: Pod, is_added: bool, now: int) -> None:
-        self._replay.pods[pod.key] = pod
+        self._pods[pod.key] = pod
         self._ledger.changed(pod, now, is_added=is_added)
 
     def _ends(self, victim: Pod, announced: DisruptionRequest | None, now: int) -> None:
         if announced is not None:
             self._ledger.announced(victim.metadata.uid, announced)
-        self._replay.pods[victim.key] = victim
+        self._pods[victim.key] = victim
         self._ledger.changed(victim, now, is_added=False)
 
     def _goes(self, pod: Pod, now: int) -> None:
-        self._replay.pods.pop(pod.key, None)
+        self._pods.pop(pod.key, None)
         self._ledger.gone(pod, now)
 
 

@@ -50,10 +50,7 @@ def measure_live(nodes: int, pods: int) -> Measurement:
             server.lap()
             scheduler.lap()
             seconds = asyncio.run(_bound(server.port, pods))
-            counts = {
-                "server_cpu_ms": round(1000 * server.lap()),
-                "scheduler_cpu_ms": round(1000 * scheduler.lap()),
-            }
+            counts = {"server_cpu_ms": round(1000 * server.lap()), "scheduler_cpu_ms": round(1000 * scheduler.lap())}
     found = measured("live", pods, seconds, nodes=nodes, counts=counts)
     return msgspec.structs.replace(found, peak_memory_mib=scheduler.peak_mib)
 

@@ -131,13 +131,7 @@ def measure_questions(nodes: int, release: ReleaseChoice) -> measurement.Measure
     first, *others = [target for target, _ in generated.deployments[: QUESTIONS + 1]]
     ask(first)
     return measurement.measured_answers(
-        "question",
-        ask,
-        others,
-        counted=[first],
-        nodes=nodes,
-        placed=generated.pod_count,
-        load_seconds=watch.lap(),
+        "question", ask, others, counted=[first], nodes=nodes, placed=generated.pod_count, load_seconds=watch.lap()
     )
 
 

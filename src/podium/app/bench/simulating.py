@@ -97,10 +97,7 @@ def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement
     simulated = played.measurement("simulation", counted)
     watch = Stopwatch()
     counts = {"bytes": len(in_json(played.result.to_dict()))}
-    return [
-        simulated,
-        measured("simulation-json", simulated.pods, watch.lap(), nodes=simulated.nodes, counts=counts),
-    ]
+    return [simulated, measured("simulation-json", simulated.pods, watch.lap(), nodes=simulated.nodes, counts=counts)]
 
 
 @collector_paused()

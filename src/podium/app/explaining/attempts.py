@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
+from podium.app.console.cells import by_key
 from podium.app.explaining.explanation import (
     NO_DEVICES,
     Claims,
@@ -36,8 +37,8 @@ from podium.plugins.dynamic_resources.plugin import DynamicResources
 
 Value = TypeVar("Value")
 
-MAX_ASKED = 100
-"""The maximum number of different pending pods that are tried against a placed one."""
+MAX_ASKED = 200
+"""The maximum number of kinds of pending pods that are tried against placed ones, the most important first."""
 
 
 class LazyMapping(Mapping[str, Value]):
@@ -229,7 +230,13 @@ def explain_placed(
 
     The decision that placed it is unknown; this is what would be decided now without it.
     """
-    preemptors, not_asked = _preemptors(record, pending, runners)
+
+    def importance(pod: PodRecord) -> tuple[int, str]:
+        return -pod.priority, pod.key
+
+    targets = [] if record.is_mirror else [record]
+    found, not_asked = potential_preemptors(targets, sorted(pending, key=importance), runners)
+    preemptors = [(pod, each.effect == "preempts") for each in found for pod in each.pods]
     as_decided, node = partial(_without, runner.cluster, record), record.node_name
     with as_decided():
         then = explain_decision(runner, record.without_node(terminating=False))
@@ -249,7 +256,7 @@ def explain_placed(
         since_ns=None if record.start_ns == NOT_STARTED_NS else record.start_ns,
         controller="" if controller is None else f"{controller.kind} {record.namespace}/{controller.name}",
         rank=rank,
-        preemptors=preemptors,
+        preemptors=tuple(sorted(preemptors, key=lambda each: importance(each[0]))),
         not_asked=not_asked,
         budgets=tuple(sorted((budget.key, budget.disruptions_allowed) for budget in covering)),
     )
@@ -294,28 +301,41 @@ def effect_on(decision: Explanation, uids: Collection[str]) -> Effect:
     return "unschedulable" if plan.chosen is None else "preempts-others"
 
 
-def _preemptors(
-    record: PodRecord, pending: Sequence[PodRecord], runners: Mapping[str, Runner]
-) -> tuple[tuple[tuple[PodRecord, bool], ...], int]:
-    """Return the pending pods that may preempt the pod, the most important first, each with whether it would do so now.
+@dataclass(frozen=True, slots=True)
+class PotentialPreemptor:
+    """Pending pods of one kind, alone with the cluster as it is, and their effect on the pods in question."""
 
-    Of equal pods one is tried. The second result is the number of pods that were not tried.
+    pods: tuple[PodRecord, ...]
+    effect: Effect
+    victims: tuple[PodRecord, ...]
+
+
+def _kind_of(pod: PodRecord) -> tuple[object, ...]:
+    return pod.pod_class, pod.priority, pod.preemption_policy, pod.scheduler_name, pod.nominated_node_name
+
+
+def potential_preemptors(
+    targets: Sequence[PodRecord],
+    pending: Iterable[PodRecord],
+    runners: Mapping[str, Runner],
+    kind_of: Callable[[PodRecord], Hashable] = _kind_of,
+) -> tuple[list[PotentialPreemptor], int]:
+    """Return the pending pods that preempt or may preempt some targets, and the number of pods that were not tried.
+
+    The pending pods come in order of importance; of those of one kind the first is tried.
     """
-    if not record.is_preemptible or record.is_mirror:
-        return (), 0
-    found: list[tuple[PodRecord, bool]] = []
-    effects: dict[tuple[object, ...], Effect] = {}
-    not_asked = 0
-    for pod in sorted(pending, key=lambda pod: (-pod.priority, pod.key)):
-        runner = runners.get(pod.scheduler_name)
-        if runner is None or pod.gates or not may_preempt(runners, pod, record.priority):
-            continue
-        kind = (pod.pod_class, pod.priority, pod.preemption_policy, pod.scheduler_name, pod.nominated_node_name)
-        if kind not in effects:
-            if len(effects) == MAX_ASKED:
-                not_asked += 1
-                continue
-            effects[kind] = effect_on(explain_decision(runner, pod), (record.uid,))
-        if effects[kind] in ("preempts", "may-preempt"):
-            found.append((pod, effects[kind] == "preempts"))
-    return tuple(found), not_asked
+    uids = {pod.uid for pod in targets if pod.is_preemptible}
+    least = min((pod.priority for pod in targets if pod.uid in uids), default=None)
+    above = [
+        pod
+        for pod in pending
+        if least is not None and pod.scheduler_name in runners and not pod.gates and may_preempt(runners, pod, least)
+    ]
+    kinds = list(by_key((kind_of(pod), pod) for pod in above).values())
+    found = []
+    for pods in kinds[:MAX_ASKED]:
+        decision = explain_decision(runners[pods[0].scheduler_name], pods[0])
+        effect = effect_on(decision, uids)
+        if effect in ("preempts", "may-preempt"):
+            found.append(PotentialPreemptor(tuple(pods), effect, decision.victims))
+    return found, sum(map(len, kinds[MAX_ASKED:]))

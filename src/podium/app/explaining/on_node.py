@@ -60,7 +60,36 @@ class NodeAnswer(Shown):
         return f"{pod} does not fit on {node}{goes}"
 
     def write(self, page: Page) -> None:
-        write_on_node(page, self)
+        """Write why the pod goes there or not: each filter's verdict, the scores, and preemption."""
+        page.paragraph(Cell(self.headline, "good" if self.taken == self.node else "warn"), hanging=2)
+        if self.explanation.error:
+            page.paragraph(self.explanation.error, indent=2, hanging=2)
+        for obstacle in self.obstacles:
+            page.paragraph(obstacle, indent=2, hanging=2)
+        if self.before is not None:
+            page.title("Before the node was examined", self.before.plugin)
+            page.paragraph(self.before.message, indent=2)
+        filters, scores = verdict_sections(self)
+        page.sections([filters])
+        if self.beside:
+            page.title("Room is kept there for")
+            page.paragraph(listed([pod.key for pod in self.beside], _MAX_VICTIMS), indent=2)
+        page.sections([scores])
+        plan = self.explanation.plan
+        if plan is not None and plan.eligible and not self.fits:
+            page.title("Preemption there")
+            page.paragraph(self._preemption_text(plan), indent=2, hanging=2)
+        page.caveats(self.explanation.caveats)
+
+    def _preemption_text(self, plan: PreemptionPlan) -> str:
+        candidate, rejected = plan.candidates.get(self.node), plan.rejected.get(self.node)
+        if candidate is None:
+            why = "preemption cannot change the node's verdict" if rejected is None else rejected.message
+            return f"does not help: {why}"
+        victims = listed([victim.key for victim in candidate.victims], _MAX_VICTIMS)
+        text = f"would preempt {victims}, with {counted(candidate.budget_violations, 'budget violation')}"
+        better = "" if self.taken == self.node or not plan.criterion else f"; decided by the {plan.criterion}"
+        return text + better
 
     @property
     def fits(self) -> bool:
@@ -172,29 +201,6 @@ def _reasons(status: Status) -> dict[str, Any]:
     return {key: value for key, value in status_dict(status).items() if key != "plugin"}
 
 
-def write_on_node(page: Page, answer: NodeAnswer) -> None:
-    """Write why the pod goes there or not: each filter's verdict, the scores, and preemption."""
-    page.paragraph(Cell(answer.headline, "good" if answer.taken == answer.node else "warn"), hanging=2)
-    if answer.explanation.error:
-        page.paragraph(answer.explanation.error, indent=2, hanging=2)
-    for obstacle in answer.obstacles:
-        page.paragraph(obstacle, indent=2, hanging=2)
-    if answer.before is not None:
-        page.title("Before the node was examined", answer.before.plugin)
-        page.paragraph(answer.before.message, indent=2)
-    filters, scores = verdict_sections(answer)
-    page.sections([filters])
-    if answer.beside:
-        page.title("Room is kept there for")
-        page.paragraph(listed([pod.key for pod in answer.beside], _MAX_VICTIMS), indent=2)
-    page.sections([scores])
-    plan = answer.explanation.plan
-    if plan is not None and plan.eligible and not answer.fits:
-        page.title("Preemption there")
-        page.paragraph(_preemption_text(answer, plan), indent=2, hanging=2)
-    page.caveats(answer.explanation.caveats)
-
-
 def verdict_sections(answer: NodeAnswer) -> list[Section]:
     """Return each filter's verdict on the node, and the scores beside those of the node that the pod gets."""
     order = "in the order of the profile; the first that rejects is the node's verdict"
@@ -224,17 +230,6 @@ def verdict_sections(answer: NodeAnswer) -> list[Section]:
         Section("filters", "Filters", tuple(filters), rest=order),
         Section("scores", "Scores", tuple(scores), headings, rest, right=(4,)),
     ]
-
-
-def _preemption_text(answer: NodeAnswer, plan: PreemptionPlan) -> str:
-    candidate, rejected = plan.candidates.get(answer.node), plan.rejected.get(answer.node)
-    if candidate is None:
-        why = "preemption cannot change the node's verdict" if rejected is None else rejected.message
-        return f"does not help: {why}"
-    victims = listed([victim.key for victim in candidate.victims], _MAX_VICTIMS)
-    text = f"would preempt {victims}, with {counted(candidate.budget_violations, 'budget violation')}"
-    better = "" if answer.taken == answer.node or not plan.criterion else f"; decided by the {plan.criterion}"
-    return text + better
 
 
 def verdict_table(decision: Explanation) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet
 from podium.app.answers import Frame, Shown
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
-from podium.app.explaining.on_node import NodeAnswer, write_on_node
+from podium.app.explaining.on_node import NodeAnswer
 from podium.app.explaining.text import write_explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
 from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
@@ -83,8 +83,25 @@ class WorkloadExplanation(Shown):
         return f"{self.kind} {self.key}: {self.explanation.headline}"
 
     def write(self, page: Page) -> None:
-        write_workload(page, self)
+        self.write_pods(page)
         self.explanation.write(page)
+
+    def write_pods(self, page: Page) -> None:
+        """Write the nodes of the workload's pods, and which pod the explanation is about."""
+        pending = self.pending
+        placed = len(self.pods) - len(pending)
+        wanted = "" if self.wanted is None else f" of {self.wanted:,} wanted"
+        style = "bad" if pending else "good"
+        page.paragraph(Cell(f"{self.kind} {self.key}: {placed:,}{wanted} have a node", style), hanging=2)
+        nodes = Counter(pod.spec.node_name for pod in self.pods if pod.spec.node_name)
+        if nodes:
+            names = [f"{node} ({number})" if number > 1 else node for node, number in sorted(nodes.items())]
+            page.paragraph(f"on {counted(len(nodes), 'node')}: {fitted(names, page.names_width)}", indent=2, hanging=2)
+        if pending:
+            page.paragraph(f"{counted(len(pending), 'pod')} pending: {listed(pending, _MAX_PODS)}", indent=2, hanging=2)
+        page.line()
+        if self.is_next:
+            page.paragraph("One more pod of it:", hanging=2)
 
     def frame(self, name: str = "nodes") -> Frame:
         """Return a table of the explanation: see `Explanation.frame`."""
@@ -195,24 +212,6 @@ def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[Persis
     return made, tuple(claim for claim in map(decode, claims.values()) if isinstance(claim, PersistentVolumeClaim))
 
 
-def write_workload(page: Page, answer: WorkloadExplanation) -> None:
-    """Write the nodes of a workload's pods, and which pod the explanation is about."""
-    pending = answer.pending
-    placed = len(answer.pods) - len(pending)
-    wanted = "" if answer.wanted is None else f" of {answer.wanted:,} wanted"
-    style = "bad" if pending else "good"
-    page.paragraph(Cell(f"{answer.kind} {answer.key}: {placed:,}{wanted} have a node", style), hanging=2)
-    nodes = Counter(pod.spec.node_name for pod in answer.pods if pod.spec.node_name)
-    if nodes:
-        names = [f"{node} ({number})" if number > 1 else node for node, number in sorted(nodes.items())]
-        page.paragraph(f"on {counted(len(nodes), 'node')}: {fitted(names, page.names_width)}", indent=2, hanging=2)
-    if pending:
-        page.paragraph(f"{counted(len(pending), 'pod')} pending: {listed(pending, _MAX_PODS)}", indent=2, hanging=2)
-    page.line()
-    if answer.is_next:
-        page.paragraph("One more pod of it:", hanging=2)
-
-
 def write_answer(
     page: Page,
     answer: Explanation | WorkloadExplanation,
@@ -223,9 +222,9 @@ def write_answer(
 ) -> None:
     """Write a workload's pods, then the decision: about one node if one is given, or about all."""
     if isinstance(answer, WorkloadExplanation):
-        write_workload(page, answer)
+        answer.write_pods(page)
         answer = answer.explanation
     if on_node is not None:
-        write_on_node(page, on_node)
+        on_node.write(page)
     else:
         write_explanation(page, answer, all_nodes=all_nodes, outcomes=outcomes)

@@ -190,36 +190,28 @@ class _Recording:
     def _missing(self) -> str:
         """Return which kinds are not synced, or, if some cannot be listed, only these with their errors."""
         machines = [reflector.machine for reflector in self._reflectors if not reflector.machine.is_synced]
-        wrong = [
-            f"{machine.resource.name} cannot be listed: {machine.problem}" for machine in machines if machine.problem
-        ]
-        return (
-            "; ".join(wrong)
-            or f"the initial lists are incomplete: {', '.join(machine.resource.name for machine in machines)}"
-        )
+        wrong = [f"{each.resource.name} cannot be listed: {each.problem}" for each in machines if each.problem]
+        missing = ", ".join(each.resource.name for each in machines)
+        return "; ".join(wrong) or f"the initial lists are incomplete: {missing}"
 
-    def _begin(self, version: str) -> RecordingFile:
+    def _begin(self, server: str) -> RecordingFile:
         """Begin a file with all objects. Raises InputError if it cannot be written or is full at once."""
         name = self._session.access.name
-        absent = [reflector.machine for reflector in self._reflectors if reflector.machine.is_absent]
-        hidden = tuple(
-            HiddenKind(api_version=machine.resource.api_version, kind=machine.resource.kind, message=machine.problem)
-            for machine in absent
-            if machine.problem.startswith("403")
-        )
-        hidden_kinds = {kind.kind for kind in hidden}
+        hidden, not_served = list[HiddenKind](), list[str]()
+        for machine in (each.machine for each in self._reflectors if each.machine.is_absent):
+            version, kind, problem = machine.resource.api_version, machine.resource.kind, machine.problem
+            if problem.startswith("403"):
+                hidden.append(HiddenKind(api_version=version, kind=kind, message=problem))
+            else:
+                not_served.append(f"{kind} ({version})")
         elapsed_ns, self._began_ns = self._elapsed_ns(), time.time_ns()
         snapshot = Snapshot(
             metadata=ObjectMeta(name=name),
             context=name,
-            server_version=version,
+            server_version=server,
             taken_at=format_time(self._began_ns),
-            hidden=hidden,
-            not_served=tuple(
-                f"{machine.resource.kind} ({machine.resource.api_version})"
-                for machine in absent
-                if machine.resource.kind not in hidden_kinds
-            ),
+            hidden=tuple(hidden),
+            not_served=tuple(not_served),
             left_out=left_out_beside(()),
         )
         every_ns, size_bytes = self._limits.every_ns, self._limits.size_bytes

@@ -14,7 +14,7 @@ from podium.app.explaining.on_node import NodeAnswer, verdict_sections
 from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies import write_remedies
 from podium.app.explaining.text import facts_of
-from podium.app.explaining.workload import WorkloadExplanation, write_answer, write_workload
+from podium.app.explaining.workload import WorkloadExplanation, write_answer
 from podium.app.live.decisions import Decision as WrittenDecision
 from podium.app.live.decisions import Preemption, Verdict, facts_of_written, write_decision
 from podium.app.reporting.picture import Candidate, Decision, Picture, caveat_texts, drawn
@@ -37,7 +37,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     page, about, remedies = Page(_WIDTH), Page(_ENDLESS), Page(_ENDLESS)
     write_answer(page, asked, on_node, all_nodes=False)
     if isinstance(answer, WorkloadExplanation):
-        write_workload(about, answer)
+        answer.write_pods(about)
     if explanation.pending_outcome in _NEED_CHANGE and explanation.nodes:
         with explanation.as_decided():
             write_remedies(remedies, explanation, find_obstacles(explanation.runner, explanation.record))

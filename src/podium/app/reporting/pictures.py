@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -21,25 +20,15 @@ from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.live.decisions import Decision
 from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
-from podium.app.reporting.file import html_file
-from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, table_of
+from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, html_file, table_of
 from podium.app.reporting.story import story_of
 from podium.app.simulating.text import comparison_section, summary_sections, sums_text
-from podium.app.sweeping.sweep import Combination, Played, caveats_of
-from podium.app.sweeping.sweep_result import rows_of
+from podium.app.sweeping.sweep_result import SweepResult, settings_text
 from podium.controllers.ledger.disruption import Disruption, Seconds
 from podium.sim.results.result import Result
 
 _LONGEST = 500
 _NOT_FIGURES = frozenset(("seed", "error"))
-
-
-@dataclass(frozen=True, slots=True)
-class SweepAnswer:
-    """The runs of a sweep, and the results to draw with the text of their settings."""
-
-    played: Sequence[Played]
-    results: Sequence[tuple[str, Result]]
 
 
 def picture_of_result(result: Result) -> Picture:
@@ -74,12 +63,12 @@ def unrecorded_placements(result: Result) -> list[str]:
     return [f"{recorded}; {counted(left_out, 'later attempt')} left out"]
 
 
-def picture_of_sweep(answer: SweepAnswer) -> Picture:
+def picture_of_sweep(answer: SweepResult) -> Picture:
     """Return the picture of a sweep: the figures of all runs, and some runs side by side.
 
     The table has a row for each run: its settings, its seed, and the figures that differ.
     """
-    played, rows = answer.played, rows_of(answer.played)
+    played, rows = answer.runs, answer.rows()
     texts = [settings_text(run.combination) for run in played]
     settings, varied = list(dict.fromkeys(texts)), {*played[0].combination, "seed"}
     differing = [name for name in rows[0] if name not in varied and len({row[name] for row in rows}) > 1]
@@ -101,15 +90,9 @@ def picture_of_sweep(answer: SweepAnswer) -> Picture:
             [run.seed for run in played],
             [[None if isinstance(value := row[name], str) else value for name in figures] for row in rows],
         ),
-        stories=[story_of(result, name) for name, result in answer.results],
-        caveats=caveat_texts(caveats_of(played)),
+        stories=[story_of(result, name) for name, result in answer.replayed()],
+        caveats=caveat_texts(answer.caveats),
     )
-
-
-def settings_text(combination: Combination) -> str:
-    """Return the settings of a run in one line."""
-    text = ", ".join(f"{name}={value}" for name, value in combination.items())
-    return escape(text, _LONGEST) or "as given"
 
 
 def picture_of_plan(answer: PlanAnswer) -> Picture:
@@ -277,7 +260,7 @@ def _line(text: str) -> str:
 
 
 Decided = Explanation | WorkloadExplanation | NodeAnswer | Decision
-Answer = Result | PlanAnswer | Decided | SweepAnswer | LedgerAnswer
+Answer = Result | PlanAnswer | Decided | SweepResult | LedgerAnswer
 
 
 def report(answer: Answer) -> str:
@@ -299,6 +282,6 @@ def picture_of(answer: Answer) -> Picture:
             return picture_of_written(answer)
         case LedgerAnswer():
             return picture_of_ledger(answer)
-        case SweepAnswer():
+        case SweepResult():
             return picture_of_sweep(answer)
     raise TypeError(f"there is no picture of {type(answer).__name__}")

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.pod_table import PodTableWriter
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
-from podium.api.meta import ObjectMeta, Raw, object_at, objects_at
+from podium.api.meta import ObjectMeta, Raw, objects_at
 from podium.api.snapshot import HiddenKind, Snapshot
 from podium.api.times import format_time
 from podium.app.console.options import ClusterSource
@@ -99,6 +100,12 @@ _CONTAINER_SETTINGS = (
     "readinessProbe",
     "startupProbe",
 )
+# The paths of pod templates; that of most kinds is the last one.
+_TEMPLATES = {
+    "ControllerRevision": ("data", "spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+_TEMPLATE = ("spec", "template")
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _ENDED = ("state", "lastState")
 
@@ -114,53 +121,37 @@ class Slimmer:
 
     def slim(self, raw: Raw) -> Raw:
         """Return the object without the omitted parts."""
-        slim = self._with_metadata(raw, is_template=False)
         kind, spec = raw.get("kind"), raw.get("spec")
         if kind == "Pod":
-            slim = self._pod(slim)
-        elif kind == "Scenario" and isinstance(spec, dict):
-            slim["spec"] = slim_spec = dict(spec)
+            return self._pod(raw, is_template=False)
+        slim = self._with_metadata(raw, is_template=False)
+        if kind == "Scenario" and isinstance(spec, dict):
             if "steps" in spec:
-                slim_spec["steps"] = [
+                steps = [
                     {**step, "apply": list(map(self.slim, objects_at(step, "apply")))} if "apply" in step else step
                     for step in objects_at(spec, "steps")
                 ]
-        elif kind == "ControllerRevision" and isinstance(raw.get("data"), dict):
-            slim["data"] = self._with_template(raw["data"], "spec", "template")
-        elif kind == "CronJob":
-            slim = self._with_template(slim, "spec", "jobTemplate", "spec", "template")
-            if template := object_at(slim, "spec", "jobTemplate"):
-                template = self._with_metadata(template, is_template=True)
-                slim["spec"] = {**slim["spec"], "jobTemplate": template}
-        else:
-            slim = self._with_template(slim, "spec", "template")
+                slim["spec"] = {**spec, "steps": steps}
+            return slim
+        slim = _changed_at(slim, _TEMPLATES.get(str(kind), _TEMPLATE), partial(self._pod, is_template=True))
+        if kind == "CronJob":
+            slim = _changed_at(slim, ("spec", "jobTemplate"), partial(self._with_metadata, is_template=True))
         return slim
 
-    def _pod(self, pod: Raw) -> Raw:
-        if self._keeps_env:
-            return pod
-        slim = dict(pod)
-        if isinstance(pod.get("spec"), dict):
-            slim["spec"] = self._pod_spec(pod["spec"], is_template=False)
-        if isinstance(pod.get("status"), dict):
-            slim["status"] = status = dict(pod["status"])
-            for name in _STATUSES:
-                if isinstance(status.get(name), list):
-                    status[name] = [_without_message(container) for container in objects_at(status, name)]
-        return slim
-
-    def _with_template(self, value: Raw, *path: str) -> Raw:
-        """Return the object with a reduced pod template at the path, if there is one."""
-        name, *rest = path
-        within = value.get(name)
-        if not isinstance(within, dict):
-            return value
-        return {**value, name: self._with_template(within, *rest) if rest else self._template(within)}
-
-    def _template(self, template: Raw) -> Raw:
-        slim = self._with_metadata(template, is_template=True)
-        if not self._keeps_env and isinstance(template.get("spec"), dict):
-            slim["spec"] = self._pod_spec(template["spec"], is_template=True)
+    def _pod(self, pod: Raw, *, is_template: bool) -> Raw:
+        """Return a pod or a template of pods without the omitted parts."""
+        slim = self._with_metadata(pod, is_template=is_template)
+        for field, names, change in (
+            ("spec", _CONTAINERS, partial(self._container, is_template=is_template)),
+            ("status", _STATUSES, _without_message),
+        ):
+            if not self._keeps_env and isinstance(pod.get(field), dict):
+                within = slim[field] = dict(pod[field])
+                within |= {
+                    name: list(map(change, objects_at(within, name)))
+                    for name in names
+                    if isinstance(within.get(name), list)
+                }
         return slim
 
     def _with_metadata(self, value: Raw, *, is_template: bool) -> Raw:
@@ -183,15 +174,6 @@ class Slimmer:
             kept[LEFT_OUT_ANNOTATION] = self._number(others)
         slim.pop("annotations")
         return {**slim, "annotations": kept} if kept else slim
-
-    def _pod_spec(self, spec: Raw, *, is_template: bool) -> Raw:
-        slim = dict(spec)
-        for name in _CONTAINERS:
-            if isinstance(spec.get(name), list):
-                slim[name] = [
-                    self._container(container, is_template=is_template) for container in objects_at(spec, name)
-                ]
-        return slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
         settings = {name: container[name] for name in _CONTAINER_SETTINGS if name in container}
@@ -216,6 +198,15 @@ def is_read(annotation: str) -> bool:
 def left_out_beside(kept: Collection[Part]) -> tuple[str, ...]:
     """Return the omitted parts in words."""
     return tuple(words for part, words in PARTS.items() if part not in kept)
+
+
+def _changed_at(value: Raw, path: Sequence[str], change: Callable[[Raw], Raw]) -> Raw:
+    """Return the object with a change of the object at the path, if there is one."""
+    name, *rest = path
+    within = value.get(name)
+    if not isinstance(within, dict):
+        return value
+    return {**value, name: _changed_at(within, rest, change) if rest else change(within)}
 
 
 def _without_message(container: Raw) -> Raw:
@@ -253,24 +244,21 @@ def read_cluster(
     kinds: Iterable[Kind] = KINDS.values(),
     further: Iterable[Kind] = (),
     left_out: tuple[str, ...] = (),
-    progress: Progress | None = None,
+    progress: Progress = lambda _: None,
 ) -> ClusterRead:
     """Read all kinds that Podium uses (or the `kinds`), and `further` ones, each object reduced by `slim`.
 
     Raises PodiumError if no cluster is named or reached, and if the user is not allowed to list nodes or pods.
     """
-    return asyncio.run(_read(source, slim, (*kinds, *further), left_out, progress or (lambda _: None)))
+    taken_ns, wanted = time.time_ns(), (*kinds, *further)
 
+    async def read() -> tuple[str, str, list[_Listed]]:
+        async with open_session(source, "podium-snapshot", _TIMEOUT_S) as session:
+            version = await server_version(session)
+            return session.access.name, version, await _read_kinds(session, wanted, slim, progress)
 
-async def _read(
-    source: ClusterSource, slim: Slim, kinds: Sequence[Kind], left_out: tuple[str, ...], progress: Progress
-) -> ClusterRead:
-    taken_ns = time.time_ns()
-    async with open_session(source, "podium-snapshot", _TIMEOUT_S) as session:
-        access = session.access
-        version = await server_version(session)
-        found = await _read_kinds(session, kinds, slim, progress)
-    place, hidden, absent = f"context {access.name}", [], []
+    context, version, found = asyncio.run(read())
+    place, hidden, absent = f"context {context}", [], []
     for kind, _, refusal in found:
         if refusal is None:
             continue
@@ -285,8 +273,8 @@ async def _read(
         else:
             absent.append(f"{kind.name} ({kind.api_version})")
     snapshot = Snapshot(
-        metadata=ObjectMeta(name=access.name),
-        context=access.name,
+        metadata=ObjectMeta(name=context),
+        context=context,
         server_version=version,
         taken_at=format_time(taken_ns),
         hidden=tuple(hidden),

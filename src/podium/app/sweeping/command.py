@@ -23,7 +23,7 @@ from podium.app.console.options import (
 if TYPE_CHECKING:
     from podium.api.errors import Validation
     from podium.api.input.codec import Input
-    from podium.app.sweeping.sweep import Played, Sweep
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run_options import RunOptions
 
 _BINARY = ("parquet", "arrow")
@@ -122,15 +122,8 @@ def sweep(
     from podium.app.console.reading import read_shown
     from podium.app.inputs import read_settings
     from podium.app.sweeping.run_folder import RunFolder
-    from podium.app.sweeping.sweep import (
-        FILENAME,
-        Portion,
-        dask,
-        local_engine,
-        make_sweep,
-        play_all,
-        read_variations,
-    )
+    from podium.app.sweeping.sweep import FILENAME, dask, local_engine, make_sweep, play_all, read_variations
+    from podium.app.sweeping.sweep_result import SweepResult
 
     if folder is None and (again or known):
         raise click.UsageError("--again and --known are about the outcomes in a folder; name it with --folder")
@@ -157,7 +150,9 @@ def sweep(
             dask(scheduler) if scheduler else local_engine(jobs or cores),
             lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
             None if folder is None else RunFolder(folder),
-            Portion(*shard, again=again, plays=not known),
+            shard,
+            again=again,
+            plays=not known,
         )
     if not played:
         raise PodiumError(f"--folder {folder}: it has the outcome of none of {runs:,} runs yet")
@@ -165,41 +160,36 @@ def sweep(
         click.echo(
             f"podium: caveat: {runs - len(played):,} of {runs:,} runs have no outcome in the folder yet", err=True
         )
-    _show(wanted, played, form, target)
+    _show(SweepResult(played, wanted), form, target)
     failed = sum(bool(run.outcome.error) for run in played)
     if failed:
         raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
 
 
-def _show(sweep: Sweep, played: list[Played], form: str, target: str | None) -> None:
+def _show(result: SweepResult, form: str, target: str | None) -> None:
     """Write the answer to standard output or a file, and the caveats to standard error if the form has none."""
-    from podium.app.sweeping.sweep import caveats_of
+    from podium.app.console.output import in_json, in_yaml, new_page
+    from podium.app.console.page import Page
+    from podium.app.sweeping.sweep_result import in_arrow
 
-    answer = _answer(sweep, played, form, target)
+    answer: str | bytes
+    if form in _BINARY:
+        answer = in_arrow(result.frame(), form)
+    elif form == "csv":
+        answer = result.csv()
+    elif form == HTML:
+        answer = result.html()
+    elif form == "text":
+        page = new_page() if target is None else Page()
+        result.write(page)
+        answer = page.text
+    else:
+        answer = in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
     if form in (*_BINARY, "csv"):
-        for caveat in caveats_of(played):
+        for caveat in result.caveats:
             click.echo(f"podium: caveat: {caveat.message}", err=True)
     if target is None:
         click.echo(answer, nl=False, color=True if form == "text" else None)
     else:
         with click.open_file(target, "wb", atomic=True) as file:
             file.write(answer.encode() if isinstance(answer, str) else answer)
-
-
-def _answer(sweep: Sweep, played: list[Played], form: str, target: str | None) -> str | bytes:
-    from podium.app.console.output import in_json, in_yaml, new_page
-    from podium.app.console.page import Page
-    from podium.app.sweeping.sweep_result import SweepResult, in_arrow, write_sweep
-
-    result = SweepResult(played, sweep)
-    if form in _BINARY:
-        return in_arrow(result.frame(), form)
-    if form == "csv":
-        return result.csv()
-    if form == HTML:
-        return result.html()
-    if form == "text":
-        page = new_page() if target is None else Page()
-        write_sweep(page, played)
-        return page.text
-    return in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,18 +24,15 @@ from podium.api.times import parse_duration
 from podium.api.versions.release import read_gates, read_version
 from podium.app.console.output import own_version
 from podium.app.inputs import DecisionSettings, in_one_line
-from podium.framework.settings.configuration import (
-    API_VERSION,
-    KIND,
-    Configuration,
-    load_document,
-    read_configuration,
-)
+from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
 from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import Result
 from podium.sim.run import components_of, play
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
+
+if TYPE_CHECKING:
+    from podium.app.sweeping.run_folder import RunFolder
 
 Combination = Mapping[str, str]
 """A value, as written, for each varied setting, in the given order."""
@@ -282,11 +279,7 @@ def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
 
 
 def make_sweep(
-    variations: Variations,
-    read: Callable[[str], Input],
-    settings: DecisionSettings,
-    options: RunOptions,
-    seeds: range,
+    variations: Variations, read: Callable[[str], Input], settings: DecisionSettings, options: RunOptions, seeds: range
 ) -> Sweep:
     """Return the sweep over all combinations and seeds. Raises PodiumError for settings with which no run can start.
 
@@ -431,45 +424,26 @@ def local_engine(jobs: int) -> Engine:
     return processes(jobs) if jobs > 1 else lambda sweep, runs: ((run, sweep.play(run)) for run in runs)
 
 
-class OutcomeStore(Protocol):
-    """Where outcomes are kept, so that a sweep that was stopped can go on."""
-
-    def outcomes(self, sweep: Sweep) -> dict[Run, Outcome]:
-        """Return the outcomes of the sweep's runs that are there."""
-
-    def keep(self, sweep: Sweep, run: Run, outcome: Outcome) -> Outcome:
-        """Keep the outcome of a run, and return it as it will be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """Which runs of a sweep are played: those with numbers ``index`` modulo ``of``, if they have no outcome yet.
-
-    ``again``: also those whose outcome is an error. Without ``plays`` none are.
-    """
-
-    index: int = 0
-    of: int = 1
-    again: bool = False
-    plays: bool = True
-
-
 def play_all(
     sweep: Sweep,
     engine: Engine,
     progress: Callable[[float], None] | None = None,
-    kept: OutcomeStore | None = None,
-    portion: Portion = Portion(),
+    kept: RunFolder | None = None,
+    shard: tuple[int, int] = (0, 1),
+    *,
+    again: bool = False,
+    plays: bool = True,
 ) -> list[Played]:
     """Play runs, and return those that have an outcome, in order; ``progress`` receives the completed share.
 
-    ``kept`` has outcomes of earlier calls, and keeps the new ones. Without it all runs are played.
+    ``kept`` has outcomes of earlier calls, and keeps the new ones. Without it all runs are played. The ``shard`` (i, n)
+    has every nth run, from number i on. ``again``: also play runs whose outcome is an error; without ``plays`` none.
     """
     outcomes = {} if kept is None else kept.outcomes(sweep)
-    mine = sweep.runs[portion.index :: portion.of]
-    waiting = [run for run in mine if run not in outcomes or (portion.again and outcomes[run].error)]
+    mine = sweep.runs[shard[0] :: shard[1]]
+    waiting = [run for run in mine if run not in outcomes or (again and outcomes[run].error)]
     done = len(mine) - len(waiting)
-    for run, outcome in engine(sweep, waiting) if portion.plays and waiting else ():
+    for run, outcome in engine(sweep, waiting) if plays and waiting else ():
         outcomes[run] = outcome if kept is None else kept.keep(sweep, run, outcome)
         done += 1
         if progress is not None:

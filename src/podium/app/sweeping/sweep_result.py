@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from podium.api.basis import Caveat
-from podium.api.errors import PodiumError
+from podium.api.errors import PodiumError, escape
 from podium.api.times import format_duration
 from podium.app.answers import Frame, Shown, Value
 from podium.app.console.cells import by_key, text_of
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
 from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
-
-if TYPE_CHECKING:
-    from podium.app.reporting.pictures import SweepAnswer
+from podium.sim.results.result import Result
 
 _INDENT = 2
 _MOST_RUNS = 40
 _MOST_NAMES = 3
 _MOST_PRIORITIES = 2
+_LONGEST = 500
 _MILLISECOND = 10**6
 _SECOND = 10**9
 _PLACES = 2
@@ -34,39 +33,6 @@ class _Figure(NamedTuple):
     heading: str
     value: Callable[[Summary], float | None]
     text: Callable[[float], str]
-
-
-def write_sweep(page: Page, played: Sequence[Played]) -> None:
-    """Write a line for each combination of settings, a line for each run if they are few, and the caveats."""
-    failed = [run for run in played if run.outcome.error]
-    groups = list(by_key((tuple(run.combination.items()), run) for run in played).values())
-    runs, settings = counted(len(played), "run"), counted(len(groups), "combination")
-    page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
-    figures = _figures_of(_summaries(played))
-    differing = [figure for figure in figures if _differs(figure, played)]
-    alike = [f"{figure.heading} {_spread(figure, _summaries(played))}" for figure in figures if figure not in differing]
-    names = list(played[0].combination)
-    if differing:
-        seeds = len(groups[0])
-        page.title("Settings", f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else "")
-        heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
-        _write_table(page, heads, differing, [_summaries(group) for group in groups])
-    if len(played) <= _MOST_RUNS and any(_differs(figure, group) for group in groups for figure in differing):
-        page.title("Runs")
-        heads = [[*names, "seed"], *([*_values(run.combination), str(run.seed)] for run in played)]
-        _write_table(page, heads, differing, [_summaries([run]) for run in played])
-    if alike and _summaries(played):
-        page.title("Alike in all")
-        page.paragraph(", ".join(alike), indent=_INDENT)
-    if failed:
-        page.title("Without a result", counted(len(failed), "run"))
-        reasons: dict[str, list[str]] = {}
-        for run in failed:
-            settings_of_run = ", ".join(f"{name}={value}" for name, value in run.combination.items())
-            reasons.setdefault(run.outcome.error, []).append(f"{settings_of_run} seed {run.seed}".strip())
-        rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in reasons.items()]
-        page.table(rows, most=_MOST_RUNS, noun="reason")
-    page.caveats(caveats_of(played))
 
 
 def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
@@ -146,6 +112,12 @@ def _values(combination: Combination) -> list[Part]:
     return [Name(value, f"values of {name}") for name, value in combination.items()]
 
 
+def settings_text(combination: Combination) -> str:
+    """Return the settings of a run in one line."""
+    text = ", ".join(f"{name}={value}" for name, value in combination.items())
+    return escape(text, _LONGEST) or "as given"
+
+
 def _number(value: float) -> str:
     return f"{round(value, _PLACES):,.{0 if float(value).is_integer() else _PLACES}f}"
 
@@ -211,7 +183,6 @@ class SweepResult(Shown):
 
     def __init__(self, runs: Sequence[Played], sweep: Sweep | None = None) -> None:
         self.runs = tuple(runs)
-        # Runs that are shown in a picture are played again.
         self._sweep = sweep
 
     @property
@@ -228,18 +199,47 @@ class SweepResult(Shown):
         return f"{len(self.runs):,} runs of {combinations:,} combinations of settings{without}"
 
     def write(self, page: Page) -> None:
-        write_sweep(page, self.runs)
+        """Write a line for each combination of settings, a line for each run if they are few, and the caveats."""
+        failed = [run for run in self.runs if run.outcome.error]
+        groups = list(by_key((tuple(run.combination.items()), run) for run in self.runs).values())
+        runs, settings = counted(len(self.runs), "run"), counted(len(groups), "combination")
+        page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
+        summaries = _summaries(self.runs)
+        figures = _figures_of(summaries)
+        differing = [figure for figure in figures if _differs(figure, self.runs)]
+        alike = [f"{each.heading} {_spread(each, summaries)}" for each in figures if each not in differing]
+        names = list(self.runs[0].combination)
+        if differing:
+            seeds = len(groups[0])
+            rest = f"means over {counted(seeds, 'seed')}, with the least and the most" if seeds > 1 else ""
+            page.title("Settings", rest)
+            heads: list[list[Part]] = [[*names], *(_values(group[0].combination) for group in groups)]
+            _write_table(page, heads, differing, [_summaries(group) for group in groups])
+        if len(self.runs) <= _MOST_RUNS and any(_differs(figure, group) for group in groups for figure in differing):
+            page.title("Runs")
+            heads = [[*names, "seed"], *([*_values(run.combination), str(run.seed)] for run in self.runs)]
+            _write_table(page, heads, differing, [_summaries([run]) for run in self.runs])
+        if alike and summaries:
+            page.title("Alike in all")
+            page.paragraph(", ".join(alike), indent=_INDENT)
+        if failed:
+            page.title("Without a result", counted(len(failed), "run"))
+            texts = [", ".join(f"{name}={value}" for name, value in run.combination.items()) for run in failed]
+            named = [f"{text} seed {run.seed}".strip() for text, run in zip(texts, failed, strict=True)]
+            reasons = by_key((run.outcome.error, name) for run, name in zip(failed, named, strict=True))
+            rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in reasons.items()]
+            page.table(rows, most=_MOST_RUNS, noun="reason")
+        page.caveats(caveats_of(self.runs))
 
-    def _pictured(self) -> SweepAnswer:
-        """Return the figures of all runs, and the results of the first run of some settings, played again."""
-        from podium.app.reporting.pictures import SweepAnswer, settings_text
-
+    def replayed(self) -> Iterator[tuple[str, Result]]:
+        """Play the first runs of some settings again; yield the results, each with the text of its settings."""
         sweep = self._sweep
         if sweep is None:
-            return SweepAnswer(self.runs, ())
-        seen = [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]
-        results = ((sweep.variants[run.variant].combination, sweep.result(run)) for run in seen)
-        return SweepAnswer(self.runs, [(settings_text(settings), result) for settings, result in results if result])
+            return
+        for run in [run for run in sweep.runs if run.seed == sweep.seeds[0]][:_MOST_SEEN]:
+            result = sweep.result(run)
+            if result is not None:
+                yield settings_text(sweep.variants[run.variant].combination), result
 
     def frame(self, name: str = "runs") -> Frame:
         """Return the table `runs`, the only one, with the content of `rows`. Raises PodiumError for another name."""
@@ -260,7 +260,4 @@ class SweepResult(Shown):
         return in_csv(tuple(rows[0]), (tuple(row.values()) for row in rows))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "runs": [run.to_dict() for run in self.runs],
-            "caveats": [caveat.to_dict() for caveat in self.caveats],
-        }
+        return {"runs": [run.to_dict() for run in self.runs], "caveats": [caveat.to_dict() for caveat in self.caveats]}

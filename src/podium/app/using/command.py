@@ -50,13 +50,7 @@ _MODULES = ("podium.app.planning.command", "podium.app.planning.plans", "podium.
 )
 @click.option("--stop", is_flag=True, help="End the session.")
 def use(
-    *,
-    names: tuple[str, ...],
-    source: Source,
-    validation: Validation | None,
-    idle_ns: int,
-    max_age_ns: int,
-    stop: bool,
+    *, names: tuple[str, ...], source: Source, validation: Validation | None, idle_ns: int, max_age_ns: int, stop: bool
 ) -> None:
     """Use a cluster for the next questions: read it once, and answer from memory.
 

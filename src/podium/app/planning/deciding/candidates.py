@@ -287,20 +287,15 @@ def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Prop
     policy = next((item for item in decisions.objects if isinstance(item, DisruptionPolicy)), None)
     if held and policy is not None:
         text = f"DisruptionPolicy {policy.metadata.name} without a cap on schedulers"
-        lift, written = partial(_lift_caps, policy=policy), (_with(policy, caps=()),)
+
+        def lift(decisions: Decisions) -> None:
+            caps, before = decisions.cluster.caps, dict(decisions.cluster.caps.full)
+            decisions.scratch.on_roll_back(lambda: caps.assume(before))
+            decisions.scratch.on_roll_back(lambda: caps.observe(policy))
+            caps.observe(None)
+
+        written = (_with(policy, caps=()),)
         yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=written)
-
-
-def _lift_caps(decisions: Decisions, policy: DisruptionPolicy) -> None:
-    caps = decisions.cluster.caps
-    before = dict(caps.full)
-    caps.observe(None)
-
-    def restore() -> None:
-        caps.observe(policy)
-        caps.assume(before)
-
-    decisions.scratch.on_roll_back(restore)
 
 
 def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:

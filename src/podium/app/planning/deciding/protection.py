@@ -21,7 +21,6 @@ from podium.api.policy import (
 )
 from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
-from podium.app.console.cells import by_key
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
 from podium.app.planning.deciding.candidates import (
     TYPES,
@@ -42,23 +41,11 @@ NON_PREEMPTIBLE = "NonPreemptible"
 MAX_NODES = 16
 """The maximum number of nodes to add."""
 
-MAX_ASKED = 200
-"""The maximum number of kinds of pending pods to decide about, the most important first."""
-
 _NEVER = "Never"
 # A pod cannot state a policy that its class does not have.
 _OF_CLASS = "a PriorityClass of the same value with preemptionPolicy"
 _MAX_SHAPES = 8
 _MAX_ALLOWED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PotentialPreemptor:
-    """Pending pods of one kind, alone with the cluster as it is, and their effect on the pods in question."""
-
-    pods: tuple[PodRecord, ...]
-    effect: Effect
-    victims: tuple[PodRecord, ...]
 
 
 class PriorityClassThreat(msgspec.Struct, frozen=True, rename="camel"):
@@ -72,24 +59,6 @@ class PriorityClassThreat(msgspec.Struct, frozen=True, rename="camel"):
     can_preempt: bool
     like: Effect
     node: str | None
-
-
-def potential_preemptors(decisions: Decisions, targets: Sequence[PodRecord]) -> tuple[list[PotentialPreemptor], int]:
-    """Return the pending pods that preempt or may preempt some targets, by importance, and how many were not tried."""
-    uids = {pod.uid for pod in targets if pod.is_preemptible}
-    least = min((pod.priority for pod in targets if pod.uid in uids), default=None)
-    above = [pod for pod in decisions.pending if least is not None and may_preempt(decisions.runners, pod, least)]
-    kinds = by_key((kind_of(pod), pod) for pod in above)
-    found = []
-    for pods in list(kinds.values())[:MAX_ASKED]:
-        runner = decisions.runners.get(pods[0].scheduler_name)
-        if runner is None or pods[0].terminating:
-            continue
-        decision = explain_decision(runner, pods[0])
-        effect = effect_on(decision, uids)
-        if effect in ("preempts", "may-preempt"):
-            found.append(PotentialPreemptor(tuple(pods), effect, decision.victims))
-    return found, sum(len(pods) for pods in list(kinds.values())[MAX_ASKED:])
 
 
 def priority_class_threats(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PriorityClassThreat]:

@@ -125,10 +125,7 @@ def pending_causes(
 
 
 def _more_nodes(
-    decisions: Decisions,
-    waiting: Sequence[BlockedPods],
-    changes: Sequence[VerifiedChange],
-    shapes: Sequence[NodeShape],
+    decisions: Decisions, waiting: Sequence[BlockedPods], changes: Sequence[VerifiedChange], shapes: Sequence[NodeShape]
 ) -> dict[str, Any] | None:
     """Return the record of several nodes of the most helpful shape; None if one is enough or no node helps."""
     best = next((each.change for each in changes if each.change.type == "node"), None)

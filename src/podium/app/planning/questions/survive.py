@@ -16,19 +16,20 @@ from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, agreeing, counted, listed
 from podium.app.console.page import Section
+from podium.app.explaining.attempts import PotentialPreemptor, potential_preemptors
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.deciding.capacity import shapes_of
-from podium.app.planning.deciding.decisions import Decisions, PlacedPod, QueueResult, decided_answer, sampled_decisions
-from podium.app.planning.deciding.protection import (
-    PotentialPreemptor,
-    PriorityClassThreat,
-    Protection,
-    pods_before,
-    potential_preemptors,
-    priority_class_threats,
+from podium.app.planning.deciding.decisions import (
+    Decisions,
+    PlacedPod,
+    QueueResult,
+    decided_answer,
+    kind_of,
+    sampled_decisions,
 )
+from podium.app.planning.deciding.protection import PriorityClassThreat, Protection, pods_before, priority_class_threats
 from podium.app.planning.deciding.search import VerifiedChange, remedy_of
 from podium.app.planning.impact import PlanFinding
 from podium.cluster.pods import PodRecord
@@ -51,7 +52,8 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     """
     decisions = Decisions(loaded)
     targets, label = _targets(loaded, decisions, text, namespace)
-    preemptors, not_asked = potential_preemptors(decisions, targets)
+    asked = (pod for pod in decisions.pending if not pod.terminating)
+    preemptors, not_asked = potential_preemptors(targets, asked, decisions.runners, kind_of)
     threats = priority_class_threats(decisions, targets)
     pending = pods_before(decisions, targets)
     outcomes = sampled_decisions(decisions, pending, samples, replaces=True)
