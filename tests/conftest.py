@@ -12,14 +12,21 @@ import pytest
 from hypothesis import settings
 
 from podium.framework.cache import class_cache
-from tests.fuzzing import FAULT_HOURS
+from tests.fuzzing import FAULT_HOURS, usual
 
+ROOT = Path(__file__).parents[1]
 OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 
 # No deadline: whether a test passes must not depend on the machine's speed.
-settings.register_profile("local", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
+settings.register_profile("local", deadline=None, print_blob=True, max_examples=usual(100))
+settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
+
+# Containers often turn off compiled modules. Tests start many processes, which would each compile all modules again.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "compiled")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # A debug mode for any test: each cached value that is used is compared with a recomputed one.
 class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ

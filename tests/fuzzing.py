@@ -1,4 +1,4 @@
-"""The effort of property tests: short by default, long in runs marked `fuzz`."""
+"""The effort of property tests: short by default, long if fuzzing was asked for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 FUZZ_RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "500"))
 FUZZ_SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "0"))
 
+_LONG, _SHARE = "PODIUM_FUZZ_RUNS" in os.environ, 3
+
 FAULT_HOURS = "simulated hours under faults"
 """What tests record, and the end of a run of pytest sums up."""
+
+
+def usual(examples: int) -> int:
+    """Return how many examples to try: so many if fuzzing was asked for, a third of them otherwise."""
+    return examples if _LONG else -(-examples // _SHARE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,10 +60,12 @@ def check(options: argparse.Namespace) -> int:
 
 
 def fuzz(options: argparse.Namespace) -> int:
-    """Run the tests marked `fuzz`; further arguments are pytest's."""
-    title = f"pytest -m fuzz, seed {options.seed}, {options.runs} runs"
+    """Run the tests marked `fuzz`, and all property tests with all their examples; further arguments are pytest's."""
+    title = f"pytest -m 'fuzz or hypothesis', seed {options.seed}, {options.runs} runs"
     chosen = {"PODIUM_FUZZ_SEED": str(options.seed), "PODIUM_FUZZ_RUNS": str(options.runs)}
-    return set_up("dev") or step(title, PYTHON, "-m", "pytest", "-m", "fuzz", *options.others, **chosen)
+    # hypothesis marks its own tests so.
+    command = (PYTHON, "-m", "pytest", "-m", "fuzz or hypothesis", f"--hypothesis-seed={options.seed}")
+    return set_up("dev") or step(title, *command, *options.others, **chosen)
 
 
 def lock(options: argparse.Namespace) -> int:

@@ -91,7 +91,7 @@ def garbled(draw: st.DrawFn, text: str) -> str:
     return f'{text[: colon + 1]}{draw(st.sampled_from(TEXTS))}, "extra":{text[colon + 1 :]}'
 
 
-@efforts(150)
+@efforts(50)
 def test_a_dump_says_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
     @effort
     @given(texts(PODS), VALIDATIONS, st.sampled_from((1, 1_000, 1 << 16)))
@@ -117,7 +117,7 @@ def eks_pods() -> list[Raw]:
 EKS_PODS = eks_pods()
 
 
-@efforts(150)
+@efforts(50)
 def test_pods_of_any_owner_say_the_same_read_object_by_object_and_as_a_whole(effort: Effort) -> None:
     @effort
     @given(st.permutations(EKS_PODS).map(lambda pods: pods[:4]).flatmap(texts), VALIDATIONS)

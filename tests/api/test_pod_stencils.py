@@ -131,7 +131,7 @@ def test_a_dump_is_read_through_stencils_from_the_second_pod_of_an_owner_on(
     assert len(closely) == 1
 
 
-@efforts(150)
+@efforts(50)
 def test_a_dump_says_the_same_through_stencils_and_as_a_whole(effort: Effort) -> None:
     @effort
     @given(texts([pod_of(number) for number in range(3)]), VALIDATIONS)

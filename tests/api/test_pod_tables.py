@@ -55,7 +55,7 @@ def without_place(found: list[Document] | str) -> Any:
     return sorted(found, key=lambda document: json.dumps(document.raw))
 
 
-@efforts(100)
+@efforts(50)
 def test_pods_of_a_table_are_the_pods_that_it_was_made_of(effort: Effort) -> None:
     whole = dump(*distinct(PODS))
 
@@ -161,7 +161,7 @@ def test_unusual_values_say_what_the_text_says_that_they_stand_for(change: Any) 
         assert without_place(found) == without_place(outcome(listed(*texts)))
 
 
-@efforts(150)
+@efforts(50)
 def test_changed_bytes_are_an_error_or_other_pods(effort: Effort) -> None:
     table = table_of(distinct(PODS))
 

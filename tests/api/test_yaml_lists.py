@@ -58,7 +58,7 @@ def eager() -> Iterator[None]:
         yield
 
 
-@efforts(100)
+@efforts(50)
 def test_a_dump_says_the_same_read_item_by_item_and_as_a_whole(effort: Effort) -> None:
     @effort
     @given(texts(), VALIDATIONS)

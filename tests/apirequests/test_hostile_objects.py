@@ -10,6 +10,7 @@ from hypothesis import strategies as some
 
 from podium.apirequests.request import Request
 from tests.apirequests.asking import API
+from tests.fuzzing import usual
 from tests.store.objects import Raw
 from tests.store.test_definitions import definition, version, widget
 
@@ -69,7 +70,7 @@ def ask(api: API, **request: Any) -> int:
     return response.code
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(PATHS, JSON, some.sampled_from(("", "Warn", "Strict")))
 def test_every_definition_is_answered(path: list[int], value: Any, validation: Any) -> None:
     scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
@@ -93,7 +94,7 @@ def test_every_definition_is_answered(path: list[int], value: Any, validation: A
         assert ask(api, verb="delete", kind=kind, key=key) in ANSWERS
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(SCHEMAS, JSON, JSON)
 def test_every_schema_and_every_object_is_answered(schema: Raw, first: Any, second: Any) -> None:
     api = API()
@@ -109,7 +110,7 @@ def test_every_schema_and_every_object_is_answered(schema: Raw, first: Any, seco
         assert ask(api, verb="patch", kind=kind, key=key, body=raw, **apply) in ANSWERS
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(some.sampled_from(("Deployment", "Pod", "Service", "ConfigMap", "Event", "Namespace", "Secret")), PATHS, JSON)
 def test_every_application_is_answered(kind: str, path: list[int], value: Any) -> None:
     group = {"Deployment": "apps/v1"}.get(kind, "v1")

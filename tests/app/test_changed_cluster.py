@@ -24,6 +24,7 @@ from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.on_node import answer_on
 from podium.framework.settings.configuration import Configuration
 from tests.builders import namespace, node, pod, replica_set, service, term
+from tests.fuzzing import usual
 from tests.generators import EVERYTHING, Objects, Traits, budgets, nodes, pods
 from tests.generators import clusters as generated
 
@@ -63,7 +64,7 @@ def changes(draw: st.DrawFn, objects: Objects, traits: Traits) -> tuple[list[Kub
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=usual(25), deadline=None)
 @patch.object(cluster_session, "_ONE_IN", 0)
 def test_a_copy_says_what_its_objects_say_when_they_are_loaded(data: st.DataObject) -> None:
     # With images of any size, and where replacements are awaited, columns are made anew.

@@ -128,7 +128,7 @@ def check(error: PodiumError) -> None:
 VALIDATIONS = st.sampled_from(["strict", "warn", "ignore", None])
 
 
-@efforts(60)
+@efforts(30)
 def test_a_manifest_with_anything_wrong_in_any_place_is_survived(effort: Effort) -> None:
     @effort
     @given(st.data(), VALIDATIONS)
@@ -142,7 +142,7 @@ def test_a_manifest_with_anything_wrong_in_any_place_is_survived(effort: Effort)
     check_survived()
 
 
-@efforts(25)
+@efforts(12)
 def test_a_scenario_with_anything_wrong_in_any_place_is_survived(effort: Effort) -> None:
     @effort
     @given(st.data(), VALIDATIONS)

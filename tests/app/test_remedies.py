@@ -16,6 +16,7 @@ from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obsta
 from podium.app.explaining.preemption_text import victim_facts
 from podium.app.explaining.remedies import MAX_USER_PRIORITY, Remedies, find_remedies
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
+from tests.fuzzing import usual
 
 
 def obstacles_of(explanation: Explanation) -> list[NodeObstacles]:
@@ -45,7 +46,7 @@ def with_more(one: Node, resource: str, amount: int) -> Node:
 AMOUNTS = st.integers(1, 20)
 
 
-@settings(max_examples=25)
+@settings(max_examples=usual(25))
 @given(st.lists(st.tuples(AMOUNTS, AMOUNTS, st.integers(0, 5)), min_size=1, max_size=4), AMOUNTS, AMOUNTS)
 def test_a_node_with_just_what_is_short_takes_the_pod_and_with_less_does_not(
     sizes: Sequence[tuple[int, int, int]], cpu: int, memory: int

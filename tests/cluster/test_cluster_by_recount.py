@@ -21,7 +21,7 @@ from podium.cluster.pod_classes import AffinityTerm
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import PreemptionRanking
 from tests.cluster.changing_cluster import ChangingCluster, predicates
-from tests.fuzzing import long_runs
+from tests.fuzzing import long_runs, usual
 from tests.generators import KEYS
 from tests.twins.victims import importance
 
@@ -145,7 +145,7 @@ def by_number(pod: Pod) -> tuple[int, float, int, str]:
     return priority, start, int(name.rpartition("-")[2]), namespace
 
 
-CountingCluster.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
+CountingCluster.TestCase.settings = settings(max_examples=usual(30), stateful_step_count=30)
 TestWhatIsCounted = CountingCluster.TestCase
 
 

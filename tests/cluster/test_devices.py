@@ -11,6 +11,7 @@ from podium.api.devices import DeviceClass, DeviceTaintRule, ResourceClaim, Reso
 from podium.api.input.codec import decode
 from podium.cluster.devices import NOTHING_OFFERED, Devices
 from tests.devices import DRIVER, allocated, claim, device, device_class, devices_of, resource_slice
+from tests.fuzzing import usual
 from tests.store.objects import Raw
 
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass | DeviceTaintRule
@@ -83,7 +84,7 @@ def reported(devices: Devices) -> dict[str, object]:
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=usual(40), deadline=None)
 @given(changes)
 def test_the_device_index_equals_one_built_from_the_remaining_objects(
     story: list[tuple[bool, Raw]],

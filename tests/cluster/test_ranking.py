@@ -9,6 +9,7 @@ from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking, natural
 from tests.builders import cluster_of, node, pod
+from tests.fuzzing import usual
 
 
 def ranked(cluster: Cluster, order: EqualPriorityOrder = "StartTime", name: str = "n") -> list[str]:
@@ -101,7 +102,7 @@ PODS = st.builds(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=usual(80))
 @given(st.lists(PODS, max_size=12, unique_by=lambda one: one.metadata.uid), st.sampled_from(["StartTime", "QoS"]))
 def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order: EqualPriorityOrder) -> None:
     cluster = cluster_of(node("n1"), node("n2"), *pods)
@@ -119,7 +120,7 @@ def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order:
         assert ranking.on(row) == expected
 
 
-@settings(max_examples=80)
+@settings(max_examples=usual(80))
 @given(st.lists(PODS, max_size=24, unique_by=lambda one: one.metadata.uid), st.sampled_from(["StartTime", "QoS"]))
 def test_many_changed_rows_are_ranked_together_as_each_is_by_itself(pods: list[Pod], order: EqualPriorityOrder) -> None:
     """Twenty nodes that stay as they are, and those of the pods."""

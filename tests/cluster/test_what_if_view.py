@@ -15,6 +15,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
 from tests.builders import ZONE, cluster_of, node, pod, selector, term
+from tests.fuzzing import usual
 from tests.generators import KEYS, LABELS, Objects, Traits, clusters, terms
 
 WEB = SelectedByTerms((compile_term(term("app=web"), "default"),))
@@ -124,7 +125,7 @@ def test_terminating_pods_that_leave_are_taken_off_a_count_that_never_had_them()
     assert worlds.change(living).tolist() == worlds.change(WEB).tolist() == [-1]
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(clusters(Traits(affinity=True, ports=True, terminating=True), most_pods=9), terms(), st.data())
 def test_each_world_is_the_cluster_without_the_pods_that_left_it(
     objects: Objects, counted: object, data: st.DataObject
@@ -159,7 +160,7 @@ def test_each_world_is_the_cluster_without_the_pods_that_left_it(
                 assert worlds.labelled_count(predicate, key)[position] == view.labelled_count(predicate, key)[0]
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(clusters(Traits(affinity=True), most_pods=9), terms(), st.data())
 def test_each_world_is_the_cluster_with_the_pods_that_joined_all(
     objects: Objects, counted: object, data: st.DataObject

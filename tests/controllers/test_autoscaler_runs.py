@@ -84,7 +84,7 @@ class Run:
         self.rig.rest()
 
 
-@efforts(25)
+@efforts(12)
 def test_groups_keep_their_limits_and_the_cluster_settles(effort: Effort) -> None:
     @effort
     @given(st.integers(0, 10**9))

@@ -8,6 +8,7 @@ from podium.controllers.disruption.default_budgets import DefaultBudgets
 from podium.controllers.observations import Problem
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
 from tests.controllers.test_default_budgets import keeper, policy
+from tests.fuzzing import usual
 from tests.sim.objects import budget
 from tests.store.objects import Raw, priority_class
 
@@ -162,4 +163,4 @@ def selects(one: Raw, other: Raw) -> bool:
 
 
 TestDefaults = Defaults.TestCase
-TestDefaults.settings = settings(max_examples=60, stateful_step_count=40)
+TestDefaults.settings = settings(max_examples=usual(60), stateful_step_count=40)

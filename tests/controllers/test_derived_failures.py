@@ -20,7 +20,7 @@ from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
 from tests.builders import ZONE, cluster_of, node, plain_runner, pod, spread_over
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
-from tests.fuzzing import long_runs
+from tests.fuzzing import long_runs, usual
 from tests.generators import EVERYTHING, Traits, targets
 
 ROW_LOCAL = Traits(heavy_target=True, ports=True, tolerations=True, nominated=True, budgets=True)
@@ -99,9 +99,9 @@ class FailingWidely(FailingCluster):
     traits = replace(EVERYTHING, heavy_target=True, same_sizes=True)
 
 
-FailingCluster.TestCase.settings = settings(max_examples=20, stateful_step_count=25)
+FailingCluster.TestCase.settings = settings(max_examples=usual(20), stateful_step_count=25)
 TestRowLocalPods = FailingCluster.TestCase
-FailingWidely.TestCase.settings = settings(max_examples=20, stateful_step_count=25)
+FailingWidely.TestCase.settings = settings(max_examples=usual(20), stateful_step_count=25)
 TestAllPods = FailingWidely.TestCase
 
 

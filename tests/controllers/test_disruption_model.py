@@ -14,6 +14,7 @@ from podium.api.times import format_time, parse_time
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.observations import Problem
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig, pod, replica_set
+from tests.fuzzing import usual
 from tests.sim.objects import budget, job, owned, workload
 from tests.store.objects import SECOND, Raw
 
@@ -292,6 +293,6 @@ def covers(one: PodDisruptionBudget, object_: Kubernetes) -> bool:
 
 
 TestRecount = Recount.TestCase
-TestRecount.settings = settings(max_examples=60, stateful_step_count=40)
+TestRecount.settings = settings(max_examples=usual(60), stateful_step_count=40)
 TestPromise = Promise.TestCase
-TestPromise.settings = settings(max_examples=60, stateful_step_count=40)
+TestPromise.settings = settings(max_examples=usual(60), stateful_step_count=40)

@@ -24,6 +24,7 @@ from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEvic
 from podium.controllers.observations import Problem
 from podium.store.errors import StoreError
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
+from tests.fuzzing import usual
 from tests.store.objects import SECOND, Raw, node, pod
 
 CPU = 4
@@ -224,7 +225,7 @@ def check_rest(rig: Rig) -> None:
             assert raw["status"]["phase"] != "Pending"
 
 
-@settings(max_examples=100)
+@settings(max_examples=usual(100))
 @given(story=STORIES, faults=FAULTS, delay=st.integers(0, 3), waits=st.booleans())
 def test_nodes_are_never_overfull_and_pods_end_once_under_kubelet_faults(
     story: list[Change], faults: list[Problem | None], delay: int, waits: bool
@@ -238,7 +239,7 @@ def test_nodes_are_never_overfull_and_pods_end_once_under_kubelet_faults(
     assert not all(place.machine.deadline().keeps_alive for place in rig.places)
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(story=STORIES, faults=FAULTS)
 def test_with_the_controllers_around_them_all_comes_to_rest(story: list[Change], faults: list[Problem | None]) -> None:
     rig = Rig(Kubelet, NodeLifecycle, TaintEviction, PodGarbageCollector)

@@ -15,6 +15,7 @@ from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, Event
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.pending import pending
 from tests.controllers.queue_checks import check_queue
+from tests.fuzzing import usual
 
 SECOND = 1_000_000_000
 FLUSH = 300 * SECOND
@@ -314,4 +315,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueue = QueueMachine.TestCase
-TestQueue.settings = settings(max_examples=200, stateful_step_count=50)
+TestQueue.settings = settings(max_examples=usual(200), stateful_step_count=50)

@@ -19,6 +19,7 @@ from podium.controllers.workloads.jobs import Jobs
 from podium.controllers.workloads.replica_sets import ReplicaSets
 from podium.controllers.workloads.stateful_sets import StatefulSets
 from tests.controllers.workload_rig import CRASH, LOST, UNSENT, Rig, template, workload
+from tests.fuzzing import usual
 from tests.store.objects import Raw, node
 
 DOWN = Problem(503, "ServiceUnavailable", "")
@@ -320,7 +321,7 @@ class PatientJobStorm(JobStorm):
     spec: ClassVar[Raw] = {**JobStorm.spec, "podReplacementPolicy": "Failed"}
 
 
-CALM = settings(max_examples=10, stateful_step_count=25)
+CALM = settings(max_examples=usual(10), stateful_step_count=25)
 TestReplicaSets = ReplicaSetStorm.TestCase
 TestDeployments = DeploymentStorm.TestCase
 TestRecreation = RecreatingStorm.TestCase

@@ -53,7 +53,7 @@ def created_one_by_one(pods: Sequence[Raw]) -> list[tuple[Any, ...]]:
         return created(pods)
 
 
-@efforts(60)
+@efforts(30)
 def test_similar_pods_are_created_as_each_would_be_by_itself(effort: Effort) -> None:
     @effort
     @given(

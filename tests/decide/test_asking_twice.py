@@ -12,6 +12,7 @@ from podium.decide.placement import place
 from podium.decide.post_filter import ask_post_filters
 from podium.framework.runner import Runner
 from tests.builders import cluster_of, configuration, node, plain_runner, pod, runner_on
+from tests.fuzzing import usual
 from tests.generators import EVERYTHING, Objects, Traits, clusters, targets
 
 FAIR = configuration({"DefaultPreemption": {"equalPriorityPreemption": True}})
@@ -35,7 +36,7 @@ def decision(runner: Runner, record: PodRecord, cursor: int = 0) -> dict[str, An
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(clusters(EVERYTHING), st.data())
 def test_a_repeated_question_has_the_same_answer_after_other_questions(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)
@@ -49,7 +50,7 @@ def test_a_repeated_question_has_the_same_answer_after_other_questions(objects: 
     assert decision(runner, target) == first
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(clusters(EQUALS, least_pods=2), st.data())
 def test_repeated_questions_agree_when_equals_are_preempted(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from podium.cluster.arrays import stable_hash
 from podium.decide.preempting.reprieve import RowTrial
 from podium.decide.preempting.trials import CandidateOrder, Key
-from tests.fuzzing import long_runs
+from tests.fuzzing import long_runs, usual
 
 ROWS = st.integers(0, 19)
 KEYS = st.tuples(st.integers(0, 1), st.integers(-1, 1), st.just(7))
@@ -72,7 +72,7 @@ class ChangingCandidates(RuleBasedStateMachine):
                 self.order.put(row, RowTrial(0, (0, 0, 0)), 0)
 
 
-ChangingCandidates.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+ChangingCandidates.TestCase.settings = settings(max_examples=usual(60), stateful_step_count=30)
 TestChangingCandidates = ChangingCandidates.TestCase
 
 

@@ -28,7 +28,7 @@ def decision(objects: list[Kubernetes]) -> dict[str, Any]:
     return found.to_dict() | {"message": found.plan.message if found.plan else ""}
 
 
-@efforts(40)
+@efforts(20)
 def test_the_order_of_the_input_does_not_matter(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING) | clusters(PRESSED), st.randoms(use_true_random=False))
@@ -41,7 +41,7 @@ def test_the_order_of_the_input_does_not_matter(effort: Effort) -> None:
     check()
 
 
-@efforts(40)
+@efforts(20)
 def test_a_node_that_can_host_nothing_changes_its_own_entries_alone(effort: Effort) -> None:
     """It has no labels, so that it is in no domain; images count in relation to all nodes, so that there are none."""
 
@@ -69,7 +69,7 @@ def test_a_node_that_can_host_nothing_changes_its_own_entries_alone(effort: Effo
     check()
 
 
-@efforts(40)
+@efforts(20)
 def test_measuring_cpu_in_another_unit_changes_nothing(effort: Effort) -> None:
     """Every container states its request: the assumed request of the others has no unit."""
 
@@ -85,7 +85,7 @@ def test_measuring_cpu_in_another_unit_changes_nothing(effort: Effort) -> None:
     check()
 
 
-@efforts(40)
+@efforts(20)
 def test_other_names_of_nodes_in_the_same_order_change_nothing_but_lots(effort: Effort) -> None:
     """The lots between equal nodes depend on their names."""
 

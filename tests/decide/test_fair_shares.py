@@ -484,7 +484,7 @@ class Contest:
         self.pending.append(replace(gone, metadata=renewed, spec=replace(gone.spec, node_name="")))
 
 
-@efforts(120)
+@efforts(50)
 def test_every_exchange_makes_the_shares_fairer_and_there_is_a_last_one(effort: Effort) -> None:
     """The list of all shares, the smallest first, grows with each exchange, in any order of attempts."""
 

@@ -148,7 +148,7 @@ def cases(draw: st.DrawFn, traits: Traits) -> tuple[Objects, list[Pod], int, str
 
 
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(40)
+@efforts(20)
 def test_a_gang_goes_exactly_where_some_way_to_place_its_pods_lets_enough_fit(theme: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS[theme]))
@@ -170,7 +170,7 @@ def test_a_gang_goes_exactly_where_some_way_to_place_its_pods_lets_enough_fit(th
     check()
 
 
-@efforts(60)
+@efforts(30)
 def test_pods_of_any_sizes_fit_exactly_where_some_of_all_ways_to_give_them_nodes_has_room(effort: Effort) -> None:
     sizes = st.lists(st.integers(1, 8), min_size=2, max_size=5)
 

@@ -15,6 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.decide.gang_placement import GroupPlacement, GroupTrial, domains_of, place_group
 from podium.decide.placement import place
 from tests.builders import HOSTNAME, cluster_of, member, node, pending_in, plain_runner, pod
+from tests.fuzzing import usual
 from tests.generators import Objects, Traits, clusters, targets
 
 TRAITS = Traits(affinity=True, preferences=True, spread=True, ports=True, node_affinity=True, tolerations=True)
@@ -58,7 +59,7 @@ def gangs(draw: st.DrawFn) -> tuple[Objects, list[Pod]]:
     return objects, pods
 
 
-@settings(max_examples=150)
+@settings(max_examples=usual(150))
 @given(gangs(), st.integers(0, 4))
 def test_pods_fit_together_exactly_if_they_fit_one_after_the_other(
     drawn: tuple[Objects, list[Pod]], needed: int
@@ -73,7 +74,7 @@ def test_pods_fit_together_exactly_if_they_fit_one_after_the_other(
     assert found.is_enough is (sum(map(bool, expected)) >= max(needed, 1))
 
 
-@settings(max_examples=50)
+@settings(max_examples=usual(50))
 @given(gangs())
 def test_nothing_changes_by_being_asked(drawn: tuple[Objects, list[Pod]]) -> None:
     objects, pods = drawn

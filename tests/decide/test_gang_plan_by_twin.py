@@ -191,7 +191,7 @@ def holds(case: Case, plan: GangPlan, rules: Rules | None = None) -> None:
 
 
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(12)
+@efforts(6)
 def test_a_gang_has_a_plan_where_any_set_makes_room_and_it_costs_what_the_best_costs(
     theme: str, effort: Effort
 ) -> None:
@@ -228,7 +228,7 @@ def rules_of(wide: WideSettings) -> Rules:
 
 @pytest.mark.parametrize("theme", ["affinity", "all together"])
 @pytest.mark.parametrize("setting", BEYOND)
-@efforts(12)
+@efforts(6)
 def test_dependents_go_and_partners_stay_at_the_cost_of_the_best_set_there_is(
     theme: str, setting: str, effort: Effort
 ) -> None:
@@ -256,7 +256,7 @@ def test_dependents_go_and_partners_stay_at_the_cost_of_the_best_set_there_is(
 
 
 @pytest.mark.parametrize("setting", BEYOND)
-@efforts(12)
+@efforts(6)
 def test_a_step_limit_still_takes_all_dependents_and_no_other_pods(setting: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS["all together"]), st.integers(1, 2_500))
@@ -269,7 +269,7 @@ def test_a_step_limit_still_takes_all_dependents_and_no_other_pods(setting: str,
 
 
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(12)
+@efforts(6)
 def test_a_step_limit_leaves_a_whole_plan_without_needless_victims(theme: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS[theme]), st.integers(1, 2_500))
@@ -283,7 +283,7 @@ def test_a_step_limit_leaves_a_whole_plan_without_needless_victims(theme: str, e
 
 
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(12)
+@efforts(6)
 def test_with_a_stated_cost_no_plan_is_cheaper_and_budgets_and_the_young_are_spared(theme: str, effort: Effort) -> None:
     @effort
     @given(cases(TRAITS[theme], dressed(TRAITS[theme])), STATED, WIDE)

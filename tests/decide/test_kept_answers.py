@@ -26,7 +26,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import cluster_of, configuration, plain_runner, runner_on
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.answers import answers
-from tests.fuzzing import long_runs
+from tests.fuzzing import long_runs, usual
 from tests.generators import EVERYTHING, Traits, targets
 
 # Nothing that reaches beyond a node: what is kept of a row then stands until the row changes.
@@ -199,15 +199,15 @@ class DecidingOpenly(DecidingCluster):
         return plain_runner(cluster, extra=[ByTheNodePlainly(), ByThePodsPlainly()])
 
 
-DecidingCluster.TestCase.settings = settings(max_examples=25, stateful_step_count=25)
-DecidingWidely.TestCase.settings = settings(max_examples=12, stateful_step_count=20)
+DecidingCluster.TestCase.settings = settings(max_examples=usual(25), stateful_step_count=25)
+DecidingWidely.TestCase.settings = settings(max_examples=usual(12), stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
 TestAllPods = DecidingWidely.TestCase
-DecidingFairly.TestCase.settings = settings(max_examples=6, stateful_step_count=15)
+DecidingFairly.TestCase.settings = settings(max_examples=usual(6), stateful_step_count=15)
 TestFairShares = DecidingFairly.TestCase
-DecidingSimply.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
+DecidingSimply.TestCase.settings = settings(max_examples=usual(10), stateful_step_count=20)
 TestSimpleForm = DecidingSimply.TestCase
-DecidingOpenly.TestCase.settings = settings(max_examples=10, stateful_step_count=20)
+DecidingOpenly.TestCase.settings = settings(max_examples=usual(10), stateful_step_count=20)
 TestNoScope = DecidingOpenly.TestCase
 
 

@@ -27,7 +27,7 @@ from podium.plugins.domain_counts import FEW_DOMAINS
 from tests.builders import HOSTNAME, ZONE, cluster_of, node, node_term, plain_runner, pod, spread_over, term, tolerate
 from tests.cluster.changing_cluster import NAMES, ChangingCluster
 from tests.decide.test_kept_answers import ByTheNodeKept, ByThePodsKept
-from tests.fuzzing import long_runs
+from tests.fuzzing import long_runs, usual
 from tests.generators import EVERYTHING, Traits, targets
 
 PLAIN = Traits(ports=True, terminating=True, tolerations=True, images=True)
@@ -362,7 +362,7 @@ MACHINES = [
     RankedInSamples,
 ]
 for machine in MACHINES:
-    machine.TestCase.settings = settings(max_examples=8, stateful_step_count=20)
+    machine.TestCase.settings = settings(max_examples=usual(8), stateful_step_count=20)
 TestAllPods = RankedCluster.TestCase
 TestPlainPods = RankedPlainly.TestCase
 TestPlainPodsOnShelves = RankedOnShelves.TestCase

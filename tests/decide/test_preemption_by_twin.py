@@ -14,7 +14,7 @@ from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.runner import Runner
 from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import cluster_of, plain_runner
-from tests.fuzzing import Effort, efforts
+from tests.fuzzing import Effort, efforts, usual
 from tests.generators import Objects, Traits, clusters
 from tests.twins.victims import Preemption, Trial, best_nodes
 
@@ -68,7 +68,7 @@ def trials_of(plan: PreemptionPlan) -> dict[str, Trial]:
 
 @pytest.mark.upstream(27, 28, 31)
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(80)
+@efforts(40)
 def test_trying_all_nodes_at_once_finds_what_trying_each_alone_finds(theme: str, effort: Effort) -> None:
     """Kubernetes' TestDryRunPreemption, TestSelectBestCandidate and TestFilterVictimsWithPDBViolation (27, 28, 31)."""
 
@@ -91,7 +91,7 @@ def test_trying_all_nodes_at_once_finds_what_trying_each_alone_finds(theme: str,
     check()
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(clusters(MONOTONE, most_nodes=3, most_pods=9))
 def test_no_victim_can_be_spared_alone(objects: Objects) -> None:
     """Invariant E3, for filters that a further pod can only make refuse."""

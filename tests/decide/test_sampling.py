@@ -24,6 +24,7 @@ from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
 from podium.framework.verdicts import SUCCESS, Code, Outcome, Status, Verdicts, unschedulable
 from tests.builders import ZONE, cluster_of, configuration, node, node_term, pending_in, plain_runner, pod, runner_on
+from tests.fuzzing import usual
 
 BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 
@@ -148,7 +149,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=usual(150))
 @given(percentage=st.sampled_from([0, 30, 60, 99]), first=st.integers(1, 14), steps=STEPS)
 def test_the_same_nodes_are_scored_as_by_a_plain_scheduler(
     percentage: int, first: int, steps: list[tuple[Any, ...]]
@@ -186,7 +187,7 @@ def _play(percentage: int, steps: list[tuple[Any, ...]]) -> None:
                 assert {cluster.nodes.name(row) for row in found.feasible.tolist()} == names
 
 
-@settings(max_examples=200)
+@settings(max_examples=usual(200))
 @given(
     violations=st.lists(st.sampled_from([None, 0, 0, 1, 2]), min_size=1, max_size=25),
     minimum=st.sampled_from([(10, 1), (10, 3), (50, 0), (0, 4), (100, 0), (1, 0)]),

@@ -47,7 +47,7 @@ def change(transaction: ClusterTransaction, pod_: PodRecord, chance: Any) -> Non
         transaction.settle(pod_)
 
 
-@efforts(25)
+@efforts(12)
 def test_when_all_is_taken_back_the_scheduler_decides_as_before(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING), st.randoms(use_true_random=False))
@@ -68,7 +68,7 @@ def test_when_all_is_taken_back_the_scheduler_decides_as_before(effort: Effort) 
     check()
 
 
-@efforts(25)
+@efforts(12)
 def test_assumed_changes_give_the_same_feasible_nodes_as_real_ones(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING), st.randoms(use_true_random=False))

@@ -75,7 +75,7 @@ def planned(
 
 @pytest.mark.parametrize("theme", TRAITS)
 @pytest.mark.parametrize("setting", ARGUMENTS)
-@efforts(12)
+@efforts(6)
 def test_the_plan_costs_what_the_best_of_all_sets_costs(theme: str, setting: str, effort: Effort) -> None:
     args = ARGUMENTS[setting]
 
@@ -134,7 +134,7 @@ def _dressed(draw: st.DrawFn, item: Pod) -> Pod:
 
 
 @pytest.mark.parametrize("theme", TRAITS)
-@efforts(25)
+@efforts(12)
 def test_with_a_stated_cost_there_is_a_plan_where_one_exists_and_none_is_cheaper(theme: str, effort: Effort) -> None:
     """With any other settings: partners are kept if possible, and budgets and pods that just started are spared."""
 
@@ -183,7 +183,7 @@ def costs(twin: WidePreemption, plan: PreemptionPlan) -> Cost:
 
 @pytest.mark.parametrize("theme", TRAITS)
 @pytest.mark.parametrize("setting", WHOLE)
-@efforts(12)
+@efforts(6)
 def test_a_group_that_goes_as_a_whole_counts_whole_in_the_best_of_all_sets(
     theme: str, setting: str, effort: Effort
 ) -> None:

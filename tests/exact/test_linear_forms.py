@@ -42,7 +42,7 @@ def picture_of(objects: Objects, is_target: list[bool], stays: set[str]) -> Pict
     )
 
 
-@efforts(15)
+@efforts(7)
 @pytest.mark.parametrize("name", sorted(ARGS))
 def test_a_form_is_the_objective_wherever_pods_are_or_less_where_it_leaves_something_out(
     name: str, effort: Effort

@@ -181,7 +181,7 @@ def is_unchanged(picture: Picture, before: dict[str, int]) -> bool:
     return {uid: one.row for uid, one in picture.cluster.placed.items()} == before
 
 
-@efforts(12)
+@efforts(6)
 def test_no_placement_costs_less_than_the_bound_and_the_plan_is_one_that_can_be_reached(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING, most_nodes=3, most_pods=4), st.sampled_from(("crowding", "prices", "nodes", "odd")))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from podium.cluster.arrays import ChangeLog, Int64s
 from podium.framework.cache.filters import CachedOutcome
 from podium.framework.verdicts import Outcome, Status, unschedulable
+from tests.fuzzing import usual
 
 ROWS = 12
 ENTRIES = st.sampled_from([Outcome.ABSENT, 0, 0, (1 << 32) + 1, (1 << 32) + 2, (2 << 32) + 1])
@@ -48,7 +49,7 @@ def plain(entries: Int64s) -> tuple[object, ...]:
     return facts(Outcome.of(entries.copy(), {}))
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(st.lists(ENTRIES, min_size=ROWS, max_size=ROWS), st.lists(CHANGES, max_size=5))
 def test_cached_outcomes_equal_a_recount(entries: list[int], steps: list[list[tuple[int, int]]]) -> None:
     there = Kept(entries)

@@ -36,7 +36,7 @@ def assert_holds(ranking: ClassRanking, table: Table) -> None:
         assert cell.buckets.keys() == set(totals.values())
 
 
-@efforts(50)
+@efforts(25)
 def test_rows_are_where_they_were_put_last(effort: Effort) -> None:
     @effort
     @given(
@@ -61,7 +61,7 @@ def test_rows_are_where_they_were_put_last(effort: Effort) -> None:
     check()
 
 
-@efforts(50)
+@efforts(25)
 def test_the_best_total_is_the_one_of_a_full_search(effort: Effort) -> None:
     @effort
     @given(

@@ -42,7 +42,7 @@ def in_arrays(runner: Runner, state: CycleState, target: PodRecord, row: int, go
     return runner.filter_worlds(state, target, worlds, target.uid).status(0)
 
 
-@efforts(60)
+@efforts(30)
 def test_one_row_is_refused_for_what_arrays_say_of_it(effort: Effort) -> None:
     @effort
     @given(clusters(TRAITS, most_nodes=3, most_pods=8), st.data())

@@ -53,7 +53,7 @@ def test_nodes_are_in_the_order_of_their_hashes_whichever_bits_these_differ_in(l
         assert list(order.rows) == sorted(range(100), key=lambda row: (int(given_hashes[row]), row))
 
 
-@efforts(50)
+@efforts(25)
 def test_any_place_is_found_after_any_changes(effort: Effort) -> None:
     @effort
     @given(st.lists(st.tuples(st.integers(0, 2), RANKS), max_size=60), st.integers(0, 60))

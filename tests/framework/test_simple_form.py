@@ -97,7 +97,7 @@ class ArrayLimit:
 PRESSED = Traits(heavy_target=True, affinity=True, budgets=True, nominated=True, terminating=True)
 
 
-@efforts(50)
+@efforts(25)
 def test_the_simple_form_decides_as_the_array_form(effort: Effort) -> None:
     @effort
     @given(clusters(PRESSED, most_nodes=3) | clusters(Traits(budgets=True, nominated=True), most_nodes=3))

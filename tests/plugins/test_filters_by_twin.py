@@ -15,7 +15,7 @@ from podium.api.versions.release import Release
 from podium.cluster.cluster import Cluster
 from podium.framework.handle import CycleState
 from tests.builders import cluster_of, node_term, plain_runner
-from tests.fuzzing import Effort, efforts
+from tests.fuzzing import Effort, efforts, usual
 from tests.generators import GPU, RELEASES, Objects, Traits, clusters
 from tests.twins import filters as twins
 from tests.twins.filters import FILTERS
@@ -55,7 +55,7 @@ def verdicts(cluster: Cluster, target: Pod, plugin: str, args: dict[str, Any] | 
 
 
 @pytest.mark.parametrize("plugin", CLUSTERS)
-@efforts(100)
+@efforts(50)
 def test_a_filter_says_of_each_node_what_its_twin_says(plugin: str, effort: Effort) -> None:
     @effort
     @given(CLUSTERS[plugin], RELEASES)
@@ -69,7 +69,7 @@ def test_a_filter_says_of_each_node_what_its_twin_says(plugin: str, effort: Effo
     check()
 
 
-@settings(max_examples=20)
+@settings(max_examples=usual(20))
 @given(clusters(), st.sampled_from(("node-0", "node-1", "elsewhere", "")))
 def test_node_name_lets_a_pod_go_only_where_it_says(objects: Objects, wanted: str) -> None:
     target = replace(objects.target, spec=replace(objects.target.spec, node_name=wanted))
@@ -80,7 +80,7 @@ def test_node_name_lets_a_pod_go_only_where_it_says(objects: Objects, wanted: st
     assert found == {name: twins.node_name(plain, target, name) for name in plain.nodes}
 
 
-@settings(max_examples=80)
+@settings(max_examples=usual(80))
 @given(clusters(Traits(node_affinity=True)), st.sampled_from((None, "rack=r0", "disk")))
 def test_node_affinity_accepts_the_nodes_that_its_twin_accepts(objects: Objects, added: str | None) -> None:
     """By name it may leave nodes out before they are looked at, and then gives other reasons."""
@@ -109,7 +109,7 @@ def test_node_affinity_accepts_the_nodes_that_its_twin_accepts(objects: Objects,
 IGNORED: list[dict[str, list[str]]] = [{"ignoredResources": [GPU]}, {"ignoredResourceGroups": ["example.com"]}]
 
 
-@settings(max_examples=40)
+@settings(max_examples=usual(40))
 @given(clusters(Traits()), st.sampled_from(IGNORED))
 def test_ignored_resources_are_never_lacking(objects: Objects, args: dict[str, list[str]]) -> None:
     plain = PlainCluster.of(objects.all)
@@ -121,7 +121,7 @@ def test_ignored_resources_are_never_lacking(objects: Objects, args: dict[str, l
     assert found == {name: twins.node_resources_fit(plain, modest, name) for name in plain.nodes}
 
 
-@settings(max_examples=40)
+@settings(max_examples=usual(40))
 @given(clusters(), st.data())
 def test_a_view_of_some_rows_says_the_same_of_them_as_one_of_all(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)

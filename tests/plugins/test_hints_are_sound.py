@@ -21,6 +21,7 @@ from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.runner import Runner
 from podium.framework.settings.registry import event_registrations
 from tests.builders import cluster_of, namespace, plain_runner
+from tests.fuzzing import usual
 from tests.generators import LABELS, TOLERATING, Objects, Traits, clusters, nodes, pods
 
 # What pods and nodes are about: one kind of plugin each, and all together.
@@ -124,7 +125,7 @@ def wakes(runner: Runner, rejecting: list[str], waiting: PodRecord, happened: Cl
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=usual(80), deadline=None)
 @given(data=st.data())
 def test_a_change_that_makes_a_pod_fit_wakes_it(subject: str, data: st.DataObject) -> None:
     traits = SUBJECTS[subject]

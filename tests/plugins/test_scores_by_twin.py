@@ -16,7 +16,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from tests.builders import HOSTNAME, ZONE, cluster_of, plain_runner, pod, replica_set, service, spread_over
-from tests.fuzzing import Effort, efforts
+from tests.fuzzing import Effort, efforts, usual
 from tests.generators import GPU, RELEASES, Objects, Traits, clusters
 from tests.twins import scores as twins
 from tests.twins.plain import PlainCluster
@@ -58,7 +58,7 @@ def some_nodes(data: st.DataObject, objects: Objects) -> list[str]:
 
 
 @pytest.mark.parametrize("plugin", SCORES)
-@efforts(80)
+@efforts(40)
 def test_a_score_gives_each_node_what_its_twin_gives(plugin: str, effort: Effort) -> None:
     @effort
     @given(CLUSTERS[plugin], RELEASES, st.data())
@@ -82,7 +82,7 @@ STRATEGIES: dict[str, Score] = {
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@efforts(60)
+@efforts(30)
 def test_each_scoring_strategy_gives_what_its_twin_gives(strategy: str, effort: Effort) -> None:
     written: dict[str, Any] = {
         "type": strategy,
@@ -107,7 +107,7 @@ def test_each_scoring_strategy_gives_what_its_twin_gives(strategy: str, effort: 
     check()
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(clusters(Traits(terminating=True)), st.sampled_from(("", "ReplicaSet/owner", "ReplicaSet/gone")), st.data())
 def test_pods_of_a_group_are_spread_by_the_systems_constraints(
     objects: Objects, owner: str, data: st.DataObject
@@ -132,7 +132,7 @@ def test_pods_of_a_group_are_spread_by_the_systems_constraints(
     assert found == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=usual(60))
 @given(clusters(), st.data())
 def test_totals_are_the_sums_of_all_weighted_scores(objects: Objects, data: st.DataObject) -> None:
     cluster = cluster_of(*objects.surroundings)

@@ -81,7 +81,7 @@ def test_a_row_that_has_changed_is_read_again() -> None:
     check_rows(cluster, target)
 
 
-@efforts(40)
+@efforts(20)
 def test_one_row_gets_the_answer_that_it_gets_among_all(effort: Effort) -> None:
     @effort
     @given(clusters())
@@ -121,7 +121,7 @@ def test_nodes_without_some_resource_and_nodes_that_are_overcommitted_get_the_sa
     check_rows(cluster, cluster.read(pod("p", **wanted)))
 
 
-@efforts(40)
+@efforts(20)
 def test_a_class_level_answer_equals_that_of_every_attempt(effort: Effort) -> None:
     @effort
     @given(clusters())

@@ -16,6 +16,7 @@ from podium.store.api_resource import APIResource
 from podium.store.durable_journal import DurableJournal, JournalError, JournalInUseError
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.fuzzing import usual
 from tests.pod_statuses import set_pod_status
 from tests.store.lives import Life, reopened, state
 from tests.store.objects import node, pod, quota, serving
@@ -340,7 +341,7 @@ def test_a15_with_a_torn_file_the_store_is_a_beginning_or_says_what_is_wrong(lif
     syncs=st.sets(st.integers(0, 19)),
     compactions=st.dictionaries(st.integers(0, 19), st.integers(0, 5), max_size=2),
 )
-@settings(max_examples=25)
+@settings(max_examples=usual(25))
 def test_a15_every_write_survives_sync_and_compaction(
     numbers: list[int], syncs: set[int], compactions: dict[int, int]
 ) -> None:

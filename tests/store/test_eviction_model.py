@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.fuzzing import usual
 from tests.plain_bucket import PlainBucket
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import SECOND, Raw, budget, disruption_policy, pod
@@ -237,4 +238,4 @@ def condition(raw: Raw, type_: str) -> str:
 
 
 TestEvictors = Evictors.TestCase
-TestEvictors.settings = settings(max_examples=100, stateful_step_count=30)
+TestEvictors.settings = settings(max_examples=usual(100), stateful_step_count=30)

@@ -154,6 +154,7 @@ def test_every_command_that_reads_files_reads_a_cluster(arguments: list[str], tm
     assert "a snapshot of test (v1.36.2) at " in result.output
 
 
+@pytest.mark.usefixtures("_at_once")
 def test_missing_contexts_and_unreachable_servers_are_errors(tmp_path: Path) -> None:
     file = str(kubeconfig(tmp_path, "http://127.0.0.1:1"))
 
@@ -166,6 +167,7 @@ def test_missing_contexts_and_unreachable_servers_are_errors(tmp_path: Path) -> 
     assert "t0ken" not in unknown.output + silent.output
 
 
+@pytest.mark.usefixtures("_at_once")
 def test_without_a_name_the_current_context_is_meant_with_its_program_only_where_that_is_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,7 @@ def certificate_of(
     return certify(picture, policies, {}, 0, price, **rest)
 
 
-@efforts(25)
+@efforts(12)
 @pytest.mark.parametrize("name", [*sorted(ARGS), "several"])
 def test_no_reachable_placement_costs_less_than_the_bound(name: str, effort: Effort) -> None:
     @effort
@@ -132,7 +132,7 @@ def test_no_reachable_placement_costs_less_than_the_bound(name: str, effort: Eff
     check()
 
 
-@efforts(10)
+@efforts(6)
 def test_any_prices_bound_the_cost(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING, most_nodes=3, most_pods=4), st.randoms(use_true_random=False))
@@ -157,7 +157,7 @@ def test_any_prices_bound_the_cost(effort: Effort) -> None:
     check()
 
 
-@efforts(10)
+@efforts(6)
 def test_the_bound_is_no_more_than_that_of_the_exact_solver(effort: Effort) -> None:
     pytest.importorskip("highspy", reason="the optional solver is not installed")
 
@@ -174,7 +174,7 @@ def test_the_bound_is_no_more_than_that_of_the_exact_solver(effort: Effort) -> N
     check()
 
 
-@efforts(10)
+@efforts(6)
 def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(effort: Effort) -> None:
     pytest.importorskip("highspy", reason="the optional solver is not installed")
 

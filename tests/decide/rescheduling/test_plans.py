@@ -172,7 +172,7 @@ def made_plan(twin: Twin, policy: Tastes, settings: ReschedulerSettings) -> Resc
     return planning.plan(planning.given(*twin.objects), policy, settings=settings)
 
 
-@efforts(30)
+@efforts(15)
 def test_a_plan_gains_the_threshold_and_keeps_to_the_schedulers_choices(effort: Effort) -> None:
     @effort
     @given(SPREAD_OUT, TASTES, SETTINGS)
@@ -197,7 +197,7 @@ def test_a_plan_gains_the_threshold_and_keeps_to_the_schedulers_choices(effort: 
     check()
 
 
-@efforts(30)
+@efforts(15)
 def test_a_plan_keeps_to_limits_and_leaves_the_reserve_of_budgets(effort: Effort) -> None:
     @effort
     @given(SPREAD_OUT, TASTES, SETTINGS)
@@ -235,7 +235,7 @@ def covers(budget: PodDisruptionBudget, pod: PodRecord) -> bool:
     return budget.metadata.namespace == pod.namespace and selector.matches(pod.labels)
 
 
-@efforts(25)
+@efforts(12)
 def test_evictions_end_and_are_no_more_than_the_objective_justifies(effort: Effort) -> None:
     """Plan after plan is carried out, all moves at once, by a scheduler that draws lots of its own."""
 

@@ -33,6 +33,7 @@ from tests.devices import (
     request,
     resource_slice,
 )
+from tests.fuzzing import usual
 from tests.store.objects import Raw, node
 
 LARGE = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("80Gi")) >= 0'
@@ -342,7 +343,7 @@ def test_many_claims_of_many_devices_are_no_depth() -> None:
 MODELS = st.sampled_from(["a", "b", "c"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=usual(60), deadline=None)
 @given(
     st.lists(MODELS, max_size=5),
     st.lists(st.tuples(st.sampled_from(["a", "b", "c", "ab", "abc"]), st.integers(1, 2)), min_size=1, max_size=3),

@@ -30,6 +30,7 @@ from tests.devices import (
     resource_slice,
     using,
 )
+from tests.fuzzing import usual
 from tests.store.objects import Raw, node, pod
 
 
@@ -48,7 +49,7 @@ offers = st.lists(
 MODEL = f'device.attributes["{DRIVER}"].model == "a"'
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=usual(40), deadline=None)
 @given(offers, st.booleans(), st.integers(1, 2), st.booleans())
 def test_nodes_that_are_alike_are_asked_once_and_get_what_each_would_get_by_itself(
     offered: list[tuple[list[str], int]], has_network: bool, count: int, selects: bool

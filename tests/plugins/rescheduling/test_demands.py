@@ -21,7 +21,7 @@ SPREAD = partial(preferred, SatisfyPreferencesArgs(node_affinity=0, pod_affinity
 PREFERRED = partial(preferred, SatisfyPreferencesArgs(node_affinity=1, pod_affinity=1, topology_spread=0, taints=1))
 
 
-@efforts(60)
+@efforts(30)
 @pytest.mark.parametrize("make", [PREFERRED, partial(owner_demands, ())], ids=["preferred", "owned"])
 def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make: Maker) -> None:
     @effort
@@ -50,7 +50,7 @@ def test_leaving_and_arriving_foretell_what_a_move_changes(effort: Effort, make:
     check()
 
 
-@efforts(60)
+@efforts(30)
 @pytest.mark.parametrize(
     "make", [PREFERRED, SPREAD, partial(owner_demands, ()), required], ids=["all", "spread", "owned", "required"]
 )
@@ -83,7 +83,7 @@ def test_pods_that_are_counted_all_at_once_count_as_they_do_one_by_one(effort: E
     check()
 
 
-@efforts(60)
+@efforts(30)
 def test_no_move_that_makes_spread_more_even_is_overlooked(effort: Effort) -> None:
     @effort
     @given(st.lists(st.integers(0, 5), min_size=2, max_size=4), st.integers(1, 3), st.integers(1, 5))

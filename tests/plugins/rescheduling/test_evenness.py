@@ -26,7 +26,7 @@ def by_trying(pods: tuple[int, ...], max_skew: int) -> int:
     return moves
 
 
-@efforts(100)
+@efforts(50)
 def test_the_evenness_is_the_smallest_sufficient_number_of_moves(effort: Effort) -> None:
     @effort
     @given(st.lists(st.integers(0, 6), min_size=1, max_size=4), st.integers(1, 3))

@@ -25,7 +25,7 @@ from podium.framework.rescheduling.policy import (
 )
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import DAY_ONE_NS, cluster_of, node, pod, spread_over, term
-from tests.fuzzing import Effort, efforts
+from tests.fuzzing import Effort, efforts, usual
 from tests.generators import EVERYTHING, Objects, clusters
 from tests.plugins.rescheduling.pictures import ARGS, again, carry_out, picture_on, policy_of, scratch_of, shake
 
@@ -34,7 +34,7 @@ OWNERS = ("ReplicaSet/web", "ReplicaSet/db", "StatefulSet/queue", "DaemonSet/age
 
 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
-@settings(max_examples=30)
+@settings(max_examples=usual(30))
 @given(seed=st.integers(0, 2**32))
 def test_cached_policy_state_equals_a_recomputation(name: str, seed: int) -> None:
     draw = Random(seed)
@@ -61,7 +61,7 @@ def test_cached_policy_state_equals_a_recomputation(name: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("name", sorted(IN_TREE))
-@settings(max_examples=30)
+@settings(max_examples=usual(30))
 @given(seed=st.integers(0, 2**32))
 def test_policies_propose_only_movable_pods_without_changing_state(name: str, seed: int) -> None:
     draw = Random(seed)
@@ -83,7 +83,7 @@ def test_policies_propose_only_movable_pods_without_changing_state(name: str, se
     assert [_words(proposal) for proposal in once_more] == [_words(proposal) for proposal in proposals]
 
 
-@efforts(25)
+@efforts(12)
 @pytest.mark.parametrize("name", sorted(IN_TREE))
 def test_cached_state_equals_a_recomputation_in_feature_rich_clusters(effort: Effort, name: str) -> None:
     @effort
@@ -98,7 +98,7 @@ def test_cached_state_equals_a_recomputation_in_feature_rich_clusters(effort: Ef
     check()
 
 
-@efforts(25)
+@efforts(12)
 @pytest.mark.parametrize("name", sorted(IN_TREE))
 def test_worthwhile_moves_end(effort: Effort, name: str) -> None:
     @effort

@@ -234,7 +234,7 @@ def test_repair_violations_takes_no_arguments() -> None:
         policy_of("RepairViolations", taints=True)
 
 
-@efforts(40)
+@efforts(20)
 def test_the_cost_of_violations_covers_only_pods_that_their_filters_reject(effort: Effort) -> None:
     # Of pods that terminate filters take notice, and the objective does not: they are as good as gone.
     @effort
@@ -250,7 +250,7 @@ def test_the_cost_of_violations_covers_only_pods_that_their_filters_reject(effor
     check()
 
 
-@efforts(40)
+@efforts(20)
 def test_a_refusal_is_what_the_filters_say_of_a_pod_that_is_taken_off(effort: Effort) -> None:
     # Who is nominated to a node is not there yet.
     @effort

@@ -231,7 +231,7 @@ def test_arguments_that_make_no_sense_are_refused_in_words(args: dict[str, Any],
         preferences(**args)
 
 
-@efforts(40)
+@efforts(20)
 def test_missed_terms_and_nodes_sum_over_pods(effort: Effort) -> None:
     @effort
     @given(clusters(EVERYTHING, least_pods=2), st.randoms(use_true_random=False))

@@ -15,6 +15,7 @@ from podium.apirequests.paths import path_of
 from podium.server.http.settings import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
+from tests.fuzzing import usual
 from tests.server.serving import LONG_SECONDS, PODS, Client, LocalBackend, served
 from tests.store.objects import node, pod, running
 
@@ -139,7 +140,7 @@ def code_of(answer: bytes) -> int:
 
 
 @given(METHODS, PATHS, QUERIES, TYPES, ACCEPTS, BODIES)
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=usual(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_request_is_too_much(
     server: Served, method: str, path: str, query: str, content_type: str, accept: str, body: bytes
 ) -> None:
@@ -151,7 +152,7 @@ def test_no_request_is_too_much(
 
 
 @given(st.binary(min_size=1, max_size=200))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=usual(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_bytes_are_too_much(server: Served, data: bytes) -> None:
     answer = server.exchange(data + b"\r\n\r\n", ends=True)
     assert not answer or code_of(answer) < 500
