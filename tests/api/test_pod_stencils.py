@@ -16,8 +16,8 @@ from podium.api.input.codec import load_text
 from podium.api.input.documents import Encoded
 from podium.api.input.json import decode
 from podium.api.input.listed_items import ItemReader
+from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodStencils, stencil_of
-from podium.api.input.text_forms import JSON
 from podium.api.pod import Pod
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
 from tests.api.test_dumps import as_a_whole, outcome, texts

@@ -16,7 +16,7 @@ from podium.api.errors import Validation
 from podium.api.input import codec
 from podium.api.input.codec import load_text
 from podium.api.input.listed_items import yaml_list
-from podium.api.input.text_forms import YAML
+from podium.api.input.pod_gaps import YAML
 from tests.api.dumps import Raw, dump
 from tests.api.test_dumps import as_a_whole, outcome
 from tests.api.test_pod_stencils import pod_of

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.http_mapping import incoming_request, request_of
+from podium.apirequests.http_mapping import Paths, incoming_request, request_of
 from podium.apirequests.parameters import read_parameters
-from podium.apirequests.paths import Paths
 from podium.apirequests.request import Request
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources

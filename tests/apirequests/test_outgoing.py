@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from podium.apirequests.http_mapping import (
     JSON,
     HTTPRequest,
+    Paths,
     error_of,
     http_request,
     incoming_request,
@@ -18,7 +19,6 @@ from podium.apirequests.http_mapping import (
     response_of,
 )
 from podium.apirequests.parameters import read_parameters
-from podium.apirequests.paths import Paths
 from podium.apirequests.request import Request
 from podium.store.api_resources import APIResources
 from podium.store.listing import ListOptions

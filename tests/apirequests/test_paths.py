@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podium.apirequests.paths import Paths, ResourcePath, name_problem, path_of
+from podium.apirequests.http_mapping import Paths, ResourcePath, name_problem, path_of
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import BUILT_IN, POD, APIResources
 

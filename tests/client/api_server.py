@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from podium.apirequests.http_mapping import incoming_request, patch_type, request_of
+from podium.apirequests.http_mapping import Paths, incoming_request, patch_type, request_of
 from podium.apirequests.parameters import read_parameters
-from podium.apirequests.paths import Paths
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.store.errors import StoreError

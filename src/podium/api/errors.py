@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 _MAX_PART = 300
 _MAX_PROBLEM = 1_000
@@ -95,16 +95,16 @@ class InputError(PodiumError):
         object: str = "",  # noqa: A002 - named as the attribute is
     ) -> InputError:
         """Return the same error with unknown parts of its location filled in."""
-        return type(self)(
-            self.problem,
-            source=self.source or source,
-            document=document if self.document is None else self.document,
-            object=self.object or object,
-            path=self.path,
-        )
+        return type(self)(self.problem, path=self.path, **_filled(self, source, document, object))
 
     def __str__(self) -> str:
         return placed(self.source, self.document, self.object, self.path, self.problem)
+
+
+def _filled(item: InputError | InputWarning, source: str, document: int | None, object_: str) -> dict[str, Any]:
+    """Return the location of an error or a warning, with unknown parts filled in."""
+    number = document if item.document is None else item.document
+    return {"source": item.source or source, "document": number, "object": item.object or object_}
 
 
 class MalformedError(InputError):
@@ -185,12 +185,7 @@ class InputWarning:
 
     def located(self, *, source: str, document: int | None, object: str) -> InputWarning:  # noqa: A002
         """Return the same warning with unknown parts of its location filled in."""
-        return replace(
-            self,
-            source=self.source or source,
-            document=document if self.document is None else self.document,
-            object=self.object or object,
-        )
+        return replace(self, **_filled(self, source, document, object))
 
     def to_dict(self) -> dict[str, str | int]:
         """Return the warning as plain values; unknown parts of the location are omitted."""

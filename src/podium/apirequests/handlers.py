@@ -235,15 +235,8 @@ def create_token(context: Context, request: Request, now: int) -> Response:
     return Response(code=201, object=answer)
 
 
-_NO_CONTAINERS = "nodes are simulated: containers do not run, so that they have no output and take no connections"
-UNSERVED = {
-    "attach": _NO_CONTAINERS,
-    "exec": _NO_CONTAINERS,
-    "log": _NO_CONTAINERS,
-    "portforward": _NO_CONTAINERS,
-    "proxy": _NO_CONTAINERS,
-}
-"""The pod subresources that need running containers, each with the reason why it is not served."""
+UNSERVED = ("attach", "exec", "log", "portforward", "proxy")
+"""The pod subresources that are not served, because they need running containers."""
 
 
 def bind(context: Context, request: Request, now: int) -> Response:

@@ -24,13 +24,11 @@ from podium.store.store import Store
 from podium.store.version_conversion import refused_as
 
 _Handle = Callable[[Context, Request, int], Response]
+_PARTS = ("approval", "ephemeralcontainers", "resize")
 _HANDLERS: Mapping[tuple[str, str], _Handle] = {
-    ("get", ""): handlers.get,
-    ("get", "status"): handlers.get,
+    **{("get", subresource): handlers.get for subresource in ("", "status", *_PARTS)},
+    **{(verb, part): handlers.write_part for verb in ("update", "patch") for part in _PARTS},
     ("get", "scale"): handlers.get_scale,
-    ("get", "resize"): handlers.get,
-    ("get", "ephemeralcontainers"): handlers.get,
-    ("get", "approval"): handlers.get,
     ("list", ""): handlers.list_,
     ("watch", ""): handlers.watch,
     ("create", ""): handlers.create,
@@ -40,16 +38,10 @@ _HANDLERS: Mapping[tuple[str, str], _Handle] = {
     ("update", ""): handlers.update,
     ("update", "status"): handlers.update_status,
     ("update", "scale"): handlers.write_scale,
-    ("update", "resize"): handlers.write_part,
-    ("update", "ephemeralcontainers"): handlers.write_part,
-    ("update", "approval"): handlers.write_part,
     ("update", "finalize"): handlers.finalize,
     ("patch", ""): handlers.patch,
     ("patch", "status"): handlers.patch_status,
     ("patch", "scale"): handlers.write_scale,
-    ("patch", "resize"): handlers.write_part,
-    ("patch", "ephemeralcontainers"): handlers.write_part,
-    ("patch", "approval"): handlers.write_part,
     ("delete", ""): handlers.delete,
     ("deletecollection", ""): handlers.delete_collection,
 }
@@ -211,7 +203,8 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
     handle = _HANDLERS.get((verb, subresource))
     if handle is None or (not subresource and verb not in resource.verbs):
         if resource.name == "Pod" and subresource in handlers.UNSERVED:
-            raise StoreError(501, "NotImplemented", f"pods/{subresource}: {handlers.UNSERVED[subresource]}")
+            reason = "containers do not run, so that they have no output and take no connections"
+            raise StoreError(501, "NotImplemented", f"pods/{subresource}: nodes are simulated: {reason}")
         if subresource not in _SUBRESOURCES:
             raise unknown_kind(f"{request.kind}/{subresource}")
         what = f"{resource.qualified}/{subresource}" if subresource else resource.qualified

@@ -12,7 +12,7 @@ from podium.api.meta import Raw
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.apirequests.authorization import Authorizer, User
-from podium.apirequests.paths import not_allowed
+from podium.apirequests.http_mapping import not_allowed
 from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.api.versions.release import read_version
-from podium.apirequests.paths import Paths
+from podium.apirequests.http_mapping import Paths
 from podium.server.discovery import group, served_kinds
 from podium.store.api_resources import APIResources
 

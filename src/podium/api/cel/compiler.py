@@ -12,9 +12,19 @@ from typing import Any
 
 from podium.api.cel import values
 from podium.api.cel.functions import FUNCTIONS, METHODS
-from podium.api.cel.overloads import DYN, Function, Overload
 from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text, parse
-from podium.api.cel.values import NONE, OPTIONAL, CompileError, EvaluationError, Optional, Value, WithDefault
+from podium.api.cel.values import (
+    DYN,
+    NONE,
+    OPTIONAL,
+    CompileError,
+    EvaluationError,
+    Function,
+    Optional,
+    Overload,
+    Value,
+    WithDefault,
+)
 
 _LIST_COST, _MAP_COST = 10, 30
 

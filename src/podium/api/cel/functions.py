@@ -18,10 +18,19 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from podium.api.cel import types, values
-from podium.api.cel.overloads import (
+from podium.api.cel.types import Timestamp, Url
+from podium.api.cel.values import (
     DYN,
+    NONE,
+    OPTIONAL,
+    EvaluationError,
     Functions,
+    Optional,
+    Quantity,
+    Semver,
     Table,
+    UInt,
+    Value,
     checked,
     checked_unsigned,
     fill_operators,
@@ -30,8 +39,6 @@ from podium.api.cel.overloads import (
     tenth,
     traversal,
 )
-from podium.api.cel.types import Timestamp, Url
-from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Quantity, Semver, UInt, Value
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
 QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"

@@ -19,9 +19,8 @@ from podium.api.cel.compiler import (
     variable_name,
     with_variables,
 )
-from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import Call, Ident, Node, Select
-from podium.api.cel.values import NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault, equal
+from podium.api.cel.values import DYN, NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault, equal
 
 Macro = Callable[[Compiler, Call], Compiled]
 _ITEM = Declaration(DYN)

@@ -15,8 +15,7 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import ClassVar
 
-from podium.api.cel.overloads import COMPARISONS, Table, traversal
-from podium.api.cel.values import MAX_INT, MIN_INT, EvaluationError, reads
+from podium.api.cel.values import COMPARISONS, MAX_INT, MIN_INT, EvaluationError, Table, reads, traversal
 from podium.api.times import any_time, parse_duration
 
 TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"

@@ -18,9 +18,9 @@ from podium.api.input.documents import Document, Input, refuse_empty_pods, witho
 from podium.api.input.files import FileName, files_of, opened, shown_name, size_of
 from podium.api.input.json import UncertainError
 from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
+from podium.api.input.pod_gaps import JSON, YAML
 from podium.api.input.pod_stencil import ReadPod
 from podium.api.input.pod_table import decoded_rows, is_table, is_table_text, read_table
-from podium.api.input.text_forms import JSON, YAML
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod

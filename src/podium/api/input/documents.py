@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from podium.api.errors import InputError, InputWarning, PassedOver, Validation
 from podium.api.input.json import without_nulls
+from podium.api.input.pod_gaps import TextForm
 from podium.api.input.pod_stencil import FilledStencil, PodTemplate
-from podium.api.input.text_forms import TextForm
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import label_of, metadata_of, read_object

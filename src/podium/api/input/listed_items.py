@@ -14,8 +14,8 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.documents import Encoded
 from podium.api.input.json import UncertainError, decode
+from podium.api.input.pod_gaps import UNREADABLE, TextForm
 from podium.api.input.pod_stencil import PodStencils
-from podium.api.input.text_forms import UNREADABLE, TextForm
 from podium.api.input.yaml import parse_part
 from podium.api.meta import Raw
 

@@ -17,8 +17,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.input.json import without_nulls
-from podium.api.input.pod_gaps import FORMS, HOSTNAME, LABELS, MARK, MARKED, SHARED, TIMES, Gap, gaps_in, is_time
-from podium.api.input.text_forms import TextForm
+from podium.api.input.pod_gaps import (
+    FORMS,
+    HOSTNAME,
+    LABELS,
+    MARK,
+    MARKED,
+    SHARED,
+    TIMES,
+    Gap,
+    TextForm,
+    gaps_in,
+    is_time,
+)
 from podium.api.input.yaml import is_text
 from podium.api.meta import Raw
 from podium.api.names import MAX_LABEL

@@ -22,8 +22,8 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.json import UncertainError, decode
+from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencil import BETWEEN, FilledStencil, PodStencil, PodStencils, ReadPod, filled
-from podium.api.input.text_forms import JSON
 from podium.api.pod import Pod
 from podium.api.snapshot import API_VERSION
 

@@ -5,15 +5,15 @@ strategic merge patch, field ownership, OpenAPI, and protobuf. The structs of th
 catalogue is complete. It is text, taken from the API reference and the generated.proto files (k8s.io/api v0.36):
 
     [v1]
-    kind Pod: spec@2:PodSpec status@3:PodStatus
-    PodSpec: volumes@1:[Volume]%retainKeys#name nodeName@10 priority@25!:int ...
+    kind Pod: spec:PodSpec status:PodStatus
+    PodSpec: volumes:[Volume]%retainKeys#name nodeName@10 priority@25!:int ...
 
 An API version, then its types. Types with the same fields are on one line, and `*` there stands for the name of each.
 `kind` adds `apiVersion`, `kind` and `metadata`; `~` after the names marks objects that are atomic in server-side apply.
-A field is a name, `@` and its protobuf number, and its type; one without a name has its fields inlined. `!` marks a
-field that JSON has even if it is 0, "" or empty. The default type is text; others are `int` (32 bits), `long` (64),
-`bool`, `float`, `time`, `microtime`, `quantity`, `intOrString`, `bytes` (in base64), `any`, the name of a type, `[...]`
-for a list and `{...}` for a map. Suffixes follow in this order:
+A field is a name, `@` and its protobuf number if it does not follow the one before (`-` for none), and its type; one
+without a name has its fields inlined. `!` marks a field that JSON has even if it is 0, "" or empty. The default type is
+text; others are `int` (32 bits), `long` (64), `bool`, `float`, `time`, `microtime`, `quantity`, `intOrString`, `bytes`
+(in base64), `any`, the name of a type, `[...]` for a list and `{...}` for a map. Suffixes follow in this order:
 
     ^         the field of the object or its spec cannot be changed by updates
     ~ or +    server-side apply owns the map or object as a whole, or its fields, unlike others of the type
@@ -56,10 +56,10 @@ _OTHER_FORMS = {
 _LEAVES = frozenset(
     ("any", "bool", "bytes", "float", "int", "intOrString", "long", "microtime", "quantity", "str", "time")
 )
-_OBJECT = ("apiVersion", "kind", "metadata@1:ObjectMeta")
+_OBJECT = ("apiVersion@-", "kind@-", "metadata:ObjectMeta")
 _TYPE = re.compile(r"(kind )?([\w ]+)(~?):(.*)")
 _FIELD = re.compile(
-    r"(?P<name>[$\w-]*)(@(?P<number>\d+)(?P<zero>!?))?(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
+    r"(?P<name>[$\w-]*)(@(?P<number>\d+|-))?(?P<zero>!?)(:(?P<type>[\w\[\]{}]+))?(?P<immutable>\^?)(?P<atomic>[~+]?)"
     r"(%(?P<strategy>\w+))?(=(?P<default>[^#]*))?(#(?!#)(?P<merge_key>\w*))?(##(?P<list_keys>[\w,-]*))?"
 )
 
@@ -181,8 +181,13 @@ def fields_of(name: str) -> Fields:
 @cache
 def own_fields(name: str) -> tuple[tuple[str, Field], ...]:
     """Return the fields of a type with their names; "" for inlined ones. Raises KeyError for an unknown type."""
-    written = _types()[name]
-    return tuple(_field(text, written.api_version) for text in written.fields)
+    written, number = _types()[name], 0
+    found: list[tuple[str, Field]] = []
+    for text in written.fields:
+        field_name, field = _field(text, written.api_version, number + 1)
+        number = field.number or number
+        found.append((field_name, field))
+    return tuple(found)
 
 
 @cache
@@ -223,7 +228,8 @@ def _types() -> dict[str, _Written]:
     return found
 
 
-def _field(text: str, api_version: str) -> tuple[str, Field]:
+def _field(text: str, api_version: str, next_number: int) -> tuple[str, Field]:
+    """Return a field with its name; ``next_number`` is its number if the text has none."""
     written = _FIELD.fullmatch(text)
     if written is None:
         raise AssertionError(f"the field {text} is malformed")
@@ -239,7 +245,7 @@ def _field(text: str, api_version: str) -> tuple[str, Field]:
         written["strategy"] or "",
         bool(written["immutable"]),
         _default(written["default"], type_),
-        int(written["number"]) if written["number"] else None,
+        None if written["number"] == "-" else int(written["number"] or next_number),
         bool(written["zero"]),
     )
 

@@ -9,7 +9,7 @@ accept nothing else. Source: apimachinery (pkg/api/resource/quantity.go, Unmarsh
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -181,48 +181,34 @@ _UNITS = ((10**9, ""), (10**6, "m"), (10**3, "u"), (1, "n"))
 
 def write_out_amounts(value: Any, type_: Type) -> None:
     """Convert numbers that are quantities to text, within a value of a type; the value is changed in place."""
+    places: Iterable[tuple[Any, Type]] = ()
     match type_:
         case Object(name) if type(value) is dict:
-            for field, inner in _fields_with_amounts(name):
-                if field in value:
-                    _write_out(value, field, inner)
+            places = [place for place in _fields_with_amounts(name) if place[0] in value]
         case MapOf(inner) if type(value) is dict:
-            for key in value:
-                _write_out(value, key, inner)
+            places = dict.fromkeys(value, inner).items()
         case ListOf(inner) if type(value) is list:
-            for index in range(len(value)):
-                _write_out(value, index, inner)
-
-
-def _write_out(collection: Any, key: Any, type_: Type) -> None:
-    value = collection[key]
-    if type_ != _QUANTITY:
-        write_out_amounts(value, type_)
-    elif type(value) is int or type(value) is float:
-        # Validation reports an invalid number.
-        with suppress(ValueError):
-            nano = parse_quantity(value)
-            collection[key] = next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
+            places = enumerate([inner] * len(value))
+    for key, of in places:
+        part = value[key]
+        # The only single values here are quantities.
+        if type(of) is not Leaf:
+            write_out_amounts(part, of)
+        elif type(part) is int or type(part) is float:
+            # Validation reports an invalid number.
+            with suppress(ValueError):
+                nano = parse_quantity(part)
+                value[key] = next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
 
 
 @cache
-def _fields_with_amounts(name: str) -> tuple[tuple[str, Type], ...]:
-    """Return the fields of a type that may contain quantities at any depth."""
-    return tuple(
-        (field_name, field.type)
-        for field_name, field in fields_of(name).items()
-        if _has_amounts(field.type, frozenset())
-    )
-
-
-def _has_amounts(type_: Type, within: frozenset[str]) -> bool:
-    """Return whether a value of the type may contain quantities; types in `within` are being visited already."""
-    match type_:
-        case Object(name):
-            if name in within:
-                return False
-            inner = within | {name}
-            return any(_has_amounts(field.type, inner) for field in fields_of(name).values())
-        case ListOf(inner_type) | MapOf(inner_type):
-            return _has_amounts(inner_type, within)
-    return type_ == _QUANTITY
+def _fields_with_amounts(name: str, within: frozenset[str] = frozenset()) -> tuple[tuple[str, Type], ...]:
+    """Return the fields of a type that may contain quantities at any depth; `within` types are being visited."""
+    found = []
+    for field_name, field in fields_of(name).items() if name not in within else ():
+        inner = field.type
+        while isinstance(inner, ListOf | MapOf):
+            inner = inner.item if isinstance(inner, ListOf) else inner.value
+        if inner == _QUANTITY or (isinstance(inner, Object) and _fields_with_amounts(inner.name, within | {name})):
+            found.append((field_name, field.type))
+    return tuple(found)

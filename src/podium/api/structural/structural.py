@@ -21,10 +21,9 @@ from typing import Any
 import msgspec
 
 from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Variables
-from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import parse
 from podium.api.cel.types import Duration, Timestamp
-from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional, Value
+from podium.api.cel.values import DYN, NONE, CompileError, EvaluationError, Optional, Value
 from podium.api.errors import field_path
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
 

@@ -172,13 +172,7 @@ StatefulSet MaxUnavailableStatefulSet spec.updateStrategy.rollingUpdate.maxUnava
 """
 
 # The kinds that are not served while a gate is off.
-_KINDS: dict[str, Gate | str] = {
-    "DeviceClass": Gate.DRA,
-    "DeviceTaintRule": "DRADeviceTaints",
-    "ResourceClaim": Gate.DRA,
-    "ResourceClaimTemplate": Gate.DRA,
-    "ResourceSlice": Gate.DRA,
-}
+_KINDS: dict[str, Gate | str] = {**dict.fromkeys(_CLAIMS.split(), Gate.DRA), "DeviceTaintRule": "DRADeviceTaints"}
 # Where kinds have the spec of another one.
 _TEMPLATES = {
     **dict.fromkeys(

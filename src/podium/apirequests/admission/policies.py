@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
-from podium.api.cel.overloads import DYN
 from podium.api.cel.syntax import parse
-from podium.api.cel.values import CompileError, EvaluationError, Value
+from podium.api.cel.values import DYN, CompileError, EvaluationError, Value
 from podium.api.errors import shown
 from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.api.ownership import KeyMissingError, merged

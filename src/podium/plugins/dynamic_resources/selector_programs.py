@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from podium.api.cel.compiler import Declaration, Program, compile_expression
-from podium.api.cel.overloads import DYN
-from podium.api.cel.values import CompileError, EvaluationError, Quantity, Semver, Value, WithDefault
+from podium.api.cel.values import DYN, CompileError, EvaluationError, Quantity, Semver, Value, WithDefault
 from podium.api.devices import Device, DeviceAttribute
 
 COST_LIMIT = 1_000_000

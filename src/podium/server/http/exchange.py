@@ -11,7 +11,7 @@ from aiohttp.web import BaseRequest, StreamResponse
 from multidict import CIMultiDictProxy
 
 from podium.api.times import parse_duration
-from podium.apirequests.paths import ResourcePath
+from podium.apirequests.http_mapping import ResourcePath
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
 from podium.store.errors import bad_request

@@ -19,8 +19,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_exact_time
 from podium.api.versions.release import Release
 from podium.apirequests.authorization import Attributes
-from podium.apirequests.http_mapping import body_type
-from podium.apirequests.paths import Paths, not_allowed
+from podium.apirequests.http_mapping import Paths, body_type, not_allowed
 from podium.server.backend import Backend
 from podium.server.http.bodies import decoded, read_body
 from podium.server.http.exchange import Exchange, Pages, check_timeout, read_target

@@ -15,9 +15,8 @@ from podium.api.schemas.schema import schema_of
 from podium.api.schemas.structure import write_out_amounts
 from podium.apirequests import http_mapping
 from podium.apirequests.authorization import Attributes, Authorizer
-from podium.apirequests.http_mapping import BODY_TYPES, JSON, PROTOBUF, YAML, IncomingRequest
+from podium.apirequests.http_mapping import BODY_TYPES, JSON, PROTOBUF, YAML, IncomingRequest, ResourcePath
 from podium.apirequests.parameters import read_parameters
-from podium.apirequests.paths import ResourcePath
 from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
 from podium.server.http import replies
