@@ -147,10 +147,8 @@ def _found(raw: Any, steps: str, got: str) -> tuple[str, Any, str]:
 
 def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
     """Return the allowed values of the field at the end of the steps."""
-    found: Any = _type_at(type_, steps)
-    types = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     allowed: list[object] = []
-    for each in types:
+    for each in _members(_type_at(type_, steps)):
         if isinstance(each, msgspec.inspect.LiteralType):
             allowed += each.values
         elif isinstance(each, msgspec.inspect.EnumType):
@@ -160,29 +158,23 @@ def _allowed(type_: type[Any], steps: str) -> tuple[object, ...]:
 
 def _type_at(type_: type[Any], steps: str) -> Any:
     """Return the type at the end of the steps."""
-    node: Any = _without_none(msgspec.inspect.type_info(type_))
+    node: Any = msgspec.inspect.type_info(type_)
     for step in _STEP.finditer(steps):
         node = _with_parts(node)
         if isinstance(node, msgspec.inspect.StructType):
             node = next(field.type for field in node.fields if field.encode_name == step["field"])
-        elif isinstance(node, msgspec.inspect.DictType):
-            node = node.value_type
         else:
-            node = node.item_type
-        node = _without_none(node)
+            node = node.value_type if isinstance(node, msgspec.inspect.DictType) else node.item_type
     return node
 
 
-def _without_none(node: Any) -> Any:
-    if isinstance(node, msgspec.inspect.UnionType):
-        types = [type_ for type_ in node.types if not isinstance(type_, msgspec.inspect.NoneType)]
-        return types[0] if len(types) == 1 else msgspec.inspect.UnionType(tuple(types))
-    return node
+def _members(node: Any) -> list[Any]:
+    """Return the types of a union without None; another type alone."""
+    types = node.types if isinstance(node, msgspec.inspect.UnionType) else (node,)
+    return [type_ for type_ in types if not isinstance(type_, msgspec.inspect.NoneType)]
 
 
 def _with_parts(node: Any) -> Any:
     """Return the member of a union that has parts: a list or an object."""
-    if isinstance(node, msgspec.inspect.UnionType):
-        plain = (msgspec.inspect.LiteralType, msgspec.inspect.BoolType)
-        return next(type_ for type_ in node.types if not isinstance(type_, plain))
-    return node
+    plain = (msgspec.inspect.LiteralType, msgspec.inspect.BoolType)
+    return next(type_ for type_ in _members(node) if not isinstance(type_, plain))

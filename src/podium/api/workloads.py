@@ -90,23 +90,18 @@ class StatefulSetOrdinals(Narrow, frozen=True, kw_only=True):
     start: Int32 = 0
 
 
-class RollingUpdate(Narrow, frozen=True, kw_only=True):
-    """The maximum number of pods, or of nodes without an available pod, that an update makes unavailable.
-
-    Below the `partition`, pods of a StatefulSet keep their old template. At most `max_surge` nodes of a DaemonSet get a
-    second pod during an update.
-    """
+class RollingUpdateStatefulSet(Narrow, frozen=True, kw_only=True):
+    """The partition, below which pods keep their old template, and the maximum number of unavailable pods."""
 
     partition: Int32 = 0
     max_unavailable: Share = 1
-    max_surge: Share = 0
 
 
-class UpdateStrategy(Narrow, frozen=True, kw_only=True):
-    """The strategy of a StatefulSet or DaemonSet for replacing pods of an old template: automatic or on deletion."""
+class StatefulSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
+    """The strategy for replacing pods of an old template: automatic or on deletion."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
-    rolling_update: RollingUpdate = RollingUpdate()
+    rolling_update: RollingUpdateStatefulSet = RollingUpdateStatefulSet()
 
 
 class ClaimRetentionPolicy(Narrow, frozen=True, kw_only=True):
@@ -121,7 +116,7 @@ class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
 
     service_name: str = ""
     pod_management_policy: Literal["OrderedReady", "Parallel"] = "OrderedReady"
-    update_strategy: UpdateStrategy = UpdateStrategy()
+    update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
     ordinals: StatefulSetOrdinals = StatefulSetOrdinals()
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
     persistent_volume_claim_retention_policy: ClaimRetentionPolicy = ClaimRetentionPolicy()
@@ -143,13 +138,27 @@ class StatefulSet(Kubernetes, frozen=True, kw_only=True):
     status: StatefulSetStatus = StatefulSetStatus()
 
 
+class RollingUpdateDaemonSet(Narrow, frozen=True, kw_only=True):
+    """The maximum numbers of nodes without an available pod, and with a second one, during an update."""
+
+    max_unavailable: Share = 1
+    max_surge: Share = 0
+
+
+class DaemonSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
+    """The strategy for replacing pods of an old template: automatic or on deletion."""
+
+    type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
+    rolling_update: RollingUpdateDaemonSet = RollingUpdateDaemonSet()
+
+
 class DaemonSetSpec(Narrow, frozen=True, kw_only=True):
     """The selector, the template, and the update strategy."""
 
     min_ready_seconds: Int32 = 0
     selector: LabelSelector | None = None
     template: PodTemplate = PodTemplate()
-    update_strategy: UpdateStrategy = UpdateStrategy()
+    update_strategy: DaemonSetUpdateStrategy = DaemonSetUpdateStrategy()
     revision_history_limit: Int32 = 10
 
 

@@ -153,6 +153,9 @@ def _type_name(value: Any) -> str:
     return next((name for name, is_of in _TYPES.items() if is_of(value)), "null")
 
 
+_NUMBERS = (int, float)
+
+
 class _Limit(NamedTuple):
     """A test of a value, and the finding for a path and a value that fails it."""
 
@@ -172,14 +175,24 @@ def _limits(schema: Raw, kinds: Mapping[str, _Make]) -> Iterator[_Limit]:
 
 
 def _body(detail: str) -> Callable[[str, Any], Finding]:
-    return lambda path, value: findings.invalid(path, value, f"{path.removeprefix('.')} in body {detail}")
-
-
-def _enum(choices: Any, schema: Raw) -> _Limit:
-    return _Limit(
-        lambda value: any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in choices),
-        lambda path, value: findings.unsupported(path, value, choices),
+    """Return the finding for a value; of a list or an object it states the length."""
+    return lambda path, value: findings.invalid(
+        path, len(value) if isinstance(value, dict | list) else value, f"{path.removeprefix('.')} in body {detail}"
     )
+
+
+def _keyword(
+    types: tuple[type, ...], holds: Callable[[Any, Any], bool], finding: str | Callable[[str, Any, Any], Finding]
+) -> _Make:
+    """Return the maker of a limit for values of some types (all for ()); a text is the detail of its finding."""
+
+    def make(limit: Any, schema: Raw) -> _Limit:
+        def found(path: str, value: Any) -> Finding:
+            return finding(path, value, limit) if callable(finding) else _body(finding.format(limit))(path, value)
+
+        return _Limit(lambda value: (types and type(value) not in types) or holds(value, limit), found)
+
+    return make
 
 
 def _format(format_: Any, schema: Raw) -> _Limit:
@@ -194,74 +207,48 @@ def _format(format_: Any, schema: Raw) -> _Limit:
     return _Limit(holds, lambda path, value: _body(f"must be of type {format_}: {shown(str(value))}")(path, value))
 
 
-def _pattern(pattern: Any, schema: Raw) -> _Limit:
-    return _Limit(
-        lambda value: not isinstance(value, str) or matches(pattern, value), _body(f"should match '{pattern}'")
-    )
-
-
 def _bound(exclusive: str, word: str, beyond: Callable[[Any, Any], bool]) -> _Make:
     """Return the maker of a limit of numbers; `beyond` says whether a number violates the bound."""
 
     def make(bound: Any, schema: Raw) -> _Limit:
         excludes = bool(schema.get(exclusive))
 
-        def holds(value: Any) -> bool:
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                return True
+        def holds(value: Any, bound: Any) -> bool:
             return not (beyond(value, bound) or (excludes and value == bound))
 
-        return _Limit(holds, _body(f"should be {word} than {'' if excludes else 'or equal to '}{bound}"))
+        detail = f"should be {word} than {'' if excludes else 'or equal to '}{{}}"
+        return _keyword(_NUMBERS, holds, detail)(bound, schema)
 
     return make
 
 
-def _multiple_of(step: Any, schema: Raw) -> _Limit:
-    return _Limit(
-        lambda value: not step or not _TYPES["number"](value) or _is_multiple(value, step),
-        _body(f"should be a multiple of {step}"),
-    )
-
-
 def _is_multiple(value: int | float, step: int | float) -> bool:
     try:
-        return not value % step
+        return not step or not value % step
     except OverflowError:
         # The integer exceeds the range of doubles, so its remainder is not computed.
         return False
 
 
-def _size(
-    type_: type[str] | type[list[Any]] | type[dict[str, Any]],
-    holds: Callable[[int, int], bool],
-    finding: Callable[[str, Any, int], Finding],
-) -> _Make:
-    """Return the maker of a limit for the length of a text, a list or an object."""
-    return lambda limit, schema: _Limit(
-        lambda value: not isinstance(value, type_) or holds(len(value), limit),
-        lambda path, value: finding(path, value, limit),
-    )
-
-
-def _at_least(what: str) -> Callable[[str, Any, int], Finding]:
-    return lambda path, value, least: _body(f"should have at least {least} {what}")(path, len(value))
-
-
 _LIMITS: Mapping[str, _Make] = {
-    "enum": _enum,
-    "maxLength": _size(str, operator.le, lambda path, value, most: findings.too_long(path, most)),
-    "minLength": _size(
-        str, operator.ge, lambda path, value, least: _body(f"should be at least {least} chars long")(path, value)
+    "enum": _keyword(
+        (),
+        lambda value, known: any(isinstance(value, bool) == isinstance(one, bool) and value == one for one in known),
+        findings.unsupported,
     ),
-    "pattern": _pattern,
+    "maxLength": _keyword(
+        (str,), lambda text, most: len(text) <= most, lambda path, _, most: findings.too_long(path, most)
+    ),
+    "minLength": _keyword((str,), lambda text, least: len(text) >= least, "should be at least {} chars long"),
+    "pattern": _keyword((str,), lambda text, pattern: matches(pattern, text), "should match '{}'"),
     "format": _format,
-    "minimum": _bound("exclusiveMinimum", "greater", lambda value, bound: value < bound),
-    "maximum": _bound("exclusiveMaximum", "less", lambda value, bound: value > bound),
-    "multipleOf": _multiple_of,
-    "minItems": _size(list, operator.ge, _at_least("items")),
-    "maxItems": _size(list, operator.le, findings.too_many),
-    "minProperties": _size(dict, operator.ge, _at_least("properties")),
-    "maxProperties": _size(dict, operator.le, findings.too_many),
+    "minimum": _bound("exclusiveMinimum", "greater", operator.lt),
+    "maximum": _bound("exclusiveMaximum", "less", operator.gt),
+    "multipleOf": _keyword(_NUMBERS, _is_multiple, "should be a multiple of {}"),
+    "minItems": _keyword((list,), lambda items, least: len(items) >= least, "should have at least {} items"),
+    "maxItems": _keyword((list,), lambda items, most: len(items) <= most, findings.too_many),
+    "minProperties": _keyword((dict,), lambda some, least: len(some) >= least, "should have at least {} properties"),
+    "maxProperties": _keyword((dict,), lambda some, most: len(some) <= most, findings.too_many),
 }
 """The keywords that limit values, in the order of their findings."""
 
@@ -278,36 +265,30 @@ def _test_of(part: Raw) -> _Test:
     return fits
 
 
-def _must(detail: str) -> Callable[[str, Any], Finding]:
-    return lambda path, value: findings.invalid(path, value, f"{shown(path.removeprefix('.'))} must {detail}")
-
-
-def _combined(holds: Callable[[Iterator[bool]], bool], detail: str) -> _Make:
-    """Return the maker of a limit by one or several subschemas; the function combines whether each of them fits."""
+def _combined(is_right: Callable[[int, int], bool], detail: str) -> _Make:
+    """Return the maker of a limit by one or several subschemas, from how many of them fit, and how many there are."""
 
     def make(parts: Any, schema: Raw) -> _Limit:
         tests = [_test_of(part) for part in (parts if isinstance(parts, list) else [parts])]
-        return _Limit(lambda value: not tests or holds(fits(value) for fits in tests), _must(detail))
+
+        def fitting(value: Any) -> int:
+            return sum(fits(value) for fits in tests)
+
+        def finding(path: str, value: Any) -> Finding:
+            number = fitting(value)
+            said = detail.format(f"{number} valid alternatives" if number else "none valid")
+            return findings.invalid(path, value, f"{shown(path.removeprefix('.'))} must {said}")
+
+        return _Limit(lambda value: not tests or is_right(fitting(value), len(tests)), finding)
 
     return make
 
 
-def _one_of(parts: Any, schema: Raw) -> _Limit:
-    tests = [_test_of(part) for part in parts]
-
-    def finding(path: str, value: Any) -> Finding:
-        count = sum(fits(value) for fits in tests)
-        found = f"{count} valid alternatives" if count else "none valid"
-        return _must(f"validate one and only one schema (oneOf). Found {found}")(path, value)
-
-    return _Limit(lambda value: not tests or sum(fits(value) for fits in tests) == 1, finding)
-
-
 _JUNCTORS: Mapping[str, _Make] = {
-    "allOf": _combined(all, "validate all the schemas (allOf)"),
-    "anyOf": _combined(any, "validate at least one schema (anyOf)"),
-    "oneOf": _one_of,
-    "not": _combined(lambda fit: not any(fit), "not validate the schema (not)"),
+    "allOf": _combined(operator.eq, "validate all the schemas (allOf)"),
+    "anyOf": _combined(lambda fitting, _: fitting > 0, "validate at least one schema (anyOf)"),
+    "oneOf": _combined(lambda fitting, _: fitting == 1, "validate one and only one schema (oneOf). Found {}"),
+    "not": _combined(lambda fitting, _: not fitting, "not validate the schema (not)"),
 }
 
 
