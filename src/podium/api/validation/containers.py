@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from podium.api.names import label_key_problem
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.placement import only_one, report_repeats
+from podium.api.validation.placement import only_one
 from podium.api.validation.rules import (
     check,
     check_alternatives,
@@ -16,6 +16,7 @@ from podium.api.validation.rules import (
     check_type,
     declare,
     port_name_problem,
+    report_repeats,
 )
 
 _MAX_RESTART_RULES = 20

@@ -22,7 +22,6 @@ from podium.api.schemas.schema import schema_of
 from podium.api.schemas.structure import bytes_of
 from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
-from podium.api.validation.placement import report_repeats
 from podium.api.validation.pods import DELETION_COST
 from podium.api.validation.policies import check_disruption_policy
 from podium.api.validation.rules import (
@@ -33,6 +32,7 @@ from podium.api.validation.rules import (
     config_key_problem,
     declare,
     has_rules,
+    report_repeats,
 )
 
 # With this module, the rules of all types are known.
@@ -50,8 +50,8 @@ _FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 declare(
     """\
 CSINode: spec
-CSINodeDriver: name! nodeID! allocatable topologyKeys:key @topology_keys
-CSINodeSpec: @driver_names drivers
+CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
+CSINodeSpec: drivers##name
 ConfigMap: @config_map
 Namespace:
 Node: spec status
@@ -248,23 +248,6 @@ def _node(spec: Place) -> None:
     blocks = spec.texts("podCIDRs")
     if len(blocks) != len({":" in block.value for block in blocks}):
         spec.invalid("podCIDRs", [], "may specify no more than one CIDR for each IP family")
-
-
-@check
-def _driver_names(spec: Place) -> None:
-    names: set[str] = set()
-    for driver in spec.objects("drivers"):
-        name = driver.text("name")
-        if name in names:
-            driver.duplicate("name", name)
-        elif name:
-            driver.check("name", subdomain_problem(name.lower()))
-        names.add(name)
-
-
-@check
-def _topology_keys(driver: Place) -> None:
-    report_repeats(driver.texts("topologyKeys"), "", lambda text: text.value)
 
 
 @check

@@ -6,12 +6,12 @@ Source: apimachinery (pkg/apis/meta/v1/validation), core/validation.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 from podium.api.names import label_key_problem, label_value_problem, subdomain_problem
 from podium.api.selectors import NAME_FIELD, parse_int64
 from podium.api.validation.findings import Place
-from podium.api.validation.rules import check, declare
+from podium.api.validation.rules import check, declare, report_repeats
 
 _WITH_VALUES, _WITHOUT_VALUES, _COMPARING = ("In", "NotIn"), ("Exists", "DoesNotExist"), ("Gt", "Lt")
 
@@ -46,19 +46,6 @@ PodAffinityTerm: namespaces:..1000
 PreferredSchedulingTerm WeightedPodAffinityTerm: weight:1..100
 """,
 )
-
-
-def report_repeats(
-    places: Iterable[Place], name: str, value_of: Callable[[Place], object] | None = None
-) -> list[Place]:
-    """Report the field of each place that repeats an earlier one's value; return the places, for further checks."""
-    seen: set[object] = set()
-    for place in (places := list(places)):
-        value = place.text(name) if value_of is None else value_of(place)
-        if value in seen:
-            place.duplicate(name, value)
-        seen.add(value)
-    return places
 
 
 def only_one(place: Place, given: list[str], missing: str, several: str) -> Place | None:

@@ -20,7 +20,6 @@ from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests
 from podium.api.validation.amounts import amount, check_requirements, pod_resource_problem
 from podium.api.validation.findings import Findings, Place, too_long
-from podium.api.validation.placement import report_repeats
 from podium.api.validation.rules import (
     check,
     check_alternatives,
@@ -29,6 +28,7 @@ from podium.api.validation.rules import (
     declare,
     descending_problem,
     id_problem,
+    report_repeats,
     sysctl_problem,
 )
 from podium.api.validation.volumes import Volumes

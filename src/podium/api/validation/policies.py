@@ -28,8 +28,7 @@ from podium.api.selectors import LabelSelectorRequirement, requirement_problem
 from podium.api.times import parse_duration
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
-from podium.api.validation.placement import report_repeats
-from podium.api.validation.rules import check, declare
+from podium.api.validation.rules import check, declare, report_repeats
 
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _HIGHEST_OF_USERS = 1_000_000_000

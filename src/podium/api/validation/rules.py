@@ -12,6 +12,7 @@ also those in a list or a map, are checked by the rules of their type.
               a range without a minimum limits the length of a list
     ::format  the text, "" if it is absent
     #name     the items of the list have distinct names, which are DNS labels
+    ##field   the items of the list have distinct values of the field; without a field, the texts are distinct
     @check    a function with `check` for what concerns several fields
     *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
 
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -39,7 +40,7 @@ Check = Callable[[Place], None]
 FieldCheck = Callable[[Place, str], None]
 
 _TOKEN = re.compile(
-    r"(?:@(?P<check>\w+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?)\*?"
+    r"(?:@(?P<check>\w+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
 )
 _RULES: dict[str, list[str]] = {}
 _LIMITS: dict[str, list[str]] = {}
@@ -146,15 +147,21 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
         checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
         detail = _MISSING.get(f"{type_}.{name}") or _MISSING.get(name, "")
-
-        def check_required(place: Place) -> None:
-            value = place.value.get(name)
-            if value is None or (not value and not isinstance(of_field, Object)):
-                place.required(name, detail)
-
-        yield _Rule("", check_required)
+        yield _Rule("", partial(_check_required, name=name, detail=detail, may_be_empty=isinstance(of_field, Object)))
     if checked is not None:
         yield _Rule("" if token["presence"] or token["absent"] else name, checked)
+    if token["distinct"] is not None and not is_usability:
+        yield _Rule(name, partial(_check_distinct, name=name, key=token["distinct"]))
+
+
+def _check_required(place: Place, name: str, detail: str, may_be_empty: bool) -> None:
+    value = place.value.get(name)
+    if value is None or (not value and not may_be_empty):
+        place.required(name, detail)
+
+
+def _check_distinct(place: Place, name: str, key: str) -> None:
+    report_repeats(place.objects(name) if key else place.texts(name), key)
 
 
 def _refusing(reports: Check) -> Check:
@@ -262,6 +269,22 @@ def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -
     elif value < least or (most is not None and value > most):
         bounds = f"{least} or more" if most is None else f"{least} to {most}"
         raise InputError(f"{value} is out of range; it must be {bounds}", path=path)
+
+
+def report_repeats(
+    places: Iterable[Place], name: str = "", value_of: Callable[[Place], object] | None = None
+) -> list[Place]:
+    """Report the field of each place that repeats an earlier one's value; return the places, for further checks.
+
+    Without a function for the value, it is the text of the field, or of the place itself.
+    """
+    seen: set[object] = set()
+    for place in (places := list(places)):
+        value: object = value_of(place) if value_of is not None else place.text(name) if name else place.value
+        if value in seen:
+            place.duplicate(name, value)
+        seen.add(value)
+    return places
 
 
 def check_alternatives(place: Place, name: str, allowed: tuple[str, ...]) -> None:

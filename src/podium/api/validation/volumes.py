@@ -15,8 +15,8 @@ from podium.api.names import label_key_problem, subdomain_problem
 from podium.api.schemas.schema import Object, fields_of
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
-from podium.api.validation.placement import only_one, report_repeats
-from podium.api.validation.rules import check, check_type, declare, fields_with_rules, required_fields
+from podium.api.validation.placement import only_one
+from podium.api.validation.rules import check, check_type, declare, fields_with_rules, report_repeats, required_fields
 
 _ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _ALONE = "ReadWriteOncePod"
@@ -297,5 +297,5 @@ def _topology_term(term: Place) -> None:
     """Check a term of a storage class's topology: unique keys and unique values."""
     for place in report_repeats(term.objects("matchLabelExpressions"), "key"):
         place.require("values")
-        report_repeats(place.texts("values"), "", lambda text: text.value)
+        report_repeats(place.texts("values"))
         place.check("key", label_key_problem(place.text("key")))

@@ -16,7 +16,6 @@ from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.pod_group import DISRUPTION_MODES, HIGHEST_PRIORITY
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.validation.findings import Place, too_long
-from podium.api.validation.placement import report_repeats
 from podium.api.validation.pods import check_template
 from podium.api.validation.rules import check, check_type, declare
 
@@ -78,7 +77,7 @@ StatefulSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availab
 StatefulSetUpdateStrategy: type:OnDelete|RollingUpdate @rolling_update
 TopologyConstraint: key!:key
 WorkloadPodGroupTemplateReference: workloadName!:subdomain podGroupTemplateName!:label
-WorkloadSpec: controllerRef podGroupTemplates! @lengths @group_templates
+WorkloadSpec: controllerRef podGroupTemplates!##name @lengths
 scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
 """,
     """\
@@ -388,8 +387,3 @@ def _lengths(place: Place) -> None:
 def _one_group_claim(claim: Place) -> None:
     if claim.has("resourceClaimName") == claim.has("resourceClaimTemplateName"):
         claim.invalid("", claim.value, "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required")
-
-
-@check
-def _group_templates(spec: Place) -> None:
-    report_repeats(spec.objects("podGroupTemplates"), "name")
