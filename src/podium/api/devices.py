@@ -138,10 +138,9 @@ class DeviceSelector(Narrow, frozen=True, kw_only=True):
     cel: CELDeviceSelector | None = None
 
 
-class DeviceConfiguration(Narrow, frozen=True, kw_only=True):
-    """Driver configuration, passed on with the allocation; that of a claim may be for some of its requests."""
+class DeviceClassConfiguration(Narrow, frozen=True, kw_only=True):
+    """Driver configuration, passed on with the allocation."""
 
-    requests: tuple[str, ...] = ()
     opaque: Raw | None = None
 
 
@@ -149,7 +148,7 @@ class DeviceClassSpec(Narrow, frozen=True, kw_only=True):
     """The selectors of the class, and the extended resource that it provides."""
 
     selectors: tuple[DeviceSelector, ...] = ()
-    config: tuple[DeviceConfiguration, ...] = ()
+    config: tuple[DeviceClassConfiguration, ...] = ()
     extended_resource_name: str | None = None
 
 
@@ -259,12 +258,19 @@ class DeviceConstraint(Narrow, frozen=True, kw_only=True):
     distinct_attribute: str | None = None
 
 
+class DeviceClaimConfiguration(Narrow, frozen=True, kw_only=True):
+    """Driver configuration, passed on with the allocation."""
+
+    requests: tuple[str, ...] = ()
+    opaque: Raw | None = None
+
+
 class DeviceClaim(Narrow, frozen=True, kw_only=True):
     """The devices that a claim requests."""
 
     requests: tuple[DeviceRequest, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
-    config: tuple[DeviceConfiguration, ...] = ()
+    config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
 class ResourceClaimSpec(Narrow, frozen=True, kw_only=True):

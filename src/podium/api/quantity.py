@@ -45,16 +45,6 @@ def is_extended(name: str) -> bool:
     return bool(slash) and not native and not name.startswith("requests.")
 
 
-def is_whole(name: str) -> bool:
-    """Return whether the resource only has integer amounts."""
-    return name == PODS or is_huge_pages(name) or is_extended(name)
-
-
-def is_overcommittable(name: str) -> bool:
-    """Return whether a container's limit may exceed its request."""
-    return not is_huge_pages(name) and not is_extended(name)
-
-
 def is_pod_level(name: str) -> bool:
     """Return whether a pod may request the resource at pod level."""
     return name in (CPU, MEMORY) or is_huge_pages(name)
@@ -139,14 +129,10 @@ def _scaled(value: str | int | float, nano_each: int) -> int:
     return _ceil_divide(nano, nano_each) if nano >= 0 else nano // nano_each
 
 
+@lru_cache(maxsize=65_536, typed=True)
 def milli_value(value: str | int | float) -> int:
     """Return the amount in thousandths, rounded away from zero (Quantity.MilliValue). Raises ValueError."""
-    return _milli_of_text(value) if isinstance(value, str) else _scaled(value, 10**6)
-
-
-@lru_cache(maxsize=65_536)
-def _milli_of_text(text: str) -> int:
-    return _scaled(text, 10**6)
+    return _scaled(value, 10**6)
 
 
 def whole_value(value: str | int | float) -> int:

@@ -109,21 +109,10 @@ def largest_nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     Each init container counts with the sidecars before it, and a sidecar too; what none of these requests has the
     default. The maximum of these or the sum of the containers counts (calculateResource).
     """
-    total, peak, sidecars = dict.fromkeys(_NONZERO_MILLI, 0), dict[str, int](), dict[str, int]()
-    for container in spec.containers:
-        _add(total, _container_milli(container, _NONZERO_MILLI))
-    for container in spec.init_containers:
-        amounts = _container_milli(container, {})
-        if container.restart_policy == "Always":
-            _add(sidecars, amounts)
-            amounts = sidecars
-        else:
-            _add(amounts, sidecars)
-        _raise_to(peak, _NONZERO_MILLI | amounts)
-    _raise_to(total, peak)
+    total = container_requests(spec, _NONZERO_MILLI, sums_sidecars=False)
     _add(total, _milli(spec.overhead))
     amounts = _canonical(total)
-    return amounts[CPU], amounts[MEMORY]
+    return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
 
 
 def pod_level_requests(spec: PodSpec) -> dict[str, int]:
@@ -166,22 +155,28 @@ def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
     return total
 
 
-def container_requests(spec: PodSpec, defaults: Mapping[str, int] = {}) -> dict[str, int]:
-    """Return the total of the containers, in milli of each resource (AggregateContainerRequests)."""
+def container_requests(
+    spec: PodSpec, defaults: Mapping[str, int] = {}, *, sums_sidecars: bool = True
+) -> dict[str, int]:
+    """Return the total of the containers, in milli of each resource (AggregateContainerRequests).
+
+    Unless it ``sums_sidecars``, these only count beside init containers, and the defaults for both of them together.
+    """
     total: dict[str, int] = {}
     for container in spec.containers:
         _add(total, _container_milli(container, defaults))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.init_containers:
-        amounts = _container_milli(container, defaults)
+        amounts = _container_milli(container, defaults if sums_sidecars else {})
         if container.restart_policy == "Always":
-            _add(total, amounts)
+            if sums_sidecars:
+                _add(total, amounts)
             _add(sidecars, amounts)
             amounts = sidecars
         else:
             _add(amounts, sidecars)
-        _raise_to(peak, amounts)
+        _raise_to(peak, amounts if sums_sidecars else {**defaults, **amounts})
     _raise_to(total, peak)
     return total
 
