@@ -49,41 +49,31 @@ class ClusterView(ABC):
     def _node_gone(self, node: Node) -> bool:
         """Forget a node; return whether that may affect a plan."""
 
-    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
-        """Take in an object; return whether it may affect a plan."""
+    def observe(self, object_: Kubernetes, raw: Raw | None) -> bool:
+        """Take in an object, or without its wire form forget it; return whether that may affect a plan."""
         match object_:
             case Pod():
-                return self._pod_changed(object_, raw)
-            case Node():
-                return self._node_changed(object_, raw)
-            case PodDisruptionBudget():
-                return self.budgets.put(object_)
-            case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                return self._set_policy(object_)
-        self._updater.changed(object_)
-        return isinstance(object_, self.relevant)
-
-    def gone(self, object_: Kubernetes) -> bool:
-        """Forget an object; return whether that may affect a plan."""
-        match object_:
-            case Pod():
+                if raw is not None:
+                    return self._pod_changed(object_, raw)
                 change = self._updater.pod_gone(object_)
                 self._updater.settle(change)
                 return self._forget_pod(change.before)
             case Node():
-                return self._node_gone(object_)
-            case PodDisruptionBudget():
+                return self._node_gone(object_) if raw is None else self._node_changed(object_, raw)
+            case PodDisruptionBudget() if raw is None:
                 self.budgets.remove(object_)
                 return True
+            case PodDisruptionBudget():
+                return self.budgets.put(object_)
             case DisruptionPolicy() if object_.metadata.name == POLICY_NAME:
-                return self._set_policy(DisruptionPolicy())
-        self._updater.gone(object_)
+                before, self._policy = self._policy, DisruptionPolicy() if raw is None else object_
+                self.budgets.requires_all = self._policy.spec.several_budgets == "RequireAll"
+                return before.spec != self._policy.spec
+        if raw is None:
+            self._updater.gone(object_)
+        else:
+            self._updater.changed(object_)
         return isinstance(object_, self.relevant)
-
-    def _set_policy(self, policy: DisruptionPolicy) -> bool:
-        before, self._policy = self._policy, policy
-        self.budgets.requires_all = policy.spec.several_budgets == "RequireAll"
-        return before.spec != policy.spec
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
         change = self._updater.pod_changed(pod)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -45,31 +45,22 @@ _MOST_OWNERS = 3
 _LIMITS = ("exceeded quota", TOO_STRICT)
 
 
+@dataclass(eq=False)
 class Player:
     """Executes the scenario's steps, and keeps the drains that they begin; ``add`` registers a drain's component.
 
     ``is_lenient`` skips steps that fail.
     """
 
-    def __init__(
-        self,
-        server: APIServer,
-        control_plane: SimulatedControlPlane,
-        history: EventHistory,
-        add: Callable[[Component], None],
-        *,
-        is_lenient: bool = False,
-    ) -> None:
-        self._server = server
-        self._store = server.store
-        self._control_plane = control_plane
-        self._history = history
-        self._add = add
-        self._is_lenient = is_lenient
-        # In order of start; of a finished drain only the report is kept.
-        self._drains: list[BegunDrain | DrainReport] = []
-        # By node, the drains that wait for its drain.
-        self._waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = {}
+    server: APIServer
+    control_plane: SimulatedControlPlane
+    history: EventHistory
+    add: Callable[[Component], None]
+    is_lenient: bool = False
+    # In order of start; of a finished drain only the report is kept.
+    _drains: list[BegunDrain | DrainReport] = field(default_factory=list)
+    # By node, the drains that wait for its drain.
+    _waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = field(default_factory=dict)
 
     def play(self, step: steps.ScenarioStep, now: int) -> Notices:
         """Execute a step. Raises InputError for what the API server refuses, and for names that never existed.
@@ -80,7 +71,7 @@ class Player:
         try:
             return _PLAYERS[type(step.change)](self, step, step.change, now) or []
         except InputError as error:
-            if not self._is_lenient:
+            if not self.is_lenient:
                 raise
             change = step.change
             if isinstance(change, steps.SelectedObjects):
@@ -91,13 +82,13 @@ class Player:
             return []
 
     def _apply(self, step: steps.ScenarioStep, apply: steps.Apply, now: int) -> None:
-        stored = self._store.find(apply.object.kind, apply.object.key)
+        stored = self.server.store.find(apply.object.kind, apply.object.key)
         if stored is None:
             self._create(step, apply, now)
             return
         error = self._ask(stored, now, body=_applied(stored, apply.raw))
         if error is None and "status" in apply.raw:
-            raw = self._store.get(stored.kind, stored.key).raw
+            raw = self.server.store.get(stored.kind, stored.key).raw
             status = {**raw.get("status", {}), **apply.raw["status"]}
             error = self._ask(stored, now, subresource="status", body={**raw, "status": status})
         if error is not None:
@@ -123,7 +114,7 @@ class Player:
                 raise step.error(f"{apply.object.kind} {apply.object.key} is invalid: {missing[0]}")
         kind = apply.object.kind
         request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
-        error = self._server.ask(request, steps.SCENARIO, now).error
+        error = self.server.ask(request, steps.SCENARIO, now).error
         if error is not None:
             self._refused(step, apply.object.key, error.code, error.message, now)
 
@@ -140,14 +131,14 @@ class Player:
     def _each(self, step: steps.ScenarioStep, selected: steps.SelectedObjects, now: int) -> Notices:
         """Apply the change to each matching object, by key; objects that terminate are not deleted again."""
         selector = parse_label_selector(selected.selector)
-        stored = self._store.objects(selected.kind, selected.namespace)
+        stored = self.server.store.objects(selected.kind, selected.namespace)
         found = [one for one in stored if selector.matches(one.object.metadata.labels)]
         staying = [one for one in found if not (isinstance(selected.change, steps.Remove) and is_terminating(one))]
         matching = [one.key for one in staying]
         if not matching:
             problem = f"each {selected.kind} that matches {selected.selector} is terminating"
             what = problem if found else f"no {selected.kind} matches {selected.selector}"
-            self._history.add(now, "StepSkipped", None, "", steps.SCENARIO, what)
+            self.history.add(now, "StepSkipped", None, "", steps.SCENARIO, what)
         news: Notices = []
         for key in sorted(matching):
             news += self.play(replace(step, change=replace(selected.change, key=key)), now)
@@ -167,7 +158,7 @@ class Player:
         if stored is None:
             return
         eviction = msgspec.structs.replace(evict.eviction, pod=stored.key, uid=stored.uid)
-        problem = self._server.carry_out(eviction, now).problem
+        problem = self.server.carry_out(eviction, now).problem
         if problem is not None:
             self._skip(stored.key, problem.message, now)
 
@@ -176,10 +167,10 @@ class Player:
         if stored is None or not isinstance(stored.object, Pod):
             return []
         pod = stored.object
-        if not self._control_plane.is_running(pod):
+        if not self.control_plane.is_running(pod):
             self._skip(pod.key, "it is not running", now)
             return []
-        return [(self._control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
+        return [(self.control_plane.kubelet, ContainersExited(pod.spec.node_name, stored.uid))]
 
     def _announce(self, step: steps.ScenarioStep, announce: steps.Announce, now: int) -> None:
         time = None if announce.after_ns is None else format_time(now + announce.after_ns)
@@ -197,7 +188,7 @@ class Player:
         else:
             component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
             self._drains.append(BegunDrain(step, change, component))
-            self._add(component)
+            self.add(component)
 
     def _begin_waiting(self, node: str, now: int) -> None:
         """Begin the drains that wait for a node's."""
@@ -231,10 +222,10 @@ class Player:
 
     def _set_power(self, step: steps.ScenarioStep, change: steps.SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
-        if not self._history.has_seen("Node", change.key):
+        if not self.history.has_seen("Node", change.key):
             raise step.error(f"there is no Node {change.key}")
-        self._history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, steps.SCENARIO)
-        return self._control_plane.change_power(change.key, now, is_up=change.is_up)
+        self.history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, steps.SCENARIO)
+        return self.control_plane.change_power(change.key, now, is_up=change.is_up)
 
     def _edit(self, step: steps.ScenarioStep, edit: steps.Edit, now: int) -> None:
         find = self._pod if edit.of_pod else self._find
@@ -246,11 +237,11 @@ class Player:
     def _ask(self, stored: Stored, now: int, *, verb: Verb = "update", **fields: Any) -> StoreError | None:
         """Request a change of an object; return the error if it is refused."""
         request = Request(verb=verb, kind=stored.kind, key=stored.key, **fields)
-        return self._server.ask(request, steps.SCENARIO, now).error
+        return self.server.ask(request, steps.SCENARIO, now).error
 
     def _do(self, step: steps.ScenarioStep, action: Action, key: str, now: int) -> None:
         """Process an action, which may be refused."""
-        problem = self._server.carry_out(action, now).problem
+        problem = self.server.carry_out(action, now).problem
         if problem is not None:
             self._refused(step, key, problem.code, problem.message, now)
 
@@ -258,16 +249,16 @@ class Player:
         """Skip a step that quotas or bounds forbid, since these may change; raise other errors."""
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)
-        self._history.refused.add(key)
+        self.history.refused.add(key)
         self._skip(key, message, now)
 
     def _find(self, step: steps.ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
         """Return an object; None, with the step skipped, if it is gone. Raises InputError if it never existed."""
-        stored = self._store.find(kind, key)
+        stored = self.server.store.find(kind, key)
         if stored is not None:
             return stored
-        was_created = self._history.has_seen(kind, key)
-        if not was_created and key not in self._history.refused:
+        was_created = self.history.has_seen(kind, key)
+        if not was_created and key not in self.history.refused:
             raise step.error(f"there is no {kind} {key}")
         self._skip(key, "it is gone" if was_created else "it was never created", now)
         return None
@@ -282,11 +273,11 @@ class Player:
             return stored
 
         def order(pod: Stored) -> tuple[bool, str, str]:
-            is_running = isinstance(pod.object, Pod) and self._control_plane.is_running(pod.object)
+            is_running = isinstance(pod.object, Pod) and self.control_plane.is_running(pod.object)
             return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
 
         namespace = stored.object.metadata.namespace
-        pods = [pod for pod in self._store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
+        pods = [pod for pod in self.server.store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
         staying = [pod for pod in pods if not is_terminating(pod)]
         if not staying:
             self._skip(key, f"all pods of the {kind} are terminating" if pods else f"the {kind} has no pods", now)
@@ -298,13 +289,13 @@ class Player:
         for _ in range(_MOST_OWNERS):
             if controller is None or controller.uid == uid or controller.kind not in WORKLOADS:
                 break
-            owner = self._store.find(controller.kind, f"{namespace}/{controller.name}")
+            owner = self.server.store.find(controller.kind, f"{namespace}/{controller.name}")
             controller = None if owner is None else owner.object.metadata.controller
         return controller is not None and controller.uid == uid
 
     def _skip(self, subject: str, message: str, now: int) -> None:
         """Record that a step did nothing, and why; ``subject`` is the key of its object."""
-        self._history.add(now, "StepSkipped", subject, "", steps.SCENARIO, message)
+        self.history.add(now, "StepSkipped", subject, "", steps.SCENARIO, message)
 
 
 _PLAYERS: Mapping[type[steps.Change], Callable[[Player, steps.ScenarioStep, Any, int], Notices | None]] = {

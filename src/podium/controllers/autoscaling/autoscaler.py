@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.reading import Duration
 from podium.api.times import format_time, time_of
@@ -88,9 +88,9 @@ class Autoscaler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         match observation:
             case Changed(object=object_, raw=raw):
-                self._looked_at(self._picture.changed(object_, raw), object_, now)
+                self._observe(object_, raw, now)
             case Gone(object=object_):
-                self._looked_at(self._picture.gone(object_), object_, now)
+                self._observe(object_, None, now)
             case Answered():
                 self._answered(observation, now)
             case Tick():
@@ -105,7 +105,8 @@ class Autoscaler:
         scan = Deadline(self._scan_ns, self._is_curious)
         return soonest(scan, self._start_ups.deadline(), self._removals.deadline())
 
-    def _looked_at(self, makes_difference: bool, object_: Kubernetes, now: int) -> None:
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> None:
+        makes_difference = self._picture.observe(object_, raw)
         if isinstance(object_, Node):
             self._removals.seen(object_.metadata.name)
             self._start_ups.seen(object_.metadata.name)
@@ -270,6 +271,7 @@ _FIRST_PAUSE_NS = 300 * _SECOND
 _LONGEST_PAUSE_NS = 1_800 * _SECOND
 
 
+@dataclass(eq=False)
 class NodeStartUps:
     """Creates the nodes of groups and makes them ready.
 
@@ -277,24 +279,25 @@ class NodeStartUps:
     group backoff). An unanswered creation is sent again until it is answered, or the node is observed.
     """
 
-    def __init__(self, groups: Mapping[str, scaling.NodeGroup], picture: AutoscalerView, cause: str) -> None:
-        self._groups = groups
-        self._picture = picture
-        self._cause = cause
-        self._queue: WorkQueue[str] = WorkQueue()
+    groups: Mapping[str, scaling.NodeGroup]
+    picture: AutoscalerView
+    cause: str
+    _queue: WorkQueue[str] = field(default_factory=WorkQueue)
+    # By node name, the failed writes in a row.
+    _failed: Counter[str] = field(default_factory=Counter)
+    # The groups whose nodes were refused.
+    _pauses: Backoff[str] = field(default_factory=lambda: Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS))
+
+    def __post_init__(self) -> None:
         self.seen = self._queue.add
-        # By node name, the failed writes in a row.
-        self._failed: Counter[str] = Counter()
-        # The groups whose nodes were refused.
-        self._pauses: Backoff[str] = Backoff(_FIRST_PAUSE_NS, _LONGEST_PAUSE_NS)
         self.paused_until = self._pauses.until
 
     def create(self, group: scaling.NodeGroup, names: Iterable[str]) -> list[Action]:
         actions: list[Action] = []
         for name in names:
             raw = group.node(name)
-            self._picture.expect(group.name, raw)
-            actions.append(CreateObject(raw, self._cause))
+            self.picture.expect(group.name, raw)
+            actions.append(CreateObject(raw, self.cause))
         return actions
 
     def is_hopeless(self, group: str) -> bool:
@@ -306,7 +309,7 @@ class NodeStartUps:
         action = answered.action
         if isinstance(action, CreateObject):
             return self._created(action.raw["metadata"]["name"], answered, now)
-        if isinstance(action, PatchObject) and answered.problem is not None and action.key in self._picture.nodes:
+        if isinstance(action, PatchObject) and answered.problem is not None and action.key in self.picture.nodes:
             self._failed[action.key] += 1
             self._queue.answer(action.key, answered, now)
         return False
@@ -314,7 +317,7 @@ class NodeStartUps:
     def work(self, now: int) -> list[Action]:
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            group_node = self._picture.nodes.get(name)
+            group_node = self.picture.nodes.get(name)
             if group_node is None:
                 self._failed.pop(name, None)
                 self._queue.forget(name)
@@ -324,11 +327,11 @@ class NodeStartUps:
 
     def deadline(self) -> Deadline:
         """Return when a node is due; upcoming nodes keep a simulation running unless their writes fail repeatedly."""
-        is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self._picture.upcoming)
+        is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self.picture.upcoming)
         return Deadline(self._queue.deadline().time_ns, not is_stuck)
 
     def _created(self, name: str, answered: Answered, now: int) -> bool:
-        group_node, answer = self._picture.nodes.get(name), answered.answer
+        group_node, answer = self.picture.nodes.get(name), answered.answer
         if answer is Answer.DONE and group_node is not None:
             self._pauses.forget(group_node.group)
         if group_node is None or not group_node.is_expected or answer is Answer.DONE:
@@ -339,19 +342,19 @@ class NodeStartUps:
             return False
         if answer is not Answer.REPLACED:
             self._pauses.fail(group_node.group, now)
-        self._picture.give_up(name)
+        self.picture.give_up(name)
         return True
 
     def _work_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
         """Create a node; once started, mark it as ready, then remove the taint, each on an observed version."""
         if group_node.is_expected:
-            return [CreateObject(group_node.raw, self._cause)]
+            return [CreateObject(group_node.raw, self.cause)]
         if not group_node.is_upcoming:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return []
         created_ns = time_of(group_node.node.metadata.creation_timestamp)
-        ready_ns = (now if created_ns is None else created_ns) + self._groups[group_node.group].start_up_ns
+        ready_ns = (now if created_ns is None else created_ns) + self.groups[group_node.group].start_up_ns
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)
             return []
@@ -359,6 +362,6 @@ class NodeStartUps:
         if any((each.get("type"), each.get("reason")) == ("Ready", scaling.STARTING) for each in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}
             listed = [ready if each.get("type") == "Ready" else each for each in conditions]
-            return [versioned_patch(node, {"status": {"conditions": listed}}, self._cause, "status", "ready")]
+            return [versioned_patch(node, {"status": {"conditions": listed}}, self.cause, "status", "ready")]
         taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != scaling.STARTUP_TAINT]
-        return [versioned_patch(node, {"spec": {"taints": taints}}, self._cause, message="started")]
+        return [versioned_patch(node, {"spec": {"taints": taints}}, self.cause, message="started")]

@@ -54,20 +54,17 @@ class AutoscalerView(ClusterView):
         self.nodes_of: dict[str, dict[str, None]] = {group: {} for group in groups}
         self.daemons: dict[str, PodRecord] = {}
 
-    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
+    def observe(self, object_: Kubernetes, raw: Raw | None) -> bool:
         if not isinstance(object_, DaemonSet):
-            return super().changed(object_, raw)
-        meta, template, before = object_.metadata, object_.spec.template, self.daemons.get(object_.key)
+            return super().observe(object_, raw)
+        meta, template, before = object_.metadata, object_.spec.template, self.daemons.pop(object_.key, None)
+        if raw is None:
+            return before is not None
         owner = OwnerReference(kind=DAEMON_SET, name=meta.name, uid=meta.uid, controller=True)
         own = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "owner_references": (owner,)}
         pod = Pod(metadata=replace(template.metadata, **own), spec=template.spec)
         daemon = self.daemons[object_.key] = self.cluster.read(pod)
         return before is None or (before.uid, before.pod_class) != (daemon.uid, daemon.pod_class)
-
-    def gone(self, object_: Kubernetes) -> bool:
-        if isinstance(object_, DaemonSet):
-            return self.daemons.pop(object_.key, None) is not None
-        return super().gone(object_)
 
     def pods_on(self, node_name: str) -> list[PodRecord]:
         """Return the pods on a node that have not ended."""

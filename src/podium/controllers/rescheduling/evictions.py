@@ -235,9 +235,14 @@ class SoftTaints:
         self._queue: WorkQueue[str] = WorkQueue()
         self.deadline = self._queue.deadline
 
-    def changed(self, node: Node, raw: Raw) -> None:
-        """Record the observed state of a node."""
+    def observe(self, node: Node, raw: Raw | None) -> None:
+        """Record the observed state of a node, or without its wire form its end."""
         meta = node.metadata
+        if raw is None:
+            for known in (self._nodes, self.marked, self.asked):
+                known.pop(meta.name, None)
+            self._queue.forget(meta.name)
+            return
         taints: list[Raw] = raw.get("spec", {}).get("taints") or []
         self._nodes[meta.name] = meta.uid, meta.resource_version, taints
         if any(taint.key == SOFT_TAINT.key for taint in node.spec.taints):
@@ -246,12 +251,6 @@ class SoftTaints:
             self.marked.pop(meta.name, None)
         if self.asked.get(meta.name, meta.resource_version) != meta.resource_version:
             del self.asked[meta.name]
-
-    def gone(self, name: str) -> None:
-        self._nodes.pop(name, None)
-        self.marked.pop(name, None)
-        self.asked.pop(name, None)
-        self._queue.forget(name)
 
     def mark(self, name: str, now: int) -> list[Action]:
         """Taint a node unless that is under way."""

@@ -117,9 +117,9 @@ class Rescheduler:
             case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
                 return [*self._settings_map.changed(object_, raw)]
             case Changed(object=object_, raw=raw):
-                self._changed(object_, raw, now)
+                self._observe(object_, raw, now)
             case Gone(object=object_):
-                self._gone(object_, now)
+                self._observe(object_, None, now)
             case Answered(action=Evict() as evict):
                 return self._evictions.answered(evict, observation, now)
             case Answered(action=PatchObject() as patch):
@@ -143,26 +143,18 @@ class Rescheduler:
 
     # Observations
 
-    def _changed(self, object_: Kubernetes, raw: Raw, now: int) -> None:
-        makes_difference = self._picture.changed(object_, raw)
+    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> None:
+        makes_difference, name = self._picture.observe(object_, raw), object_.metadata.name
         if isinstance(object_, Node):
-            self._moves.read_avoid_lists([object_.metadata.name])
-            self._soft_taints.changed(object_, raw)
-            self._evictions.node_seen(object_.metadata.name)
+            self._moves.read_avoid_lists([name])
+            self._soft_taints.observe(object_, raw)
+            if raw is None:
+                self._emptying.forget(name)
+            self._evictions.node_seen(name)
+        elif isinstance(object_, Pod) and raw is None:
+            self._evictions.refusals.forget(object_.metadata.uid)
         elif isinstance(object_, Pod) and (pod := self._picture.pod(object_.metadata.uid)) is not None:
             self._guide.seen(pod)
-        if makes_difference or _PERIODIC not in self._looks.times:
-            self._look_soon(now)
-
-    def _gone(self, gone: Kubernetes, now: int) -> None:
-        makes_difference = self._picture.gone(gone)
-        if isinstance(gone, Pod):
-            self._evictions.refusals.forget(gone.metadata.uid)
-        elif isinstance(gone, Node):
-            self._moves.read_avoid_lists([gone.metadata.name])
-            self._soft_taints.gone(gone.metadata.name)
-            self._emptying.forget(gone.metadata.name)
-            self._evictions.node_seen(gone.metadata.name)
         if makes_difference or _PERIODIC not in self._looks.times:
             self._look_soon(now)
 

@@ -54,16 +54,14 @@ class ReschedulerView(ClusterView):
         # By the uid of their owner, the uids of the pods that have not ended.
         self._owned: MultiMap[str, str] = MultiMap()
 
-    def changed(self, object_: Kubernetes, raw: Raw) -> bool:
+    def observe(self, object_: Kubernetes, raw: Raw | None) -> bool:
         is_relevant = False
-        if isinstance(object_, Pod):
+        if isinstance(object_, Pod) and raw is not None:
             is_relevant = self.observed.pod_changed(object_, raw, self.cluster.read)
             is_relevant |= self._use.pod_changed(object_)
-        return super().changed(object_, raw) or is_relevant
-
-    def gone(self, object_: Kubernetes) -> bool:
-        fared = isinstance(object_, Pod) and self.observed.pod_gone(object_)
-        return super().gone(object_) or fared
+        elif isinstance(object_, Pod):
+            is_relevant = self.observed.pod_gone(object_)
+        return super().observe(object_, raw) or is_relevant
 
     def pod(self, uid: str) -> PodRecord | None:
         """Return a pod that has not ended; None if it is unknown."""

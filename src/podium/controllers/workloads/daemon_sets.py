@@ -5,7 +5,6 @@ Source: pkg/controller/daemon.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
@@ -168,8 +167,6 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._states: dict[str, _DaemonSetState] = {}
         # By the owner's uid and the node, the pods on it or created for it.
         self._places: dict[str, dict[str, dict[str, OwnedPod]]] = {}
-        # By the owner's uid, its active pods as (creation, name, uid), ascending.
-        self._by_age: dict[str, list[tuple[int, str, str]]] = {}
         self._failures: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
         self._ends: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
 
@@ -194,7 +191,6 @@ class DaemonSets(RevisionedController[DaemonSet]):
             self._place(uid, before, is_there=False)
         if not change.is_gone:
             self._place(uid, change.now, is_there=True)
-        self._rank(change)
         if before is not None and target_node(before.pod) != target_node(change.now.pod):
             # Its node still has none, and the next one may be bound elsewhere, too.
             self._ends.fail((uid, target_node(before.pod)), now)
@@ -203,22 +199,6 @@ class DaemonSets(RevisionedController[DaemonSet]):
     def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
         if pod.pod.status.phase != "Failed":
             self._ends.fail((uid, target_node(pod.pod)), now)
-
-    def _rank(self, change: OwnedPodChange) -> None:
-        """Keep the owner's active pods in the order of their creation."""
-        before, after = (
-            (pod.created_ns, pod.pod.metadata.name, pod.uid) if pod is not None and pod.is_active else None
-            for pod in (change.before, None if change.is_gone else change.now)
-        )
-        if before == after:
-            return
-        ages = self._by_age.setdefault(change.owner_uid, [])
-        if before is not None:
-            del ages[bisect_left(ages, before)]
-        if after is not None:
-            insort(ages, after)
-        if not ages:
-            del self._by_age[change.owner_uid]
 
     def _place(self, uid: str, pod: OwnedPod, *, is_there: bool) -> None:
         node_name = target_node(pod.pod)
@@ -383,11 +363,9 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     def _given_hash(self, workload: _Workload) -> str:
         """Return the label of the newest active pod, "" without one."""
-        ages = self._by_age.get(workload.uid)
-        if not ages:
-            return ""
-        newest = self._pods.of(workload.uid).active[ages[-1][2]]
-        return newest.pod.metadata.labels.get(REVISION_LABEL, "")
+        pods = self._pods.of(workload.uid).active.values()
+        newest = max(pods, key=lambda pod: (pod.created_ns, pod.pod.metadata.name, pod.uid), default=None)
+        return "" if newest is None else newest.pod.metadata.labels.get(REVISION_LABEL, "")
 
     def _live(self, workload: _Workload, update: ControllerRevision) -> set[str]:
         """Return the names of the revisions of existing pods."""

@@ -165,8 +165,6 @@ class ObjectSizes:
         self.labels: dict[str, Mapping[str, str]] = {}
         """By name, the last labels of every node."""
         self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
-        # The identities of shared amounts.
-        self._identities: set[int] = set()
 
     def pod_added(self, pod: Pod) -> None:
         self.requests[pod.metadata.uid] = self._one(pod_requests(effective_spec(pod)))
@@ -176,11 +174,7 @@ class ObjectSizes:
         self.labels[node.metadata.name] = node.metadata.labels
 
     def _one(self, amounts: Amounts) -> Amounts:
-        if id(amounts) in self._identities:
-            return amounts
-        known = self._known.setdefault(tuple(amounts.items()), amounts)
-        self._identities.add(id(known))
-        return known
+        return self._known.setdefault(tuple(amounts.items()), amounts)
 
 
 _Moment = tuple[tuple[int, int, int], Level]
