@@ -237,6 +237,13 @@ def owner_reference(controller: Kubernetes) -> Raw:
     }
 
 
+def owned_object(owner: Kubernetes, type_: type[Kubernetes], metadata: Raw, **parts: Raw | int) -> Raw:
+    """Return an object of a type in the namespace of its controller, with further metadata."""
+    kind = KIND_OF[type_]
+    owned = {**metadata, "namespace": owner.metadata.namespace, "ownerReferences": [owner_reference(owner)]}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": owned, **parts}
+
+
 @final
 class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).

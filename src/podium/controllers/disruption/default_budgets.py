@@ -16,7 +16,7 @@ from podium.api.node import Namespace
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
-from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
+from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owned_object, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
 from podium.controllers.reconciler import Reconciler
 from podium.store.admission.priorities import NO_RULES, PriorityRules
@@ -269,14 +269,9 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
         if not existing:
             selector = msgspec.to_builtins(kept.written_selector)
             numbers = {field: value for field, value in _numbers(entry).items() if value is not None}
-            metadata = {
-                "name": self._protection.free_name(kept),
-                "namespace": kept.workload.metadata.namespace,
-                "labels": {DEFAULT_BUDGET: "true"},
-                "ownerReferences": [owner_reference(kept.workload)],
-            }
-            budget = {"apiVersion": "policy/v1", "kind": _KIND, "metadata": metadata}
-            return [CreateObject({**budget, "spec": {"selector": selector, **numbers}}, _CAUSE)]
+            metadata = {"name": self._protection.free_name(kept), "labels": {DEFAULT_BUDGET: "true"}}
+            spec = {"selector": selector, **numbers}
+            return [CreateObject(owned_object(kept.workload, PodDisruptionBudget, metadata, spec=spec), _CAUSE)]
         surplus = [deletion_of(budget, _CAUSE, message=f"{kept.label} has another") for budget in existing[1:]]
         return [*_changes(existing[0], kept, entry), *surplus]
 

@@ -8,17 +8,10 @@ Disruption budget; `podium.store.verbs.disruptions` for what counts.
 
 from __future__ import annotations
 
+from podium.api import disruption_policy
 from podium.api.avoid_list import EVICTED
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
-from podium.api.disruption_policy import (
-    DISRUPTION_RATE,
-    POLICY_NAME,
-    SCHEDULER,
-    CapBucket,
-    DisruptionPolicy,
-    Rate,
-    full_times,
-)
+from podium.api.disruption_policy import POLICY_NAME, CapBucket, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
@@ -33,7 +26,7 @@ from podium.store.verbs.eviction import is_protected
 _CAUSE = "disruption-counts"
 _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
 # The disrupting component by the reason of DisruptionTarget; "" for evictions by an unknown one.
-_COMPONENTS = {PREEMPTED: SCHEDULER, EVICTED: ""}
+_COMPONENTS = {PREEMPTED: disruption_policy.SCHEDULER, EVICTED: ""}
 
 
 class DisruptionCounter(Reconciler[str]):
@@ -119,7 +112,7 @@ class DisruptionCounter(Reconciler[str]):
         """Return the write of a rate, or of the counts of unchanged caps; full buckets are dropped."""
         budget, policy = self._budgets.get(key), self._policy
         if budget is not None and (known := self._known(key)) is not None:
-            patch = {"metadata": {"annotations": {DISRUPTION_RATE: rate_annotation(*known, now)}}}
+            patch = {"metadata": {"annotations": {disruption_policy.DISRUPTION_RATE: rate_annotation(*known, now)}}}
             return [PatchObject(_BUDGET, key, budget.metadata.uid, patch, _CAUSE)]
         if key != POLICY_NAME or policy is None:
             return []

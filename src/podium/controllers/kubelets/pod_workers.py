@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from podium.api import node as nodes
 from podium.api.meta import Raw
-from podium.api.node import (
-    DISK_PRESSURE,
-    MEMORY_PRESSURE,
-    NODE_NOT_READY,
-    PID_PRESSURE,
-    Node,
-    condition_status,
-    is_ready,
-)
+from podium.api.node import Node, condition_status, is_ready
 from podium.api.quantity import MEMORY
 from podium.api.resource_requests import node_allocatable
 from podium.api.times import parse_time
@@ -108,7 +101,7 @@ class PodWorkers:
         else:
             run.begin(restarts.started_ns or (parse_time(status.start_time) if status.start_time else now))
             ready = status.condition("Ready")
-            if ready is not None and (ready.status == "True" or ready.reason == NODE_NOT_READY):
+            if ready is not None and (ready.status == "True" or ready.reason == nodes.NODE_NOT_READY):
                 run.is_ready, run.ready_ns = True, None
             elif ready is not None and run.ready_ns is None:
                 run.is_ready = False
@@ -264,7 +257,9 @@ class NodePods:
         self.allocatable = node_allocatable(node.status)
         annotations = node.metadata.annotations
         self.trouble = annotations if TROUBLE in annotations else {}
-        self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
+        self._pressures = [
+            type_ for type_ in (nodes.DISK_PRESSURE, nodes.PID_PRESSURE) if condition_status(node, type_) == "True"
+        ]
 
     def put(self, run: PodRun) -> None:
         self.runs[run.uid] = run
@@ -310,7 +305,7 @@ class NodePods:
         it also waits for terminating pods; for a critical pod, others are killed.
         """
         # The conditions under which the node rejects some pods.
-        pressures = [MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
+        pressures = [nodes.MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
         refused = kubelet.pressure_refusal(run.pod, pressures) if pressures else None
         if refused is not None:
             return AdmissionVerdict(refused)

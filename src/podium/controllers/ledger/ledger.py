@@ -31,14 +31,7 @@ from podium.controllers.actions import (
     ReportStatus,
 )
 from podium.controllers.disruption.budget import controller_uid
-from podium.controllers.ledger.disruption import (
-    Alternatives,
-    Beneficiary,
-    Cause,
-    Disruption,
-    EarlierRecords,
-    Loss,
-)
+from podium.controllers.ledger.disruption import Alternatives, Beneficiary, Cause, Disruption, EarlierRecords, Loss
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
 from podium.controllers.observations import Changed, Gone, Observation, Problem
 from podium.controllers.workloads.stateful_sets import ordinal_of
@@ -284,9 +277,9 @@ class DisruptionLedger:
         if type(action) not in _TELLING:
             return
         if isinstance(action, Record):
-            if action.reason == DESCHEDULED and action.uid in self._open_disruptions:
+            if action.reason == DESCHEDULED and (record := self._open_disruptions.record(action.uid)) is not None:
                 # The rescheduler reports why it has evicted a pod.
-                self._open_disruptions.explained(action.uid, action.message)
+                self._open_disruptions.explained(record, action.message)
         elif isinstance(action, DISRUPTING):
             self._announced.asked(action, by)
 
@@ -296,10 +289,9 @@ class DisruptionLedger:
 
     def benefits(self, uid: str, beneficiary: str, room: str) -> None:
         """Record the pod (key) for which a pod was preempted, and its node ("": the victim's)."""
-        if uid in self._open_disruptions:
-            self._open_disruptions.benefits(
-                uid, self._beneficiary_of(beneficiary, room or self._open_disruptions.node_of(uid))
-            )
+        record = self._open_disruptions.record(uid)
+        if record is not None and record.beneficiary is None:
+            self._open_disruptions.benefits(record, self._beneficiary_of(beneficiary, room or record.node))
 
     def known(self, pod: Pod) -> None:
         """Take in a pod that existed before the ledger; its end is no new disruption."""

@@ -75,19 +75,17 @@ class OpenDisruptions:
                 break
             self._let_go(uid)
 
-    def explained(self, uid: str, rule: str) -> None:
-        self._put(uid, replace(self._open[uid].record, rule=rule))
+    def record(self, uid: str) -> Disruption | None:
+        """Return the incomplete record of a victim, or None."""
+        return self._open[uid].record if uid in self._open else None
 
-    def node_of(self, uid: str) -> str:
-        return self._open[uid].record.node
+    def explained(self, record: Disruption, rule: str) -> None:
+        self._put(record.uid, replace(record, rule=rule))
 
-    def benefits(self, uid: str, beneficiary: Beneficiary) -> None:
-        found = self._open.get(uid)
-        if found is None or found.record.beneficiary is not None:
-            return
+    def benefits(self, record: Disruption, beneficiary: Beneficiary) -> None:
         if beneficiary.outcome == "waiting":
-            self._victims_for.add(beneficiary.pod, uid)
-        self._put(uid, replace(found.record, beneficiary=beneficiary))
+            self._victims_for.add(beneficiary.pod, record.uid)
+        self._put(record.uid, replace(record, beneficiary=beneficiary))
 
     def changed(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
         """Handle an added or changed pod; ``is_added`` None: unknown which."""

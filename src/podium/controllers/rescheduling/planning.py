@@ -15,16 +15,9 @@ from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan, untouched_pods
 from podium.decide.transaction import ClusterTransaction
+from podium.framework.rescheduling import policy as policies
 from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler
-from podium.framework.rescheduling.policy import (
-    Picture,
-    Policy,
-    PolicyRegistry,
-    Proposal,
-    Relocation,
-    kubelet_runner,
-    make_policies,
-)
+from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
@@ -63,15 +56,15 @@ class Planners:
         plugins = Registry(PLUGINS)
         profiles = build_profiles(configuration or default_configuration(), plugins, picture.cluster, seed=seed)
         self._runners = {name: Runner(profile, picture.cluster) for name, profile in profiles.items()}
-        self._kubelet = kubelet_runner(picture.cluster, plugins)
+        self._kubelet = policies.kubelet_runner(picture.cluster, plugins)
         self._policies: tuple[Weighted, ...] = ()
         self.settings = settings
         self.change(settings)
 
     def change(self, settings: ReschedulerSettings) -> None:
         """Use other settings from now on. Raises InputError for policies that cannot be created."""
-        registry = PolicyRegistry(POLICIES)
-        self._policies = make_policies(settings.policies, registry, self._picture.cluster, self._seed)
+        registry = policies.PolicyRegistry(POLICIES)
+        self._policies = policies.make_policies(settings.policies, registry, self._picture.cluster, self._seed)
         self._planner = self._make(self._policies, settings)
         self.settings = settings
 

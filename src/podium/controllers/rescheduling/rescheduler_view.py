@@ -318,12 +318,12 @@ _HOLDS_NS = 300 * 10**9
 _NOTHING = Measured({}, {})
 
 
+@dataclass(slots=True)
 class MeasuredUse:
     """The last measurement."""
 
-    def __init__(self) -> None:
-        self._last = _NOTHING
-        self._time_ns = 0
+    _last: Measured = _NOTHING
+    _time_ns: int = 0
 
     def take(self, measured: Measured, now: int) -> None:
         """Record a measurement, which replaces the one before."""

@@ -12,7 +12,7 @@ from podium.api.cron import Every, Schedule, parse_schedule, time_zone
 from podium.api.meta import Raw
 from podium.api.times import format_time, parse_time, time_of
 from podium.api.workloads import CronJob, Job
-from podium.controllers.actions import Action, Record, owner_reference
+from podium.controllers.actions import Action, Record, owned_object
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
@@ -132,18 +132,12 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
     zone = time_zone(workload.object.spec.time_zone or "")
     local = (_EPOCH + timedelta(seconds=time_ns // _SECOND)).astimezone(zone)
     written = format_time(time_ns) if zone is UTC else local.isoformat()
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": f"{meta.name}-{time_ns // (60 * _SECOND)}",
-            "namespace": meta.namespace,
-            "labels": dict(given.get("labels") or {}),
-            "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: written},
-            "ownerReferences": [owner_reference(workload.object)],
-        },
-        "spec": template.get("spec", {}),
+    metadata = {
+        "name": f"{meta.name}-{time_ns // (60 * _SECOND)}",
+        "labels": dict(given.get("labels") or {}),
+        "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: written},
     }
+    return owned_object(workload.object, Job, metadata, spec=template.get("spec", {}))
 
 
 def _scheduled_ns(job: _Job) -> int | None:

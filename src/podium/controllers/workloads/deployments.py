@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.api.selectors import parse_int64
 from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
-from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.actions import Action, owned_object, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
@@ -189,23 +189,15 @@ def _new_set(workload: _Workload, replicas: int, revision: int) -> Raw:
     hashed = {HASH_LABEL: hash_}
     labels = {**template.get("metadata", {}).get("labels", {}), **hashed}
     seconds = workload.object.spec.min_ready_seconds
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {
-            "name": f"{meta.name}-{hash_}",
-            "namespace": meta.namespace,
-            "labels": labels,
-            "annotations": {**_copied_annotations(workload), **_scale_annotations(workload), REVISION: str(revision)},
-            "ownerReferences": [owner_reference(workload.object)],
-        },
-        "spec": {
-            "replicas": replicas,
-            **({"minReadySeconds": seconds} if seconds else {}),
-            "selector": {**selector, "matchLabels": {**selector.get("matchLabels", {}), **hashed}},
-            "template": {**template, "metadata": {**template.get("metadata", {}), "labels": labels}},
-        },
+    annotations = {**_copied_annotations(workload), **_scale_annotations(workload), REVISION: str(revision)}
+    metadata = {"name": f"{meta.name}-{hash_}", "labels": labels, "annotations": annotations}
+    spec = {
+        "replicas": replicas,
+        **({"minReadySeconds": seconds} if seconds else {}),
+        "selector": {**selector, "matchLabels": {**selector.get("matchLabels", {}), **hashed}},
+        "template": {**template, "metadata": {**template.get("metadata", {}), "labels": labels}},
     }
+    return owned_object(workload.object, ReplicaSet, metadata, spec=spec)
 
 
 def _without_hash(template: Raw) -> Raw:

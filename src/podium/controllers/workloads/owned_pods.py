@@ -18,7 +18,7 @@ from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
 from podium.api.selectors import Selector, parse_int64
 from podium.api.times import time_of
-from podium.controllers.actions import PatchObject, owner_reference, versioned_patch
+from podium.controllers.actions import PatchObject, owned_object, owner_reference, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap
 from podium.store.conditions import condition_of
 
@@ -52,18 +52,8 @@ class WorkloadObject(Generic[Kind_co]):
         """
         given = template.get("metadata", {})
         kept = {name: given[name] for name in ("annotations", "finalizers") if name in given}
-        return {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {
-                **kept,
-                **metadata,
-                "namespace": self.object.metadata.namespace,
-                "labels": {**given.get("labels", {}), **labels},
-                "ownerReferences": [owner_reference(self.object)],
-            },
-            "spec": template.get("spec", {}) if spec is None else spec,
-        }
+        described = {**kept, **metadata, "labels": {**given.get("labels", {}), **labels}}
+        return owned_object(self.object, Pod, described, spec=template.get("spec", {}) if spec is None else spec)
 
 
 def label_of(object_: Kubernetes) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
-from podium.controllers.actions import Action, owner_reference, versioned_patch
+from podium.controllers.actions import Action, owned_object, versioned_patch
 from podium.controllers.workloads.owned_pods import WorkloadObject
 from podium.controllers.workloads.workload_controller import WorkloadController
 
@@ -76,21 +76,15 @@ class RevisionedController(WorkloadController[Revised]):
             return []
         meta = workload.object.metadata
         hash_ = self._given_name(workload) or template_hash(workload.template, workload.uid)
-        data = {"spec": {"template": {**workload.template, "$patch": "replace"}}}
-        revision = {
-            "apiVersion": "apps/v1",
-            "kind": "ControllerRevision",
-            "metadata": {
-                "name": f"{meta.name}-{hash_}",
-                "namespace": meta.namespace,
-                "labels": {**workload.template.get("metadata", {}).get("labels", {}), self.hash_label: hash_},
-                "ownerReferences": [owner_reference(workload.object)],
-                **({"annotations": dict(meta.annotations)} if meta.annotations else {}),
-            },
-            # Clients compare the bytes of the data (daemon.Match), so fields are sorted at all depths.
-            "data": json.loads(json.dumps(data, sort_keys=True)),
-            "revision": _next_number(history),
+        metadata = {
+            "name": f"{meta.name}-{hash_}",
+            "labels": {**workload.template.get("metadata", {}).get("labels", {}), self.hash_label: hash_},
+            **({"annotations": dict(meta.annotations)} if meta.annotations else {}),
         }
+        # Clients compare the bytes of the data (daemon.Match), so fields are sorted at all depths.
+        text = json.dumps({"spec": {"template": {**workload.template, "$patch": "replace"}}}, sort_keys=True)
+        content = {"data": json.loads(text), "revision": _next_number(history)}
+        revision = owned_object(workload.object, ControllerRevision, metadata, **content)
         return [self._create_named(workload, revision, now)]
 
     def _forget_history(

@@ -11,14 +11,7 @@ from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.workloads import (
-    DaemonSet,
-    Deployment,
-    ReplicaSet,
-    ReplicationController,
-    StatefulSet,
-    pod_template,
-)
+from podium.api.workloads import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet, pod_template
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
 from podium.controllers.kubelets import pod_run
