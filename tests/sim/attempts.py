@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+from podium.api.times import seconds
 from podium.controllers.actions import Record
 from podium.sim.history import EventHistory
 
@@ -20,7 +21,7 @@ def failed_attempts_told() -> Iterator[Attempts]:
     def telling(history: EventHistory, action: Record, by: str, now: int) -> None:
         record(history, action, by, now)
         if action.reason == "FailedScheduling":
-            found.append((history.seconds_at(now), action.pod))
+            found.append((seconds(now - history.start_ns), action.pod))
 
     with patch.object(EventHistory, "record", telling):
         yield found

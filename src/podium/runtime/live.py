@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 
 from podium.controllers.controller import ANY
@@ -25,6 +26,7 @@ OnFailure = Callable[[Component, Exception, int], None]
 _DELIVERED_AT_ONCE = 100
 
 
+@dataclass(eq=False)
 class LiveRuntime:
     """A driver of components by a clock. One thread calls `turn`; other methods are thread-safe.
 
@@ -36,28 +38,22 @@ class LiveRuntime:
     like a container in CrashLoopBackOff; without it the exception ends the run.
     """
 
-    def __init__(
-        self,
-        now: Callable[[], int],
-        transport: Transport,
-        listed: Listed,
-        on_failure: OnFailure | None = None,
-        news: News = lambda name: (),
-        on_arrival: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._now = now
-        self._listed = listed
-        self._news = news
-        self._on_arrival = on_arrival
-        self._on_failure = on_failure
-        self._driver = Runtime(transport, on_failure=None if on_failure is None else self._failed)
-        # Inputs from other threads, in order; deque ends are thread-safe.
-        self._arrived: deque[Callable[[], None]] = deque()
-        self.is_stopped = False
-        # The failures of components: their number, the error, and the restart time.
-        self._backoffs: dict[Component, CrashBackOff] = {}
-        self._failures: dict[Component, str] = {}
-        self._restarts: Deadlines[Component] = Deadlines()
+    now: Callable[[], int]
+    transport: InitVar[Transport]
+    listed: Listed
+    on_failure: OnFailure | None = None
+    news: News = lambda name: ()
+    on_arrival: Callable[[], None] = lambda: None
+    is_stopped: bool = False
+    # Inputs from other threads, in order; deque ends are thread-safe.
+    _arrived: deque[Callable[[], None]] = field(default_factory=deque)
+    # The failures of components: their number, the error, and the restart time.
+    _backoffs: dict[Component, CrashBackOff] = field(default_factory=dict)
+    _failures: dict[Component, str] = field(default_factory=dict)
+    _restarts: Deadlines[Component] = field(default_factory=Deadlines)
+
+    def __post_init__(self, transport: Transport) -> None:
+        self._driver = Runtime(transport, on_failure=None if self.on_failure is None else self._failed)
 
     # Methods for any thread
 
@@ -86,13 +82,13 @@ class LiveRuntime:
     def stop(self) -> None:
         """Make `turn` return before it does anything more."""
         self.is_stopped = True
-        self._on_arrival()
+        self.on_arrival()
 
     def settle(self) -> None:
         """Deliver what has arrived since `stop`; no deadline is served any more."""
         self._take_in()
         while self._driver.has_mail:
-            self._driver.deliver(self._now(), _DELIVERED_AT_ONCE)
+            self._driver.deliver(self.now(), _DELIVERED_AT_ONCE)
 
     @property
     def has_arrived(self) -> bool:
@@ -113,12 +109,12 @@ class LiveRuntime:
         and waiting components act when no other is due. When ``budget_ns`` is used up, the rest is due immediately; a
         turn does at least one step.
         """
-        now = self._now()
+        now = self.now()
         end_ns = None if budget_ns is None else now + budget_ns
         while not self.is_stopped:
             if not self._step(now):
                 return earliest((self._driver.next_time(now), self._restarts.next_time()))
-            now = self._now()
+            now = self.now()
             if end_ns is not None and now >= end_ns:
                 return now
         return None
@@ -148,25 +144,25 @@ class LiveRuntime:
     def _begin_all(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
         for component in components:
             self._driver.add(component)
-            self._driver.begin(component, self._news(component.name))
+            self._driver.begin(component, self.news(component.name))
         for kind, observation in there:
             self._driver.show(kind, observation)
 
     def _begin(self, component: Component) -> None:
         self._failures.pop(component, None)
-        self._driver.begin(component, self._news(component.name))
+        self._driver.begin(component, self.news(component.name))
         if component.machine is not None:
-            for observation in self._listed(component.machine.watches):
+            for observation in self.listed(component.machine.watches):
                 self._driver.enqueue(component, observation)
 
     def _failed(self, component: Component, error: Exception) -> None:
-        now = self._now()
+        now = self.now()
         restart_ns = self._backoffs.setdefault(component, CrashBackOff()).next_start_ns(now)
         self._failures[component] = f"{type(error).__name__}: {error}"
         self._restarts.set(component, restart_ns)
-        if self._on_failure is not None:
-            self._on_failure(component, error, restart_ns)
+        if self.on_failure is not None:
+            self.on_failure(component, error, restart_ns)
 
     def _hand_in(self, change: Callable[[], None]) -> None:
         self._arrived.append(change)
-        self._on_arrival()
+        self.on_arrival()

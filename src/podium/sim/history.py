@@ -67,11 +67,9 @@ class EventHistory:
     """Records every write with its author, and the Events that schedulers record."""
 
     def __init__(self, start_ns: int, backlog: Backlog, most_events: int) -> None:
-        self._start_ns = start_ns
+        self.start_ns = start_ns
         self._backlog = backlog
         self._backlog.join(self._take_in)
-        # The last time seen, also as seconds since the start.
-        self._now, self._time = start_ns, seconds(0)
         self._events: list[SimEvent] = []
         # How many events repeat an earlier one.
         self._repeats = 0
@@ -113,7 +111,7 @@ class EventHistory:
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event, or count it if it repeats the last failure of its subject; "" stands for None."""
         self._backlog.clear()
-        time = self.seconds_at(now)
+        time = seconds(now - self.start_ns)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
         if not event.is_failure:
             self._failed.pop(pod or "", None)
@@ -142,12 +140,6 @@ class EventHistory:
             self._on_many()
             self._on_many = None
 
-    def seconds_at(self, now: int) -> int | float:
-        """Return the seconds since the start, cached for the last time."""
-        if now != self._now:
-            self._now, self._time = now, seconds(now - self._start_ns)
-        return self._time
-
     def keep(self, record: Disruption, trail: FollowUp | None) -> None:
         """Keep the record of a disruption; see `DisruptionLedger`."""
         self.disruptions[record.id] = record
@@ -175,8 +167,7 @@ class EventHistory:
 
     def _take_in(self, writes: Sequence[Write]) -> None:
         for event, now, by, message in writes:
-            stored = event.stored
-            time, object_ = self._time if now == self._now else self.seconds_at(now), stored.object
+            stored, time, object_ = event.stored, seconds(now - self.start_ns), event.stored.object
             if self._has_failures and not _changes_status_only(event):
                 self._changes += 1
             if event.type == "ADDED":

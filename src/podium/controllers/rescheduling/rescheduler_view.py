@@ -212,12 +212,9 @@ class ObservedSignals:
 
     def node_changed(self, node: Node) -> bool:
         """Record a node; return whether its signals have changed."""
-        name = node.metadata.name
-        before = self._nodes.pop(name, NO_NODE_SIGNALS)
-        found = NodeSignals(maintenance_ns=maintenance_ns(node.metadata.annotations))
-        if found != NO_NODE_SIGNALS:
-            self._nodes[name] = found
-        return found != before
+        signals = NodeSignals(maintenance_ns=maintenance_ns(node.metadata.annotations))
+        found = None if signals == NO_NODE_SIGNALS else signals
+        return exchange(self._nodes, node.metadata.name, found) != found
 
     def node_gone(self, name: str) -> None:
         self._nodes.pop(name, None)
