@@ -82,12 +82,8 @@ class Protection:
 
     def remove(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
         if isinstance(object_, PodDisruptionBudget):
-            budget = self._budgets.get(object_.key)
-            is_known = budget is not None and budget.metadata.uid == object_.metadata.uid
-            return self._drop_budget(budget) if budget is not None and is_known else []
-        kept = self.workloads.get(workload_key(object_))
-        is_known = kept is not None and kept.workload.metadata.uid == object_.metadata.uid
-        return self._drop(kept) if kept is not None and is_known else []
+            return self._drop_budget(object_.key, object_.metadata.uid)
+        return self._drop(workload_key(object_), object_.metadata.uid)
 
     def _put_workload(self, workload: Keeper) -> list[WorkloadKey]:
         if workload.metadata.deletion_timestamp is not None:
@@ -107,7 +103,7 @@ class Protection:
         if old is not None and old.what_counts == kept.what_counts:
             self.workloads[kept.key] = kept
             return []
-        before = [] if old is None else self._drop(old)
+        before = self._drop(kept.key)
         self.workloads[kept.key] = kept
         self._keys[workload.metadata.uid] = kept.key
         if not kept.unfit:
@@ -121,7 +117,7 @@ class Protection:
         if old is not None and _written(old) == _written(budget):
             self._budgets[key] = budget
             return []
-        before = [] if old is None else self._drop_budget(old)
+        before = self._drop_budget(key)
         self._budgets[key] = budget
         self._budget_selectors.put(key, compile_label_selector(budget.spec.selector), budget.metadata.namespace)
         owner = _default_for(budget)
@@ -153,7 +149,11 @@ class Protection:
         names = (base if number == 1 else f"{base}-{number}" for number in count(1))
         return next(name for name in names if f"{kept.key[0]}/{name}" not in self._budgets)
 
-    def _drop(self, kept: ProtectedWorkload) -> list[WorkloadKey]:
+    def _drop(self, key: WorkloadKey, uid: str = "") -> list[WorkloadKey]:
+        """Forget the workload with a key, if there is one, of that uid if one is given."""
+        kept = self.workloads.get(key)
+        if kept is None or uid not in ("", kept.workload.metadata.uid):
+            return []
         concerned = self.overlapping(kept)
         del self.workloads[kept.key]
         del self._keys[kept.workload.metadata.uid]
@@ -161,7 +161,11 @@ class Protection:
         self._selectors.remove(kept.key)
         return concerned
 
-    def _drop_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
+    def _drop_budget(self, key: str, uid: str = "") -> list[WorkloadKey]:
+        """Forget the budget with a key, as `_drop`."""
+        budget = self._budgets.get(key)
+        if budget is None or uid not in ("", budget.metadata.uid):
+            return []
         concerned = self._under(budget)
         del self._budgets[budget.key]
         self._budget_selectors.remove(budget.key)

@@ -82,7 +82,6 @@ class Drain:
         self._settings = settings
         self._node: Node | None = None
         self._uid = ""
-        self._was_seen = False
         self._is_cordoned = False
         # Whether the API has shown the cordon, and then its end.
         self._was_cordoned = False
@@ -148,7 +147,7 @@ class Drain:
             # Another node has the name: it is not cordoned yet.
             self._uid, self._cordon_ns = node.metadata.uid, 0
             self._is_cordoned = self._was_cordoned = False
-        self._node, self._was_seen = node, True
+        self._node = node
         if node.spec.unschedulable:
             self._is_cordoned = self._was_cordoned = True
         elif self._was_cordoned:
@@ -229,7 +228,7 @@ class Drain:
         return self._node is not None and not self._is_cordoned
 
     def _found_end(self) -> tuple[DrainState, str] | None:
-        if not self._was_seen:
+        if not self._uid:
             return "refused", f"there is no node {self._name}"
         if self._is_withdrawn:
             return "withdrawn", "the node was uncordoned; drain it again to go on"

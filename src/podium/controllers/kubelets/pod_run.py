@@ -137,21 +137,21 @@ def _amount(text: str, read: Callable[[str], int], noun: str) -> int:
     return amount
 
 
-READERS: Mapping[str, Callable[[str], int | None]] = {
-    DURATION: _duration_ns,
-    CRASH_AFTER: _duration_ns,
-    TERMINATION: lambda text: None if text == NEVER else _duration_ns(text),
-    READY_AFTER: _duration_ns,
-    MEMORY_USAGE: lambda text: _amount(text, whole_value, "memory"),
-    CPU_USAGE: lambda text: _amount(text, milli_value, "cpu"),
+READERS: Mapping[str, tuple[str, Callable[[str], int | None]]] = {
+    DURATION: ("duration_ns", _duration_ns),
+    CRASH_AFTER: ("crash_after_ns", _duration_ns),
+    TERMINATION: ("termination_ns", lambda text: None if text == NEVER else _duration_ns(text)),
+    READY_AFTER: ("ready_after_ns", _duration_ns),
+    MEMORY_USAGE: ("memory_bytes", lambda text: _amount(text, whole_value, "memory")),
+    CPU_USAGE: ("", lambda text: _amount(text, milli_value, "cpu")),
 }
-"""The reader of each of these annotations; it raises ValueError for an invalid text."""
+"""By annotation, its field of `PodBehaviour`, "" for none, and its reader, which raises ValueError for invalid text."""
 
 
 def pod_problems(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return what is wrong with the annotations of a pod, by name; invalid ones are ignored."""
     found = {}
-    for name, read in READERS.items():
+    for name, (_, read) in READERS.items():
         try:
             if name in annotations:
                 read(annotations[name])
@@ -163,7 +163,7 @@ def pod_problems(annotations: Mapping[str, str]) -> dict[str, str]:
 def stated(annotations: Mapping[str, str], name: str) -> int | None:
     """Return the nanoseconds, bytes or milli of cpu in an annotation; None if it is missing, invalid, or `never`."""
     try:
-        return READERS[name](annotations[name]) if name in annotations else None
+        return READERS[name][1](annotations[name]) if name in annotations else None
     except ValueError:
         return None
 
@@ -254,20 +254,11 @@ PLAIN = PodBehaviour()
 
 def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
     """Return the behavior in the annotations of a pod; invalid ones are ignored."""
-    found = ((field, stated(annotations, name)) for name in annotations if (field := _FIELDS.get(name)) is not None)
-    fields: dict[str, Any] = {field: value for field, value in found if value is not None}
+    found = ((READERS[name][0], stated(annotations, name)) for name in annotations if name in READERS)
+    fields: dict[str, Any] = {field: value for field, value in found if field and value is not None}
     if annotations.get(TERMINATION) == NEVER:
         fields["never_terminates"] = True
     return PodBehaviour(**fields) if fields else PLAIN
-
-
-_FIELDS: Mapping[str, str] = {
-    DURATION: "duration_ns",
-    CRASH_AFTER: "crash_after_ns",
-    READY_AFTER: "ready_after_ns",
-    TERMINATION: "termination_ns",
-    MEMORY_USAGE: "memory_bytes",
-}
 
 
 _SECOND = 10**9

@@ -220,10 +220,8 @@ class StatefulSets(RevisionedController[StatefulSet]):
         return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[: max(most, 0)]]
 
     def _given_hash(self, workload: _Workload) -> str:
-        meta, status = workload.object.metadata, workload.object.status
-        if not status.update_revision.startswith(f"{meta.name}-"):
-            return ""
-        return status.update_revision.removeprefix(f"{meta.name}-")
+        revision, prefix = workload.object.status.update_revision, f"{workload.object.metadata.name}-"
+        return revision.removeprefix(prefix) if revision.startswith(prefix) else ""
 
 
 def _status(workload: _Workload, numbered: _Numbered) -> Raw:
