@@ -259,20 +259,16 @@ def _claim_uid(volume: PersistentVolume) -> str:
 
 
 def provisioned(
-    claim: PersistentVolumeClaim,
-    raw: Raw,
-    storage_class: StorageClass,
-    node: Kubernetes | None,
-    csi_node: Kubernetes | None,
+    claim: PersistentVolumeClaim, raw: Raw, class_: StorageClass, node: Kubernetes | None, csi_node: Kubernetes | None
 ) -> Raw:
     """Return a volume for the claim, made by the class's driver for a node; None for any."""
-    spec, driver, name = raw.get("spec", {}), storage_class.provisioner, f"pvc-{claim.metadata.uid}"
+    spec, driver, name = raw.get("spec", {}), class_.provisioner, f"pvc-{claim.metadata.uid}"
     volume: Raw = {
         "capacity": spec.get("resources", {}).get("requests", {}),
         "accessModes": spec.get("accessModes", []),
         "storageClassName": spec.get("storageClassName", ""),
         "claimRef": _reference_to(claim),
-        "persistentVolumeReclaimPolicy": storage_class.reclaim_policy,
+        "persistentVolumeReclaimPolicy": class_.reclaim_policy,
         "csi": {"driver": driver, "volumeHandle": name},
     }
     if "volumeMode" in spec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from podium.api.pod import Pod
 from podium.apirequests.actions import carry_out, cleanup_by_requests
@@ -25,54 +26,49 @@ MOST_BEHIND = 1_000
 """The collectors may lag by so many writes without consequences."""
 
 
+@dataclass(eq=False)
 class APIServer:
     """Processes requests and passes on every committed event at once.
 
-    `on_event` receives the event, time, author and message. The `ledger` receives requests and their results.
+    `on_event` receives the event, time, author and message. The `ledger` receives requests and their results. `written`
+    counts the events passed on. `may_collect`: a write since the last collection may require another.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        history: EventHistory,
-        on_event: Callable[[WatchEvent, int, str, str], None],
-        ledger: DisruptionLedger,
-    ) -> None:
-        self.store = store
-        self.written = 0
-        """The number of events passed on."""
-        self._ledger = ledger
-        self._log = store.log
-        self._router = Router(store, takes_history=True)
-        self._history = history
-        self._on_event = on_event
+    store: Store
+    history: EventHistory
+    on_event: Callable[[WatchEvent, int, str, str], None]
+    ledger: DisruptionLedger
+    written: int = 0
+    may_collect: bool = True
+    # At this number of writes a collection takes place in any case.
+    _look_at: int = MOST_BEHIND
+
+    def __post_init__(self) -> None:
+        self._log = self.store.log
+        self._router = Router(self.store, takes_history=True)
         # An owner that was never seen may exist, since a cluster may be known in part.
-        self._garbage = GarbageCollector(store, self._stepping(_COLLECTOR), absent_is_gone=False)
-        self._cleaner = NamespaceCleaner(store, self._stepping(_NAMESPACES))
-        self.may_collect = True
-        """Whether a write since the last collection may require another."""
-        # At this number of writes a collection takes place in any case.
-        self._look_at = MOST_BEHIND
+        self._garbage = GarbageCollector(self.store, self._stepping(_COLLECTOR), absent_is_gone=False)
+        self._cleaner = NamespaceCleaner(self.store, self._stepping(_NAMESPACES))
 
     def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
         """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""
         if type(action) is Record:
-            self._ledger.asked(action, by)
+            self.ledger.asked(action, by)
             # The store's log reports bindings better: it includes those whose answer was lost.
             if action.reason != "Scheduled":
-                self._history.record(action, by or self.scheduler_of(action), now)
+                self.history.record(action, by or self.scheduler_of(action), now)
             return Answered(action)
         type_, author = type(action), by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or author
         if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
-            self._ledger.wanted(action.uid, by)
+            self.ledger.wanted(action.uid, by)
         elif type_ in DISRUPTING:
-            self._ledger.asked(action, author)
+            self.ledger.asked(action, author)
         version = self._log.version
         try:
             answered = carry_out(self._router.answer, action, now)
             if answered.problem is not None:
-                self._ledger.answered(action, answered.problem)
+                self.ledger.answered(action, answered.problem)
             return answered
         finally:
             self._pass_on(version, now, by, getattr(action, "message", "") if type_ in _OWN_MESSAGE else "")
@@ -130,4 +126,4 @@ class APIServer:
                 or stored.resource.name == "Namespace"
             ):
                 self.may_collect = True
-            self._on_event(event, now, by, message)
+            self.on_event(event, now, by, message)

@@ -17,7 +17,7 @@ from podium.api.times import parse_time, seconds
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import Record
 from podium.controllers.kubelets.kubelet_reports import read_restarts
-from podium.controllers.ledger.disruption import Disruption, FollowUp
+from podium.controllers.ledger.disruption import Disruption, FollowUp, Seconds
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
@@ -186,7 +186,7 @@ class EventHistory:
                 self._events.append(SimEvent(time, what, None, object_.metadata.name, by or None, words, 1, time))
         self._count()
 
-    def _add_pod_event(self, time: int | float, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
+    def _add_pod_event(self, time: Seconds, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
         if self._failed:
             self._failed.pop(pod, None)
         self._events.append(SimEvent(time, reason, pod, node or None, by or None, message, 1, time))
@@ -204,7 +204,7 @@ class EventHistory:
             timeline.scheduled_ns = timeline.started_ns
         self._timelines[uid] = timeline
 
-    def _pod_changed(self, pod: Pod, event: WatchEvent, time: int | float, now: int, by: str) -> None:
+    def _pod_changed(self, pod: Pod, event: WatchEvent, time: Seconds, now: int, by: str) -> None:
         previous, key = event.previous, event.stored.key
         if previous is None or not isinstance(previous.object, Pod):
             return
@@ -229,7 +229,7 @@ class EventHistory:
         if status.phase != old.status.phase:
             self._phase_changed(timeline, status.phase, event.stored.raw["status"], time, now, by)
 
-    def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: int | float, by: str) -> None:
+    def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: Seconds, by: str) -> None:
         """Record restarts and the start of termination."""
         key, node, meta = stored.key, pod.spec.node_name, pod.metadata
         if pod.status.container_statuses:
@@ -240,9 +240,7 @@ class EventHistory:
         if meta.deletion_timestamp is not None and grace != previous.object.metadata.deletion_grace_period_seconds:
             self._add_pod_event(time, "Killing", key, node, by, f"grace period {grace}s")
 
-    def _phase_changed(
-        self, timeline: PodTimeline, phase: str, status: Raw, time: int | float, now: int, by: str
-    ) -> None:
+    def _phase_changed(self, timeline: PodTimeline, phase: str, status: Raw, time: Seconds, now: int, by: str) -> None:
         timeline.phase = phase
         if phase == "Running":
             timeline.started_ns = now
@@ -253,7 +251,7 @@ class EventHistory:
             message = ": ".join([str(status[name]) for name in ("reason", "message") if status.get(name)])
             self._add_pod_event(time, reason, timeline.pod, timeline.node, by, message)
 
-    def _pod_gone(self, pod: Pod, key: str, time: int | float, now: int, by: str, message: str) -> None:
+    def _pod_gone(self, pod: Pod, key: str, time: Seconds, now: int, by: str, message: str) -> None:
         timeline, has_ended = self._timelines[pod.metadata.uid], pod.is_terminal
         note_disruption(timeline, pod, by, is_gone=not has_ended)
         timeline.nominated_node = ""
@@ -351,14 +349,14 @@ class SimEvent(msgspec.Struct, frozen=True, rename="camel"):
     Kubernetes' Events: `count` is the number, `last_time` the time of the last one.
     """
 
-    time: int | float
+    time: Seconds
     reason: str
     pod: str | None
     node: str | None
     by: str | None
     message: str
     count: int
-    last_time: int | float
+    last_time: Seconds
 
     def to_dict(self) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.to_builtins(self)

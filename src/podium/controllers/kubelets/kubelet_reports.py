@@ -20,6 +20,8 @@ from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
 
 KUBELET = "kubelet"
+Statuses = tuple[Raw, ...]
+"""The statuses of containers."""
 
 _OBSERVED = "observedGeneration"
 # The conditions that kubelets report (pkg/kubelet/types/pod_status.go).
@@ -36,7 +38,7 @@ def started(run: PodRun, now: int) -> ReportStatus:
     ready = _READY if run.is_ready else _NOT_READY
     if run.last_exit is None:
         statuses = _running(run, now) if run.addresses is not None else ()
-        return _report(run, "Running", ready, start_time_ns=now, statuses=statuses)
+        return _report(run, "Running", ready, start_ns=now, statuses=statuses)
     return _report(run, "Running", ready, statuses=_running(run, now))
 
 
@@ -154,33 +156,24 @@ def reported(action: ReportStatus | DeleteObject) -> str:
     return action.conditions[0].type if action.conditions else ""
 
 
-def _running(run: PodRun, started_ns: int) -> tuple[Raw, ...]:
+def _running(run: PodRun, started_ns: int) -> Statuses:
     state = {"running": {"startedAt": format_time(started_ns)}}
     return container_statuses(run, state, run.last_exit, is_ready=run.is_ready)
 
 
-def _ended(run: PodRun, exit_: Raw, now: int | None = None) -> tuple[Raw, ...]:
+def _ended(run: PodRun, exit_: Raw, now: int | None = None) -> Statuses:
     """Return the statuses of ended containers, if they are reported for this pod; most are not."""
     is_reported = run.restarts or (run.addresses is not None and run.started_ns is not None)
     return container_statuses(run, terminated(exit_, now)) if is_reported else ()
 
 
 def _report(
-    run: PodRun,
-    phase: str,
-    *conditions: PodCondition,
-    reason: str = "",
-    message: str = "",
-    start_time_ns: int | None = None,
-    statuses: tuple[Raw, ...] = (),
+    run: PodRun, phase: str, *conditions: PodCondition, start_ns: int | None = None, statuses: Statuses = (), **why: str
 ) -> ReportStatus:
-    fields: Raw = {"phase": phase}
-    if reason:
-        fields["reason"] = reason
-    if message:
-        fields["message"] = message
-    if start_time_ns is not None:
-        fields["startTime"] = format_time(start_time_ns)
+    """Return the report about a pod; ``why`` has its reason and message, if there are any."""
+    fields: Raw = {"phase": phase, **{name: text for name, text in why.items() if text}}
+    if start_ns is not None:
+        fields["startTime"] = format_time(start_ns)
     if run.addresses is not None:
         # The other conditions of a pod follow from its phase and Ready, which is the first given one.
         ready, completed = conditions[0], "PodCompleted" if phase == "Succeeded" else ""
@@ -198,8 +191,8 @@ def _report(
             fields |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]}
         if pod_ip and run.started_ns is not None:
             fields |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-        if start_time_ns is not None and run.pod.spec.init_containers:
-            fields["initContainerStatuses"] = init_containers(run, start_time_ns)
+        if start_ns is not None and run.pod.spec.init_containers:
+            fields["initContainerStatuses"] = init_containers(run, start_ns)
     if statuses:
         fields["containerStatuses"] = list(statuses)
     return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
@@ -269,9 +262,7 @@ def terminated(exit_: Raw, now: int | None = None) -> Raw:
     return {"terminated": exit_ if now is None else {**exit_, "finishedAt": format_time(now)}}
 
 
-def container_statuses(
-    run: PodRun, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False
-) -> tuple[Raw, ...]:
+def container_statuses(run: PodRun, state: Raw, last_state: Raw | None = None, *, is_ready: bool = False) -> Statuses:
     """Return the statuses of all containers, with other known fields of the pod's wire form.
 
     If everything is reported, they have ids, and whether each container has started.

@@ -68,6 +68,9 @@ def note_of(pod: Pod) -> FutilityNote | None:
     return note if note.futile >= 0 and 0 <= note.until_ns <= MAX_TIME_NS else None
 
 
+_Taken = tuple[PreemptionRound, list[str]]
+"""A futile preemption, and the keys of the pods that took its capacity."""
+
 _FIRST_WAIT_NS = 60 * SECOND_NS
 _LONGEST_WAIT_NS = 3_600 * SECOND_NS
 _DOUBLINGS = 6
@@ -168,12 +171,7 @@ class FutilePreemptions:
         history.is_noted = False
 
     def _count(
-        self,
-        history: PreemptionHistory,
-        pod: PodRecord,
-        rounds: Sequence[PreemptionRound],
-        taken: Sequence[tuple[PreemptionRound, list[str]]],
-        now: int,
+        self, history: PreemptionHistory, pod: PodRecord, rounds: list[PreemptionRound], taken: list[_Taken], now: int
     ) -> list[Record]:
         """Count the futile rounds, given the pods that took their capacity."""
         history.judged_ns = max((history.judged_ns, *(ended.began_ns for ended in rounds)))

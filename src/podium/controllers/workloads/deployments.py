@@ -387,9 +387,7 @@ _DEFAULT_SECONDS, _NO_DEADLINE = 600, 2**31 - 1
 _SECOND = 10**9
 
 
-def progress(
-    workload: _Workload, new: _Set | None, old: Iterable[_Set], after: Raw, now: int
-) -> tuple[Raw, int | None]:
+def progress(workload: _Workload, new: _Set | None, old: list[_Set], after: Raw, now: int) -> tuple[Raw, int | None]:
     """Return the condition Progressing, and when the rollout would be late; ``after`` is the status to be written."""
     spec, before, name = workload.spec, workload.status, "" if new is None else new.object.metadata.name
     # A ReplicaSet that existed before has a history, or an earlier revision.

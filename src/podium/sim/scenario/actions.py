@@ -377,9 +377,7 @@ STEP_NAMES = tuple(name for name in _FIELDS if name not in ("at", "repeat"))
 """The names of actions; a step has exactly one."""
 
 
-def played_steps(
-    step: Step, path: str, document: Document, until_ns: int | None = None
-) -> Iterator[steps.ScenarioStep]:
+def played_steps(step: Step, path: str, document: Document, until_ns: int | None) -> Iterator[steps.ScenarioStep]:
     """Yield the changes of the step at a path, repeated until ``until_ns``. Raises InputError."""
     times = _times(step, f"{path}.repeat", until_ns)
     named = [name for name in STEP_NAMES if getattr(step, _FIELDS[name]) is not None]
