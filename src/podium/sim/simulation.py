@@ -193,14 +193,8 @@ class Simulation:
             self.step()
         if self._informers is not None:
             return self.now
-        return earliest(
-            (
-                self._agenda.next_time(),
-                self._in_flight.next_time(),
-                self._collects_ns,
-                self.driver.next_time(self.now),
-            )
-        )
+        times = (self._agenda.next_time(), self._in_flight.next_time(), self._collects_ns)
+        return earliest((*times, self.driver.next_time(self.now)))
 
     def step(self) -> bool:
         """Process the next event with its immediate effects; return False if nothing is left."""

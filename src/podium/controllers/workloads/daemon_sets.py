@@ -235,7 +235,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._count(workload, state, now)
         if is_ready:
             steps = steps or self._exchange(workload, state, now)
-            steps = steps or self._forget_history(workload, history, lambda: self._live(workload, update), now)
+            steps = steps or self._forget_history(workload, history, (update.metadata.name,), now)
         return steps + self._write_status(workload, _status(workload, state))
 
     def _state(self, workload: _Workload, update: ControllerRevision) -> _DaemonSetState:
@@ -366,12 +366,6 @@ class DaemonSets(RevisionedController[DaemonSet]):
         pods = self._pods.of(workload.uid).active.values()
         newest = max(pods, key=lambda pod: (pod.created_ns, pod.pod.metadata.name, pod.uid), default=None)
         return "" if newest is None else newest.pod.metadata.labels.get(REVISION_LABEL, "")
-
-    def _live(self, workload: _Workload, update: ControllerRevision) -> set[str]:
-        """Return the names of the revisions of existing pods."""
-        name = workload.object.metadata.name
-        pods = self._pods.of(workload.uid).all.values()
-        return {update.metadata.name, *(f"{name}-{pod.pod.metadata.labels.get(REVISION_LABEL, '')}" for pod in pods)}
 
 
 def _suitability_of(node: Node) -> tuple[object, ...]:

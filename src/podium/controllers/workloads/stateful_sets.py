@@ -107,10 +107,8 @@ class StatefulSets(RevisionedController[StatefulSet]):
         numbered = _Numbered(wanted, condemned, current, update, spec.min_ready_seconds, now)
         actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
-            labels = (pod.pod.metadata.labels.get(REVISION_LABEL, "") for pod in found.values())
-            actions += self._step(workload, numbered) or self._forget_history(
-                workload, history, lambda: {current.metadata.name, update.metadata.name, *labels}, now
-            )
+            used = (current.metadata.name, update.metadata.name)
+            actions += self._step(workload, numbered) or self._forget_history(workload, history, used, now)
         return actions + self._write_status(workload, _status(workload, numbered))
 
     def _step(self, workload: _Workload, numbered: _Numbered) -> list[Action]:

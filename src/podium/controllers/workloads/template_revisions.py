@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, TypeVar
 
@@ -88,17 +88,15 @@ class RevisionedController(WorkloadController[Revised]):
         return [self._create_named(workload, revision, now)]
 
     def _forget_history(
-        self,
-        workload: WorkloadObject[Revised],
-        history: list[ControllerRevision],
-        live: Callable[[], set[str]],
-        now: int,
+        self, workload: WorkloadObject[Revised], history: list[ControllerRevision], used: Iterable[str], now: int
     ) -> list[Action]:
-        """Delete the oldest revisions beyond the limit; ``live`` returns the names in use."""
-        limit = workload.object.spec.revision_history_limit
+        """Delete the oldest revisions beyond the limit; those of pods and the ``used`` ones (names) stay."""
+        limit, name = workload.object.spec.revision_history_limit, workload.object.metadata.name
         if len(history) <= limit:
             return []
-        in_use = live()
+        labels = (pod.pod.metadata.labels.get(REVISION_LABEL, "") for pod in self._pods.of(workload.uid).all.values())
+        # The label is the name of a StatefulSet's revision, and the hash of a DaemonSet's.
+        in_use = {*used, *(revision for label in labels for revision in (label, f"{name}-{label}"))}
         past = [revision for revision in history if revision.metadata.name not in in_use]
         return [self._delete(workload, revision, now) for revision in past[: max(0, len(past) - limit)]]
 
