@@ -137,7 +137,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 @final
-class ReportStatus(msgspec.Struct, frozen=True, eq=False):
+class ReportStatus(msgspec.Struct, frozen=True):
     """Write a part of the status of a pod or node in one patch (PATCH status).
 
     ``conditions`` replace those of their types, with a new transition time if their status changes; an empty status
@@ -153,16 +153,6 @@ class ReportStatus(msgspec.Struct, frozen=True, eq=False):
     fields: Raw = {}
     message: str = ""
     rationale: Rationale | None = None
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReportStatus) and self._written == other._written
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.key, self.uid))
-
-    @property
-    def _written(self) -> tuple[object, ...]:
-        return self.kind, self.key, self.uid, self.cause, self.conditions, self.fields, self.message
 
 
 class CreateObject(msgspec.Struct, frozen=True):
