@@ -64,7 +64,7 @@ def _named(file: FileName, columns: tuple[str, ...], name_column: str) -> list[R
     """Return the rows of a file, which have valid and distinct names."""
     rows: dict[str, Row] = {}
     for row in read_table(file, columns):
-        name = row.values[name_column]
+        name = row.text(name_column)
         problem = subdomain_problem(name)
         if problem is not None:
             raise row.error(name_column, problem)
@@ -78,7 +78,7 @@ def _object(api_version: str, kind: str, name: str, *, metadata: Raw | None = No
 
 
 def _node(row: Row) -> Raw:
-    name, model = row.values["sn"], row.values["model"]
+    name, model = row.text("sn"), row.text("model")
     labels = {"kubernetes.io/hostname": name}
     if model:
         labels[GPU_MODEL] = _model(row, "model", model)
@@ -94,7 +94,7 @@ def _amounts(row: Row) -> Raw:
 
 
 def _pod(row: Row) -> Raw:
-    qos = row.values["qos"]
+    qos = row.text("qos")
     if qos not in _CLASS_OF_QOS:
         raise row.error("qos", f"{shown(qos)} is not one of {', '.join(_CLASS_OF_QOS)}")
     requests, gpus, share = _amounts(row), row.whole("num_gpu"), row.whole("gpu_milli")
@@ -111,13 +111,13 @@ def _pod(row: Row) -> Raw:
         "restartPolicy": "Never",
         "containers": [{"name": "main", "image": "openb", "resources": resources}],
     }
-    if row.values["gpu_spec"]:
-        models = [_model(row, "gpu_spec", model) for model in row.values["gpu_spec"].split("|")]
+    if row.text("gpu_spec"):
+        models = [_model(row, "gpu_spec", model) for model in row.text("gpu_spec").split("|")]
         terms = [{"matchExpressions": [{"key": GPU_MODEL, "operator": "In", "values": models}]}]
         needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": needed}
     metadata = {"labels": {"podium.dev/qos": qos}, "annotations": {DURATION: _duration(row)}}
-    return _object("v1", "Pod", row.values["name"], metadata=metadata, spec=spec)
+    return _object("v1", "Pod", row.text("name"), metadata=metadata, spec=spec)
 
 
 def _model(row: Row, column: str, model: str) -> str:
@@ -129,7 +129,7 @@ def _model(row: Row, column: str, model: str) -> str:
 
 def _duration(row: Row) -> str:
     """Return how long the pod ran, or waited if it never ran."""
-    column = "scheduled_time" if row.values["scheduled_time"] else "creation_time"
+    column = "scheduled_time" if row.text("scheduled_time") else "creation_time"
     began, ended = row.whole(column), row.whole("deletion_time")
     if ended < began:
         raise row.error("deletion_time", f"{ended} is before {column}, {began}")
@@ -149,6 +149,10 @@ class Row:
     source: str
     line: int
     values: dict[str, str]
+
+    def text(self, column: str) -> str:
+        """Return the value as written, "" if empty."""
+        return self.values[column]
 
     def whole(self, column: str) -> int:
         """Return the value, which must be a whole number of 0 or more. Raises InputError."""
