@@ -622,7 +622,7 @@ class TestKnownResults:
                 attempted.add_unschedulable(popped(attempted, now), ("TaintToleration", "NodeResourcesFit"), (), now)
                 taken = known.take(now)
                 assert taken is not None
-                known.reject(taken, ("TaintToleration", "NodeResourcesFit"), now)
+                known.reject(taken, ("NodeResourcesFit", "TaintToleration"), now)
 
         assert [asdict(one) for one in known] == [asdict(one) for one in attempted]
         assert known.next_deadline() == attempted.next_deadline()

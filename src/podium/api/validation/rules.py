@@ -103,16 +103,17 @@ def check_usable(place: Place, type_: str, field: str = "") -> None:
 
 
 class _Rule(NamedTuple):
-    """A check, and the field that it concerns; "" for one that is also made without the field."""
+    """A check, and the field that it concerns ("" for several); ``is_always_made``: also without the field."""
 
     field: str
     check: Check
+    is_always_made: bool
 
 
 def _apply(rules: Sequence[_Rule], place: Place) -> None:
     value = place.value
-    for field, check_place in rules:
-        if not field or field in value:
+    for field, check_place, is_always_made in rules:
+        if is_always_made or field in value:
             check_place(place)
 
 
@@ -138,7 +139,7 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
         own = _CHECKS[token["check"]]
         is_report = is_usability and text.endswith("*")
         if applies:
-            yield _Rule("", _refusing(own) if is_report else own)
+            yield _Rule("", _refusing(own) if is_report else own, True)
         return
     name, of_field, checked = token["field"], fields_of(type_)[token["field"]].type, None
     if token["rule"] is None:
@@ -147,11 +148,12 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
         checked = _usability_check(name, token["rule"]) if is_usability else _value_check(name, of_field, token)
     if token["presence"] == "!" and not is_usability:
         detail = _MISSING.get(f"{type_}.{name}") or _MISSING.get(name, "")
-        yield _Rule("", partial(_check_required, name=name, detail=detail, may_be_empty=isinstance(of_field, Object)))
+        required = partial(_check_required, name=name, detail=detail, may_be_empty=isinstance(of_field, Object))
+        yield _Rule(name, required, True)
     if checked is not None:
-        yield _Rule("" if token["presence"] or token["absent"] else name, checked)
+        yield _Rule(name, checked, bool(token["presence"] or token["absent"]))
     if token["distinct"] is not None and not is_usability:
-        yield _Rule(name, partial(_check_distinct, name=name, key=token["distinct"]))
+        yield _Rule(name, partial(_check_distinct, name=name, key=token["distinct"]), False)
 
 
 def _check_required(place: Place, name: str, detail: str, may_be_empty: bool) -> None:

@@ -126,7 +126,7 @@ class SchedulingAttempts:
         if pod.nominated_node_name or result.nominated_node or result.victims:
             self.known.forget()
         elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
-            failure = KnownFailure(tuple(plugins), message)
+            failure = KnownFailure.of(plugins, message)
             self.known.keep(pod, failure, now)
             if self.known.likeness(pod) is not None:
                 self.derived.keep(runner, placement, result, failure)

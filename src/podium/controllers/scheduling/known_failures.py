@@ -11,7 +11,7 @@ changed rows are examined. As soon as one of them accepts the pod or is a candid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import ref
 
@@ -20,7 +20,6 @@ import numpy as np
 from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, repelling_taints
@@ -45,10 +44,14 @@ _Key = tuple[str, ref[PodClass], int, str]
 
 @dataclass(frozen=True, slots=True)
 class KnownFailure:
-    """A failed attempt without side effects: the rejecting plugins and the message."""
+    """A failed attempt without side effects: the rejecting plugins, in order of name, and the message."""
 
     plugins: tuple[str, ...]
     message: str
+
+    @classmethod
+    def of(cls, plugins: Iterable[str], message: str) -> KnownFailure:
+        return cls(tuple(sorted({*plugins})), message)
 
 
 class KnownFailures:
@@ -239,9 +242,9 @@ class DerivedFailures:
         if local is None:
             return False
         local.explain(pod, found.decoders)
-        counted: list[Predicate] = []
-        for placed in runner.wide_filters(state):
-            counted += () if placed.counting is None else placed.counting.counted(state, pod)
+        counting = [placed.counting for placed in runner.wide_filters(state) if placed.counting is not None]
+        predicates = [predicate for plugin in counting for predicate in plugin.counted(state, pod)]
+        counted = [self._cluster.matcher(predicate).classes for predicate in predicates]
         for row in sorted(rows):
             wide, tried = found.wide.item(row), 0
             refused = trials.refused_without(pod, row, (), local, wide, counted)
@@ -269,7 +272,7 @@ class DerivedFailures:
             answers = tuple(mine if each.plugin == mine.plugin else each for each in answers)
         reasons = [reason for answer in answers for reason in answer.reasons]
         message = fit_error(rejected, number, unschedulable(*reasons).message)
-        return KnownFailure(tuple(rejecting_plugins(rejected)), message)
+        return KnownFailure.of(rejecting_plugins(rejected), message)
 
 
 def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] | None:

@@ -351,7 +351,8 @@ class Scheduler:
                 return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
             requeued = self.attempts.fail_as_known(queued, known, now)
             actions += requeued
-            if any(isinstance(action, ReportUnschedulable) and not action.rewords for action in requeued):
+            # Most only have their event.
+            if len(requeued) > 1 and any(isinstance(one, ReportUnschedulable) and not one.rewords for one in requeued):
                 break
         return actions
 

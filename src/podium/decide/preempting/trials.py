@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise, repeat
 from operator import lshift, or_
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from podium.cluster.arrays import Int64s, Lists, UInt64s, grown, runs
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import Predicate
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
 from podium.cluster.view import View
@@ -104,7 +103,7 @@ class Trials:
         return table
 
     def refused_on(
-        self, preemptor: Preemptor, row: int, local: RowFilters, wide: int, counted: Sequence[Predicate]
+        self, preemptor: Preemptor, row: int, local: RowFilters, wide: int, counted: Sequence[Container[int]]
     ) -> tuple[int, Decoders]:
         """Return why a row is no candidate, 0 if it may be one, as in a `TrialTable`, and further decoders.
 
@@ -126,17 +125,19 @@ class Trials:
         gone: Sequence[PodRecord],
         local: RowFilters,
         wide: int,
-        counted: Sequence[Predicate],
+        counted: Sequence[Container[int]],
     ) -> int | None:
         """Return why a row would reject the pod if some pods were gone, beside pods nominated to it; 0 if it would not.
 
-        ``local`` are the filters of single rows. ``wide`` is the present rejection by others, which count the pods that
-        ``counted`` match. None if these must be asked again, since such a pod is gone or nominated.
+        ``local`` are the filters of single rows. ``wide`` is the present rejection by others, which count the pods of
+        the classes (ids) in any of ``counted``. None if these must be asked again, since such a pod is gone or
+        nominated.
         """
         rivals = self._cluster.nominations.rivals(row, pod, pod.uid)
-        matching = [self._cluster.matcher(predicate).classes for predicate in counted]
-        if any(other.pod_class.id in classes for classes in matching for other in (*gone, *rivals)):
-            return None
+        for other in (*gone, *rivals):
+            for classes in counted:
+                if other.pod_class.id in classes:
+                    return None
         beside = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
         return beside or first_of(local.refused(pod, row, gone), wide)
 

@@ -270,14 +270,15 @@ class SchedulingQueue:
         if flight is None:
             return None
         queued.record = flight.latest
-        queued.fail(() if error else plugins, () if error else pending_plugins, now)
+        rejecting = () if error else tuple(sorted({*plugins}))
+        queued.fail(rejecting, () if error or not pending_plugins else tuple(sorted({*pending_plugins})), now)
         wake, reason = self._woken_in_flight(flight)
         self._in_flight.end(queued.record.uid)
         self._requeue(queued, wake, reason, now)
         return queued.place
 
     def reject(self, queued: QueuedPod, plugins: tuple[str, ...], now: int) -> None:
-        """Return a taken pod that some plugins are known to reject: no event can have come meanwhile."""
+        """Return a taken pod that some plugins, in order of name, are known to reject: no event can have come yet."""
         self._pops += 1
         queued.pop(now)
         queued.fail(plugins, (), now)

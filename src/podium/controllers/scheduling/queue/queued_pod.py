@@ -5,7 +5,6 @@ Source: staging/src/k8s.io/kube-scheduler/framework (QueuedPodInfo), pkg/schedul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -67,11 +66,13 @@ class QueuedPod(msgspec.Struct, eq=False):
         self.unschedulable_plugins = self.pending_plugins = ()
         self.message = ""
 
-    def fail(self, plugins: Iterable[str], pending_plugins: Iterable[str], now: int) -> None:
-        """End a failed attempt: some plugins rejected the pod, or answered Pending. Without any it was an error."""
-        self.unschedulable_plugins = tuple(sorted(set(plugins))) if plugins else ()
-        self.pending_plugins = tuple(sorted(set(pending_plugins))) if pending_plugins else ()
-        if self.unschedulable_plugins or self.pending_plugins:
+    def fail(self, plugins: tuple[str, ...], pending_plugins: tuple[str, ...], now: int) -> None:
+        """End a failed attempt: some plugins rejected the pod, or answered Pending. Without any it was an error.
+
+        Both are in order of name, each plugin once.
+        """
+        self.unschedulable_plugins, self.pending_plugins = plugins, pending_plugins
+        if plugins or pending_plugins:
             self.unschedulable_count += 1
             self.error_count = 0
         else:
