@@ -21,7 +21,7 @@ from podium.api.times import format_duration
 from podium.api.versions.apis import ServedVersion, gates_of_fields, served_versions
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
 from podium.api.versions.release import Behavior
-from podium.app.console.command import SUBCOMMANDS, podium
+from podium.app.console.command import FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, podium
 from podium.framework.rescheduling.settings import Written
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
@@ -204,8 +204,8 @@ def commands_page() -> str:
         "`--help` everywhere."
     )
     parts = ["# Commands\n", f"{prose(about)}\n"]
-    context = click.Context(podium, info_name="podium")
     for name in SUBCOMMANDS:
+        context = click.Context(podium, info_name=KUBECTL_PLUGIN if name in FOR_KUBECTL else "podium")
         _, command, _ = podium.resolve_command(context, [name])
         if command is None:
             raise LookupError(f"{name} is listed and not there")
@@ -218,7 +218,7 @@ def _command(
 ) -> Iterator[str]:
     """Return the parts about a command and its subcommands, without the `shared` options."""
     context = click.Context(command, info_name=name, parent=parent)
-    depth = context.command_path.count(" ") + 1
+    depth = 2 if context.parent is None or context.parent.parent is None else 3
     yield f"{'#' * depth} {context.command_path}\n"
     # In help, click ends at a form feed, and keeps lines after a backspace.
     shown = (command.help or "").partition("\f")[0].replace("\b\n", "")

@@ -21,8 +21,8 @@ ASKED = (
     ["explain", "deploy/fe", "-n", "shop"],
     ["simulate", "--events"],
     ["plan", "drain", "NODE", "--timeline", "--pods", "--nodes"],
-    ["plan", "deploy", "-f", str(EXAMPLES / "checkout.yaml")],
-    ["plan", "fit", "-f", str(EXAMPLES / "checkout.yaml")],
+    ["plan", "deploy", str(EXAMPLES / "checkout.yaml")],
+    ["plan", "fit", str(EXAMPLES / "checkout.yaml")],
     ["plan", "survive", "deploy/report", "-n", "shop"],
     ["plan", "pending"],
     ["reschedule"],
@@ -47,10 +47,7 @@ def cluster(provider: str, folder: Path) -> tuple[str, list[str]]:
 
 def answer(asked: list[str], file: str, node: str) -> list[str]:
     arguments = [node if argument == "NODE" else argument for argument in asked]
-    # What `plan` itself is given is the cluster, and what a question is given, the change.
-    source = ["-f", file]
-    arguments = ["plan", *source, *arguments[1:]] if arguments[0] == "plan" else [*arguments, *source]
-    result = CliRunner().invoke(podium, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(podium, [*arguments, "-f", file], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout.splitlines()
 

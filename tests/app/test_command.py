@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from podium.api.input import codec
 from podium.app.bench.command import Wanted, bench
-from podium.app.console.command import FOR_DEVELOPERS, SUBCOMMANDS, main, podium
+from podium.app.console.command import FOR_DEVELOPERS, FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, main, podium
 from podium.app.explaining.command import explain
-from podium.app.simulating.command import openb, simulate
+from podium.app.simulating.command import simulate
 from tests.app.processes import START, run
 
 ROOT = Path(__file__).parents[2]
@@ -71,9 +71,18 @@ def test_help_names_every_subcommand_as_that_one_describes_itself() -> None:
     text = CliRunner().invoke(podium, ["--help"]).stdout
 
     listed = re.findall(r"^  (\w+)  +(.+)$", text.partition("Commands:")[2], re.MULTILINE)
-    assert [name for name, _ in listed] == list(SUBCOMMANDS)
+    assert [name for name, _ in listed] == [name for name in SUBCOMMANDS if name not in FOR_KUBECTL]
     for name, _ in listed:
         assert CliRunner().invoke(podium, [name, "--help"]).exit_code == 0
+
+
+def test_deleting_by_hand_is_a_command_of_the_kubectl_plugin_alone() -> None:
+    refused = CliRunner().invoke(podium, ["delete", "pod", "web"])
+    helped = CliRunner().invoke(podium, ["delete", "--help"], prog_name=KUBECTL_PLUGIN)
+
+    assert (refused.exit_code, "use kubectl podium delete" in refused.stderr) == (1, True)
+    assert helped.stdout.startswith("Usage: kubectl podium delete ")
+    assert "  delete " in CliRunner().invoke(podium, ["--help"], prog_name=KUBECTL_PLUGIN).stdout
 
 
 def _commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -124,16 +133,21 @@ def test_help_lists_the_commands_for_developers_apart() -> None:
 def test_every_command_names_the_cluster_and_the_file_to_write_by_the_same_options() -> None:
     parameters = [given for _, command in _commands(podium) for given in command.params]
     files = [given for given in parameters if given.name == "files"]
-    written = [given for given in parameters if given.name == "target" and isinstance(given, click.Option)]
+    written = [
+        given for given in parameters if given.name in ("target", "answer_file") and isinstance(given, click.Option)
+    ]
 
-    assert all("--cluster" in given.opts for given in files)
-    assert all("--save" in given.opts for given in written)
+    assert all(given.opts == ["-f", "--filename", "--cluster"] for given in files)
+    assert all(given.opts == ["--save"] for given in written)
 
 
 def _example(command: click.Command) -> str:
-    """Return the command line that a help text gives as its example."""
-    assert command.epilog
-    return next(line.strip() for line in command.epilog.splitlines() if line.strip().startswith("podium "))
+    """Return the first command line that a help text gives as its example."""
+    return _examples(command)[0]
+
+
+def _examples(command: click.Command) -> list[str]:
+    return [line.strip() for line in (command.epilog or "").splitlines() if line.strip().startswith("podium ")]
 
 
 def test_the_example_of_explain_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,17 +169,16 @@ def test_the_example_of_simulate_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.stdout.startswith("2m from ")
 
 
-def test_the_example_of_trace_openb_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_a_trace_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "nodes.csv").write_text("sn,cpu_milli,memory_mib,gpu,model\nn1,4000,1024,0,\n")
+    nodes = "".join(f"n{number},4000,1024,0,\n" for number in range(50))
+    (tmp_path / "nodes.csv").write_text(f"sn,cpu_milli,memory_mib,gpu,model\n{nodes}")
     columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time"
     (tmp_path / "pods.csv").write_text(f"{columns}\np1,1000,64,0,0,,LS,5,65,5\n")
-    convert, _, play = _example(openb).partition(" | ")
 
-    written = CliRunner().invoke(podium, shlex.split(convert)[1:])
-    result = CliRunner().invoke(podium, shlex.split(play)[1:], input=written.stdout)
+    result = CliRunner().invoke(podium, shlex.split(_examples(simulate)[1])[1:])
 
-    assert result.stdout.startswith("1m5s from ")
+    assert result.stdout.startswith("1m1s from ")
 
 
 def test_the_example_of_bench_is_one_that_it_takes() -> None:
@@ -182,7 +195,7 @@ def test_the_example_of_bench_is_one_that_it_takes() -> None:
         (["explain", "web", "-f", "pod.json", "--config", "pod.json"], "pod.json, .kind: is "),
         (["explain", "web\x1b[31m", "-f", "pod.json"], "pod default/web\\x1b[31m is not in the input; "),
         (["explain", "web", "-f", "pod.json", "--scheduler", "x"], "pod default/web is for scheduler x, which is not"),
-        (["trace", "openb", "--nodes", "x.csv", "--pods", "y.csv"], "x.csv: cannot be read: "),
+        (["simulate", "--trace", "x.csv", "y.csv"], "x.csv: cannot be read: "),
     ],
 )
 def test_wrong_input_is_one_line_on_standard_error(
@@ -201,7 +214,7 @@ def test_wrong_input_is_one_line_on_standard_error(
 
 
 @pytest.mark.parametrize(
-    "args", [[], ["fly"], ["explain"], ["explain", "web"], ["explain", "web", "-f", "x", "-o", "xml"], ["trace"]]
+    "args", [[], ["fly"], ["explain"], ["explain", "web"], ["explain", "web", "-f", "x", "-o", "xml"], ["plan"]]
 )
 def test_wrong_usage_ends_with_2(args: list[str]) -> None:
     assert CliRunner().invoke(podium, args).exit_code == 1
@@ -212,9 +225,9 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time"
     (tmp_path / "pods.csv").write_text(f"{columns}\n")
     target = tmp_path / "gone" / "out.json"
-    files = ("--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv"))
+    files = ("--trace", str(tmp_path / "nodes.csv"), str(tmp_path / "pods.csv"))
 
-    result = CliRunner().invoke(podium, ["trace", "openb", *files, "-o", str(target)])
+    result = CliRunner().invoke(podium, ["simulate", *files, "--save", str(target)])
 
     assert (result.exit_code, result.stderr) == (1, f"podium: error: {target}: No such file or directory\n")
 

@@ -154,7 +154,7 @@ def test_a_column_is_of_its_kind_however_little_is_in_it(name: str) -> None:
 def test_a_plan_that_does_nothing_has_the_columns_of_one_that_does_much(name: str) -> None:
     cluster = podium.load(ROOT / "examples" / "plan" / "cluster.yaml")
     full = schema(cluster.plan().drain(selector="kubernetes.io/hostname", timeout="10m").frame(name))
-    empty = schema(cluster.plan().set("deploy/shop/fe", {"minReadySeconds": 1}).frame(name))
+    empty = schema(cluster.plan().change("deploy/shop/fe", {"minReadySeconds": 1}).frame(name))
 
     assert {column: kind for column, kind in full.items() if column in empty} == empty
     assert "double" in empty.values() or name != "impact"

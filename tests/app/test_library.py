@@ -142,7 +142,7 @@ def test_an_invalid_configuration_value_raises_an_error(given: Any) -> None:
 def test_fields_that_are_not_a_mapping_are_an_error() -> None:
     plan = podium.load("examples/plan/cluster.yaml").plan()
     with pytest.raises(podium.PodiumError, match='fields: "replicas=5" is not a mapping'):
-        plan.set("deploy/shop/report", "replicas=5")  # type: ignore[arg-type]
+        plan.change("deploy/shop/report", "replicas=5")  # type: ignore[arg-type]
 
 
 def test_an_invalid_dictionary_is_reported_with_its_index() -> None:

@@ -20,17 +20,27 @@ second,1000,64,0,0,,Burstable,7,20,7
 def files(tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "pods.csv").write_text(PODS)
-    return "--nodes", str(tmp_path / "nodes.csv"), "--pods", str(tmp_path / "pods.csv")
+    return "--trace", str(tmp_path / "nodes.csv"), str(tmp_path / "pods.csv")
 
 
-def openb(*args: str) -> str:
-    result = CliRunner().invoke(command, ["trace", "openb", *args], catch_exceptions=False)
+def openb(*args: str, save: str = "-") -> str:
+    result = CliRunner().invoke(command, ["simulate", *args, "--save", save], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
+def test_a_trace_is_simulated_as_its_saved_file_is(files: tuple[str, ...], tmp_path: Path) -> None:
+    openb(*files, save=str(tmp_path / "trace.json"))
+
+    played = CliRunner().invoke(command, ["simulate", *files, "-o", "json"], catch_exceptions=False)
+    again = CliRunner().invoke(command, ["simulate", "-f", str(tmp_path / "trace.json"), "-o", "json"])
+
+    assert played.exit_code == 0
+    assert played.stdout == again.stdout
+
+
 def test_a_written_trace_can_be_simulated(files: tuple[str, ...], tmp_path: Path) -> None:
-    openb(*files, "-o", str(tmp_path / "trace.json"))
+    openb(*files, save=str(tmp_path / "trace.json"))
 
     result = podium.simulate(tmp_path / "trace.json")
 
@@ -42,13 +52,13 @@ def test_a_written_trace_can_be_simulated(files: tuple[str, ...], tmp_path: Path
 
 
 def test_a_file_gets_what_standard_output_does(files: tuple[str, ...], tmp_path: Path) -> None:
-    assert openb(*files, "-o", str(tmp_path / "trace.json")) == ""
+    assert openb(*files, save=str(tmp_path / "trace.json")) == ""
     assert openb(*files) == (tmp_path / "trace.json").read_text()
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 9])
 def test_a_limit_leaves_the_pods_that_come_first(limit: int, files: tuple[str, ...]) -> None:
-    lines = openb(*files, "--limit", str(limit)).splitlines()
+    lines = openb(*files, "--trace-limit", str(limit)).splitlines()
 
     steps = msgspec.json.decode(lines[-1])["spec"]["steps"]
     names = [pod["metadata"]["name"] for step in steps for pod in step["apply"]]
@@ -57,7 +67,7 @@ def test_a_limit_leaves_the_pods_that_come_first(limit: int, files: tuple[str, .
 
 
 def test_trace_options_scale_nodes_and_speed_up_arrivals(files: tuple[str, ...]) -> None:
-    lines = openb(*files, "--scale-nodes", "0.5", "--speed-up", "5", "--devices", "--owners").splitlines()
+    lines = openb(*files, "--trace-nodes", "0.5", "--speed", "5", "--trace-devices", "--trace-owners").splitlines()
 
     documents = [msgspec.json.decode(line) for line in lines]
     assert [document["kind"] for document in documents if document["kind"] != "PriorityClass"] == [
@@ -72,18 +82,25 @@ def test_trace_options_scale_nodes_and_speed_up_arrivals(files: tuple[str, ...])
     assert {raw["kind"] for step in steps for raw in step["apply"]} == {"Job"}
 
 
-@pytest.mark.parametrize("option", [("--scale-nodes", "0"), ("--scale-nodes", "1.5"), ("--speed-up", "-1")])
+@pytest.mark.parametrize("option", [("--trace-nodes", "0"), ("--trace-nodes", "1.5"), ("--speed", "-1")])
 def test_no_node_and_no_time_are_refused(option: tuple[str, str], files: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(command, ["trace", "openb", *files, *option])
+    result = CliRunner().invoke(command, ["simulate", *files, *option])
 
     assert result.exit_code == 1
     assert "is not in the range" in result.stderr
 
 
 def test_a_trace_error_names_file_line_and_column(files: tuple[str, ...]) -> None:
-    Path(files[3]).write_text(PODS.replace("late,1000", "late,much"))
+    Path(files[2]).write_text(PODS.replace("late,1000", "late,much"))
 
-    result = CliRunner().invoke(command, ["trace", "openb", *files])
+    result = CliRunner().invoke(command, ["simulate", *files])
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f'{files[3]}: line 2, column cpu_milli: "much" is not a whole number' in result.stderr
+    assert f'{files[2]}: line 2, column cpu_milli: "much" is not a whole number' in result.stderr
+
+
+@pytest.mark.parametrize("option", [("--save", "-"), ("--trace-limit", "1"), ("--trace-owners",)])
+def test_options_of_a_trace_need_one(option: tuple[str, ...], tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, ["simulate", "-f", str(tmp_path / "none.json"), *option])
+
+    assert (result.exit_code, "trace" in result.stderr) == (1, True)

@@ -86,12 +86,12 @@ def elsewhere(folder: Path, *words: str, **given: Any) -> subprocess.CompletedPr
         ("explain --help", 0),
         ("plan pending {cluster}", 0),
         ("plan pending {cluster} --override class.json --validate strict", 0),
-        ("plan {cluster} fit -f new.json --fail-on any", 0),
-        ("plan {cluster} deploy -f - -o github", 0),
+        ("plan fit new.json {cluster} --fail-on any", 0),
+        ("plan deploy - {cluster} -o github", 0),
         ("plan survive rs/web {cluster} -o csv", 0),
         ("plan drain a {cluster} --fail-on any --timeline", 2),
-        ("plan set rs/web replicas=3 {cluster} -o markdown", 0),
-        ("plan set rs/web relicas=3 {cluster}", 1),
+        ("plan change rs/web replicas=3 {cluster} -o markdown", 0),
+        ("plan change rs/web relicas=3 {cluster}", 1),
     ],
 )
 def test_an_answer_of_a_session_is_that_of_the_command_itself(question: str, code: int, home: Path) -> None:
@@ -147,12 +147,12 @@ def test_a_command_line_that_names_a_cluster_is_not_for_the_session(home: Path) 
     written(home, node("other"), pod("here"), name="other.json")
 
     assert enter(home, "explain", "here", "-f", "other.json").stdout.startswith("default/here fits: node other\n")
-    assert "on 1 of 1 node;" in enter(home, "plan", "fit", "--cluster", "other.json", "-f", "new.json").stdout
+    assert "on 1 of 1 node;" in enter(home, "plan", "fit", "new.json", "--cluster", "other.json").stdout
 
 
 def waiting_for_input(folder: Path) -> subprocess.Popen[bytes]:
     """Start a question that reads its manifests from a pipe, and wait until the session has it."""
-    words = [sys.executable, "-c", START, "plan", "deploy", "-f", "-"]
+    words = [sys.executable, "-c", START, "plan", "deploy", "-"]
     asked = subprocess.Popen(words, stdin=subprocess.PIPE, cwd=folder, env=environment(folder))
     wait_until(lambda: children(folder))
     return asked
@@ -353,7 +353,7 @@ def test_kubectl_asks_its_own_cluster(home: Path) -> None:
         ("podium explain w", ["waits", "web-0", "web-1"]),
         ("podium explain rs/", ["rs/web"]),
         ("podium explain -n shop rs/", ["rs/default/web"]),
-        ("podium plan set rs", ["rs/web"]),
+        ("podium plan change rs", ["rs/web"]),
         ("podium explain waits --node ", ["a", "b"]),
         ("podium plan pending -n ", ["default"]),
         ("podium plan pending --context ", ["blue", "green"]),

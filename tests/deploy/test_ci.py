@@ -52,10 +52,10 @@ def test_the_ci_workflow_runs_a_plan_with_existing_options_and_finding_codes() -
     line = next(line for line in script.splitlines() if "podium plan" in line)
     words = shlex.split(line.partition(" || ")[0])[1:]
 
-    assert words[:3] == ["podium", "plan", "-f"]
-    command = plan.commands[words[4]]
+    assert words[:2] == ["podium", "plan"]
+    command = plan.commands[words[2]]
     options = {name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts}
-    assert {word for word in words[5:] if word.startswith("-")} <= options
+    assert {word for word in words[3 : words.index("--")] if word.startswith("-")} <= options
     assert set(job["env"]["FAIL_ON"].split(",")) <= set(FINDING_CODES)
 
 

@@ -49,7 +49,7 @@ def test_a_recipe_has_its_cluster_its_answer_and_a_path_to_your_own(recipe: Path
     own = [line for block in blocks_of(recipe, "sh") for line in block.text.splitlines() if "--context" in line]
 
     assert command.startswith("podium plan ")
-    assert f"examples/cookbook/{'set' if recipe.stem == 'change' else recipe.stem}.yaml" in command
+    assert f"examples/cookbook/{recipe.stem}.yaml" in command
     assert "..." not in shown.splitlines()
     assert own
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from podium.app.console.command import SUBCOMMANDS, podium
+from podium.app.console.command import FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, podium
 from tools import reference, upstream_scope
 
 PAGES = reference.pages()
@@ -31,11 +31,12 @@ def test_what_is_out_of_scope_has_a_reason_that_is_stated_once_and_each_reason_i
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_command_below_podium_has_its_heading_and_every_option_a_row(name: str) -> None:
     report = PAGES["commands.md"]
-    _, command, _ = podium.resolve_command(click.Context(podium), [name])
+    program = KUBECTL_PLUGIN if name in FOR_KUBECTL else "podium"
+    _, command, _ = podium.resolve_command(click.Context(podium, info_name=program), [name])
     assert command is not None
-    commands = {f"## podium {name}": command}
+    commands = {f"## {program} {name}": command}
     if isinstance(command, click.Group):
-        commands |= {f"### podium {name} {below}": each for below, each in command.commands.items()}
+        commands |= {f"### {program} {name} {below}": each for below, each in command.commands.items()}
 
     for heading, each in commands.items():
         assert f"{heading}\n" in report

@@ -218,7 +218,7 @@ class Cluster:
 
         `objects` are added, or replace those of their kind and name, whose uid, creation time and, if they state none,
         status they keep. `without` names objects that are left out (`node/n1`, `pod/shop/web-1`). `fields` sets fields
-        as `podium plan set` does: `{"deployment/web": {"replicas": 5, "requests.cpu": "2"}}`; None removes one.
+        as `podium plan change` does: `{"deployment/web": {"replicas": 5, "requests.cpu": "2"}}`; None removes one.
         Dependents of an object do not change with it, such as a Deployment's pods: `simulate` and `plan` play that. The
         other arguments are those of `podium.load`; None keeps a setting. Raises PodiumError for wrong and unknown
         objects.
@@ -386,14 +386,12 @@ class KeyedObjects:
         return replace(self, documents=documents, gone=tuple(gone), come=tuple(come))
 
     def with_fields(self, fields: Mapping[str, Mapping[str, Any]]) -> KeyedObjects:
-        """Return a copy with fields of objects set as `podium plan set` does; None removes one. Raises InputError."""
-        from podium.app.planning.questions.change import changes_set
+        """Return a copy with fields set as `podium plan change` does; None removes one. Raises InputError."""
+        from podium.app.planning.questions.change import ChangedObject, with_fields
 
         found = self
         for target, values in fields.items():
             document = found.find(target)
-            metadata = document.raw["metadata"]
-            name = "/".join(filter(None, (document.raw["kind"], metadata.get("namespace"), metadata["name"])))
-            for change in changes_set(Input([document]), name, assignments_of(values)):
-                found = found.with_documents(load_text(msgspec.json.encode(change.after), document.source))
+            changed = ChangedObject.of(document, with_fields(document, assignments_of(values)))
+            found = found.with_documents(load_text(msgspec.json.encode(changed.after), document.source))
         return found

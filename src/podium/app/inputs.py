@@ -62,7 +62,7 @@ def as_document(given: dict[str, Any], source: str) -> Document:
 
 
 def assignments_of(fields: Mapping[str, Any]) -> list[str]:
-    """Return the arguments of `podium plan set`: `replicas=5` to set a field, `replicas-` for None.
+    """Return the assignments of `podium plan change`: `replicas=5` to set a field, `replicas-` for None.
 
     Raises InputError.
     """

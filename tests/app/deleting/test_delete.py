@@ -1,4 +1,4 @@
-"""`podium delete` at an API server over HTTP: it evicts pods within their budgets, or explains what blocks them."""
+"""`kubectl podium delete` over HTTP: it evicts pods within their budgets, or explains what blocks them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def delete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Res
 
     def run(backend: Backend, *arguments: str) -> Result:
         with serving(backend, tmp_path) as file:
-            return CliRunner().invoke(podium, ["delete", *arguments, "--kubeconfig", file])
+            return CliRunner().invoke(podium, ["delete", *arguments, "--kubeconfig", file], prog_name="kubectl podium")
 
     return run
 
@@ -214,7 +214,7 @@ def test_a_namesake_that_came_since_is_another_pod(delete: Delete) -> None:
     ],
 )
 def test_an_invalid_pod_name_is_a_usage_error(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(podium, ["delete", *arguments])
+    result = CliRunner().invoke(podium, ["delete", *arguments], prog_name="kubectl podium")
 
     assert result.exit_code == 1
     assert said in result.output

@@ -1,4 +1,4 @@
-"""`podium plan set` of a priority class: pods that get the new value, and pods that keep the old one."""
+"""`podium plan change` of a priority class: pods that get the new value, and pods that keep the old one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_class_of_manifests_is_so_before_its_first_pods_are_made(tmp_path: Pat
     cluster = written(tmp_path, node("a"), priority_class("web", 100), BATCH_CLASS, WEB, BATCH)
     saved = tmp_path / "saved.yaml"
 
-    answer = reported("set", "pc/web", "value=1000", "-f", cluster, "--scenario", str(saved))
+    answer = reported("change", "pc/web", "value=1000", "-f", cluster, "--scenario", str(saved))
 
     assert ready_at_the_end(answer) == {"web": 1, "batch": 0}
     assert {found["priority"] for found in podium.simulate(saved).to_dict()["pods"]} == {500, 1000}
@@ -50,14 +50,14 @@ def test_a_patch_does_the_same(tmp_path: Path) -> None:
     patch = tmp_path / "patch.json"
     patch.write_text(json.dumps(priority_class("web", 1000)))
 
-    assert ready_at_the_end(reported("-f", cluster, "patch", "-f", str(patch))) == {"web": 1, "batch": 0}
+    assert ready_at_the_end(reported("change", "-f", cluster, "--patch-file", str(patch))) == {"web": 1, "batch": 0}
 
 
 @pytest.mark.parametrize("known", [placed(), stated()], ids=["placed", "stated"])
 def test_pods_that_have_their_priority_of_it_keep_that(tmp_path: Path, known: Raw) -> None:
     cluster = written(tmp_path, node("a"), priority_class("web", 100), BATCH_CLASS, WEB, BATCH, known)
 
-    answer = reported("set", "pc/web", "value=1000", "-f", cluster)
+    answer = reported("change", "pc/web", "value=1000", "-f", cluster)
 
     assert ready_at_the_end(answer) == {}
 
@@ -67,5 +67,5 @@ def test_a_class_of_a_cluster_changes_for_pods_that_come_later(tmp_path: Path) -
     of_cluster["metadata"]["uid"] = "uid-class"
     cluster = written(tmp_path, node("a"), of_cluster, BATCH_CLASS, WEB, BATCH)
 
-    assert ready_at_the_end(reported("set", "pc/web", "value=1000", "-f", cluster)) == {}
-    assert "value: 100 -> 1000" in ask("set", "pc/web", "value=1000", "-f", cluster).output
+    assert ready_at_the_end(reported("change", "pc/web", "value=1000", "-f", cluster)) == {}
+    assert "value: 100 -> 1000" in ask("change", "pc/web", "value=1000", "-f", cluster).output

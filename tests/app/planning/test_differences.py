@@ -47,12 +47,12 @@ def _questions(folder: Path) -> dict[str, list[str]]:
     empty = _manifest_of_nodes(folder)
     with_spare = written(folder, *_objects(cluster), node("spare", cpu="100m"), name="spare.json")
     return {
-        "deploy": ["-f", cluster, "deploy", "-f", harmless],
-        "nodes": ["-f", cluster, "nodes", "-f", empty],
-        "set": ["-f", cluster, "set", "rs/batch", "labels.a=b"],
-        "patch": ["-f", cluster, "patch", "-f", str(patch)],
-        "fail": ["-f", with_spare, "fail", "spare"],
-        "drain": ["-f", with_spare, "drain", "spare"],
+        "deploy": ["deploy", "-f", cluster, harmless],
+        "nodes": ["nodes", "-f", cluster, empty],
+        "set": ["change", "-f", cluster, "rs/batch", "labels.a=b"],
+        "patch": ["change", "-f", cluster, "--patch-file", str(patch)],
+        "fail": ["fail", "-f", with_spare, "spare"],
+        "drain": ["drain", "-f", with_spare, "spare"],
     }
 
 
@@ -92,7 +92,7 @@ def test_a_rescheduling_does_not_count_preemptions_that_happen_anyway(tmp_path: 
     urgent["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
     cluster = written(tmp_path, *others, urgent, name="urgent.json")
 
-    answer = reported("-f", COOKBOOK, "-f", cluster, "reschedule")
+    answer = reported("reschedule", "-f", COOKBOOK, "-f", cluster)
 
     assert {row["workload"]: row["disruptions"] for row in answer["impact"] if row["disruptions"]} == {
         "Deployment shop/web": {"eviction": 1}
@@ -105,7 +105,7 @@ def test_only_the_preemptions_that_a_deployment_causes_are_counted(tmp_path: Pat
     cluster = _preempting(tmp_path)
     second = {**pod("second", "1", priority=1000, priorityClassName="high"), "status": {}}
 
-    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, second))
+    answer = reported("deploy", "-f", cluster, _manifest(tmp_path, second))
 
     assert "1 pod is preempted; 1 of these finds no other node" in answer["headline"]
     assert [preemption["preemptorWorkload"] for preemption in answer["cascade"]] == ["Pod default/second"]
@@ -118,7 +118,7 @@ def test_all_pods_of_a_deployment_are_counted_though_others_are_created_without_
     cluster = written(tmp_path, node("n1", cpu="90"), replica_set("missing", 7, "10m"))
     extra = replicated("ReplicaSet", "extra", 60, {"containers": _containers("10m")}, uid="uid-extra")
 
-    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, extra))
+    answer = reported("deploy", "-f", cluster, _manifest(tmp_path, extra))
 
     assert "all 60 pods find a node" in answer["headline"]
     assert answer["placed"] == [{"workload": "ReplicaSet default/extra", "nodes": {"n1": 60}, "waiting": 0}]
@@ -128,7 +128,7 @@ def test_pods_that_a_workload_creates_anyway_are_not_those_of_a_deployment(tmp_p
     cluster = written(tmp_path, node("n1", cpu="90"), replica_set("web", 2, "10m"))
     more = replica_set("web", 5, "10m")
 
-    answer = reported("-f", cluster, "deploy", "-f", _manifest(tmp_path, more))
+    answer = reported("deploy", "-f", cluster, _manifest(tmp_path, more))
 
     assert "all 3 pods find a node" in answer["headline"]
 
@@ -136,7 +136,7 @@ def test_pods_that_a_workload_creates_anyway_are_not_those_of_a_deployment(tmp_p
 def test_pods_that_wait_anyway_are_not_in_the_findings(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1", cpu="2"), replica_set("web", 3, "1"))
 
-    answer = reported("-f", cluster, "set", "rs/web", "replicas=5")
+    answer = reported("change", "-f", cluster, "rs/web", "replicas=5")
 
     finding = next(found for found in answer["findings"] if found["code"] == "unschedulable")
     assert finding["message"].startswith("2 pods of ReplicaSet default/web wait: ")
@@ -153,7 +153,7 @@ def test_the_drain_of_a_scenario_in_the_input_is_not_that_of_the_plan(tmp_path: 
     }
     cluster = written(tmp_path, node("n1"), node("n2"), pod("alone", on="n1"), scenario)
 
-    answer = reported("-f", cluster, "drain", "n2", "--fail-on", "refused")
+    answer = reported("drain", "-f", cluster, "n2", "--fail-on", "refused")
 
     assert answer["headline"].startswith("drain of n2 takes ")
     assert [drain["node"] for drain in answer["drains"]] == ["n2"]
@@ -167,7 +167,7 @@ def _containers(cpu: str) -> list[Any]:
 
 def test_a_lasting_shortage_is_reported_in_every_output_format(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1"), replica_set("web", 1), pod("web-1", on="n1", owner="web"))
-    args = ["-f", cluster, "drain", "n1"]
+    args = ["drain", "-f", cluster, "n1"]
 
     row = next(csv.DictReader(io.StringIO(ask(*args, "-o", "csv").stdout)))
     impact = reported(*args)["impact"][0]
@@ -183,26 +183,27 @@ def test_a_lasting_shortage_is_reported_in_every_output_format(tmp_path: Path) -
 def test_wrong_usage_ends_with_one_everywhere(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1"))
 
-    for args in (["drain", "--no-such-option"], ["drain", "n1"], ["-f", cluster, "deploy"], ["no-such-question"]):
+    for args in (["drain", "--no-such-option"], ["drain", "n1"], ["deploy", "-f", cluster], ["no-such-question"]):
         ask(*args, code=1)
     assert CliRunner().invoke(command, ["--no-such-option"]).exit_code == 1
     assert CliRunner().invoke(command, ["explain", "--no-such-option"]).exit_code == 1
-    ask("-f", cluster, "drain", "n1", "--fail-on", "any")
+    ask("drain", "-f", cluster, "n1", "--fail-on", "any")
 
 
-def test_a_change_without_a_cluster_says_how_to_name_the_cluster(tmp_path: Path) -> None:
-    change, cluster = _manifest(tmp_path, pod("new")), written(tmp_path, node("n1"))
+def test_a_question_about_a_file_says_how_to_name_the_file_and_the_cluster(tmp_path: Path) -> None:
+    change = _manifest(tmp_path, pod("new"))
 
-    problem = " ".join(ask("deploy", "-f", change, "-f", cluster, code=1).output.split())
+    without_change = " ".join(ask("deploy", "-f", change, code=1).output.split())
+    without_cluster = " ".join(ask("deploy", change, code=1).output.split())
 
-    assert "No cluster is named" in problem
-    assert "podium plan -f CLUSTER deploy -f FILE" in problem
+    assert "podium plan deploy FILE -f CLUSTER" in without_change
+    assert "Nothing to read: give files with -f, a cluster with --context" in without_cluster
 
 
 def test_the_first_part_of_a_name_of_several_nodes_suggests_them(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("ip-10-0-1-23.ec2.internal"), node("ip-10-0-1-23.example"))
 
-    problem = ask("-f", cluster, "drain", "ip-10-0-1-23", code=1).output
+    problem = ask("drain", "-f", cluster, "ip-10-0-1-23", code=1).output
 
     assert "did you mean ip-10-0-1-23.ec2.internal or ip-10-0-1-23.example?" in problem
 
@@ -210,10 +211,10 @@ def test_the_first_part_of_a_name_of_several_nodes_suggests_them(tmp_path: Path)
 def test_advice_of_a_command_names_its_options(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("n1"), pod("alone", on="n1"))
 
-    shown = " ".join(ask("-f", cluster, "drain", "n1").output.split())
+    shown = " ".join(ask("drain", "-f", cluster, "n1").output.split())
 
     assert "--force allows that" in shown
     assert "force: true" not in shown
-    as_json = ask("-f", cluster, "drain", "n1", "-o", "json").output
+    as_json = ask("drain", "-f", cluster, "n1", "-o", "json").output
     assert json.loads(as_json)["drains"][0]["pods"][0]["reason"].endswith("--force allows that")
     assert "force: true" not in as_json

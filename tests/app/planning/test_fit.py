@@ -32,7 +32,7 @@ def test_the_first_screen_shows_fits_by_shape_and_what_limits_them(tmp_path: Pat
         pod("old", "3", on="b"),
     )
 
-    assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"))).stdout == (
+    assert ask("fit", "-f", cluster, asked(tmp_path, pod("web"))).stdout == (
         "13 of Pod default/web fit, on 3 of 4 nodes; limit: Insufficient cpu\n"
         "\n"
         "Where  by shape of node\n"
@@ -55,7 +55,7 @@ def test_headline_and_sections_count_the_same_nodes_for_a_reason(tmp_path: Path)
     new = pod("web")
     new["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
 
-    answer = reported("-f", cluster, "fit", "-f", asked(tmp_path, new))
+    answer = reported("fit", "-f", cluster, asked(tmp_path, new))
 
     assert answer["headline"].endswith("on 3 of 4 nodes; limit on 3 nodes: Insufficient cpu")
     assert {end["why"]: len(end["nodes"]) for end in answer["limits"]} == {
@@ -69,7 +69,7 @@ def test_headline_and_sections_count_the_same_nodes_for_a_reason(tmp_path: Path)
 def test_a_workload_is_asked_about_by_the_pod_that_it_makes(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"))
 
-    answer = reported("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 6)))
+    answer = reported("fit", "-f", cluster, asked(tmp_path, replica_set("web", 6)))
 
     assert answer["fit"] == {
         "pod": "ReplicaSet default/web",
@@ -83,8 +83,8 @@ def test_a_workload_is_asked_about_by_the_pod_that_it_makes(tmp_path: Path) -> N
     assert [(finding["code"], finding["message"]) for finding in answer["findings"]] == [
         ("unschedulable", "4 pods of 6 of ReplicaSet default/web fit")
     ]
-    ask("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 6)), "--fail-on", "unschedulable", code=2)
-    ask("-f", cluster, "fit", "-f", asked(tmp_path, replica_set("web", 4)), "--fail-on", "any")
+    ask("fit", "-f", cluster, asked(tmp_path, replica_set("web", 6)), "--fail-on", "unschedulable", code=2)
+    ask("fit", "-f", cluster, asked(tmp_path, replica_set("web", 4)), "--fail-on", "any")
 
 
 def test_with_preemption_those_that_may_go_count_as_gone(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_with_preemption_those_that_may_go_count_as_gone(tmp_path: Path) -> None
         pod("equal", "1", on="b", priority=5),
     )
 
-    answer = reported("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", priority=5)), "--preempt")
+    answer = reported("fit", "-f", cluster, asked(tmp_path, pod("web", priority=5)), "--preempt")
 
     assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (3, 5)
 
@@ -117,7 +117,7 @@ def test_fit_with_preemption_spares_protected_pods(tmp_path: Path) -> None:
     def fitting(**args: Any) -> int:
         config = tmp_path / "config.yaml"
         config.write_text(json.dumps(scheduler_configuration(args)))
-        answer = reported("-f", cluster, "fit", "-f", new, "--preempt", "--config", str(config))
+        answer = reported("fit", "-f", cluster, new, "--preempt", "--config", str(config))
         number: int = answer["fit"]["withPreemption"]
         return number
 
@@ -131,7 +131,7 @@ def test_fit_with_preemption_takes_no_victims_for_a_never_preempting_pod(tmp_pat
     cluster = written(tmp_path, node("a"), pod("low", "3", on="a", priority=1))
     new = asked(tmp_path, pod("web", priority=5, preemptionPolicy="Never"))
 
-    answer = reported("-f", cluster, "fit", "-f", new, "--preempt")
+    answer = reported("fit", "-f", cluster, new, "--preempt")
 
     assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (1, 1)
 
@@ -143,7 +143,7 @@ def test_with_preemption_equals_give_way_where_that_is_fair(tmp_path: Path) -> N
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps(scheduler_configuration({"equalPriorityPreemption": True})))
 
-    answer = reported("-f", cluster, "fit", "-f", new, "--preempt", "--config", str(config))
+    answer = reported("fit", "-f", cluster, new, "--preempt", "--config", str(config))
 
     assert (answer["fit"]["fits"], answer["fit"]["withPreemption"]) == (0, 2)
 
@@ -159,7 +159,7 @@ def scheduler_configuration(preemption: dict[str, Any]) -> Raw:
 
 def test_fit_places_pods_one_by_one_and_names_their_victims(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("old-0", "2", on="a", owner="old"), pod("old-1", on="a", owner="old"))
-    question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", "2", priority=5)), "--replicas", "3")
+    question = ("fit", "-f", cluster, asked(tmp_path, pod("web", "2", priority=5)), "--replicas", "3")
 
     assert reported(*question)["headline"] == ("0 of 3 of Pod default/web get a node; limit: 1 node: Insufficient cpu")
     answer = reported(*question, "--preempt")
@@ -173,7 +173,7 @@ def test_fit_places_pods_one_by_one_and_names_their_victims(tmp_path: Path) -> N
 
 def test_pods_that_are_pending_take_room_first_where_that_is_asked_for(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("first", "2"))
-    question = ("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))
+    question = ("fit", "-f", cluster, asked(tmp_path, pod("web")))
 
     assert reported(*question)["fit"]["fits"] == 4
     assert "pending" in [caveat["about"] for caveat in reported(*question)["caveats"]]
@@ -185,7 +185,7 @@ def test_pods_that_keep_apart_are_placed_one_after_another(tmp_path: Path) -> No
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [far]}}
     cluster = written(tmp_path, node("a"), node("b"))
 
-    answer = reported("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", affinity=apart)))
+    answer = reported("fit", "-f", cluster, asked(tmp_path, pod("web", affinity=apart)))
 
     assert answer["fit"]["fits"] == 2
     assert answer["limits"] == [{"why": "node(s) didn't match pod anti-affinity rules", "nodes": ["a", "b"]}]
@@ -195,7 +195,7 @@ def test_fit_reports_why_no_node_takes_a_pod(tmp_path: Path) -> None:
     claim: Raw = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
     cluster = written(tmp_path, node("a"))
 
-    answer = reported("-f", cluster, "fit", "-f", asked(tmp_path, pod("web", **claim)))
+    answer = reported("fit", "-f", cluster, asked(tmp_path, pod("web", **claim)))
 
     assert answer["headline"] == 'none of Pod default/web fits: persistentvolumeclaim "data" not found'
 
@@ -204,7 +204,7 @@ def test_a_node_that_takes_pods_without_end_is_filled_so_far_and_no_further(tmp_
     endless = node("a", "1000000")
     endless["status"]["allocatable"]["pods"] = "1000000000"
 
-    answer = reported("-f", written(tmp_path, endless, node("b", "3")), "fit", "-f", asked(tmp_path, pod("web")))
+    answer = reported("fit", "-f", written(tmp_path, endless, node("b", "3")), asked(tmp_path, pod("web")))
 
     assert answer["headline"].startswith(f"at least {MAX_PER_NODE + 3:,} of Pod default/web fit, on 2 of 2 nodes")
     assert answer["fit"]["atLeast"] is True
@@ -213,7 +213,7 @@ def test_a_node_that_takes_pods_without_end_is_filled_so_far_and_no_further(tmp_
 def test_nothing_fits_without_nodes(tmp_path: Path) -> None:
     cluster = written(tmp_path, priority_class("high", 50))
 
-    assert reported("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")))["headline"] == (
+    assert reported("fit", "-f", cluster, asked(tmp_path, pod("web")))["headline"] == (
         "none of Pod default/web fits: there are no nodes"
     )
 
@@ -222,13 +222,13 @@ def test_other_objects_of_the_file_are_included(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), pod("old", "4", on="a"))
     new = asked(tmp_path, priority_class("high", 50), replica_set("web", 2, "2", priorityClassName="high"))
 
-    assert reported("-f", cluster, "fit", "-f", new, "--preempt")["fit"]["withPreemption"] == 2
+    assert reported("fit", "-f", cluster, new, "--preempt")["fit"]["withPreemption"] == 2
 
 
 def test_the_table_has_a_row_for_each_node(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("b"), node("a", unschedulable=True))
 
-    assert ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web")), "-o", "csv").stdout == (
+    assert ask("fit", "-f", cluster, asked(tmp_path, pod("web")), "-o", "csv").stdout == (
         "node,fits,withPreemption,limit\na,0,,cordoned\nb,4,,Insufficient cpu\n"
     )
 
@@ -236,10 +236,10 @@ def test_the_table_has_a_row_for_each_node(tmp_path: Path) -> None:
 def test_a_file_has_one_object_that_makes_pods(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"))
 
-    told_of = ask("-f", cluster, "fit", "-f", asked(tmp_path, pod("web"), pod("api")), code=1).output
+    told_of = ask("fit", "-f", cluster, asked(tmp_path, pod("web"), pod("api")), code=1).output
     assert "the files hold 2 objects that make pods" in told_of
-    assert "hold 0 objects" in ask("-f", cluster, "fit", "-f", asked(tmp_path, budget("x")), code=1).output
-    assert "give those that fit is about behind it" in ask("-f", cluster, "fit", code=1).output
+    assert "hold 0 objects" in ask("fit", "-f", cluster, asked(tmp_path, budget("x")), code=1).output
+    assert "podium plan fit FILE -f CLUSTER" in ask("fit", "-f", cluster, code=1).output
 
 
 @pytest.mark.parametrize("seed", range(12))

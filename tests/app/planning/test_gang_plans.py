@@ -118,7 +118,7 @@ def test_a_gang_that_stays_whole_is_not_reported(tmp_path: Path) -> None:
 def fit(folder: Path, cluster: list[Raw], *asked: Raw, options: tuple[str, ...] = ()) -> Raw:
     settings = written(folder, PLACES_GROUPS, name="scheduler.json")
     asked_file = written(folder, *asked, name="asked.json")
-    return reported("-f", written(folder, *cluster), "fit", "-f", asked_file, "--config", settings, *options)
+    return reported("fit", "-f", written(folder, *cluster), asked_file, "--config", settings, *options)
 
 
 def test_as_many_pods_of_a_gang_fit_as_get_nodes_together(tmp_path: Path) -> None:

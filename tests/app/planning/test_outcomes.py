@@ -55,7 +55,7 @@ def losses(answer: Raw) -> dict[str, int]:
 
 
 def test_samples_cover_each_outcome_of_a_tie(tmp_path: Path) -> None:
-    answer = reported("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "2")
+    answer = reported("deploy", "-f", two_full(tmp_path), urgent(tmp_path), "--outcomes", "--samples", "2")
 
     assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
     ties = answer["ties"]
@@ -66,21 +66,21 @@ def test_samples_cover_each_outcome_of_a_tie(tmp_path: Path) -> None:
 
 
 def test_outcomes_that_no_run_had_are_counted(tmp_path: Path) -> None:
-    question = ("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "1")
+    question = ("deploy", "-f", two_full(tmp_path), urgent(tmp_path), "--outcomes", "--samples", "1")
 
     assert reported(*question)["ties"]["notSampled"] == 1
     assert "1 outcome in no run" in ask(*question).stdout
 
 
 def test_a_plan_without_ties_is_run_once(tmp_path: Path) -> None:
-    answer = reported("-f", two_full(tmp_path), "drain", "a", "--outcomes")
+    answer = reported("drain", "-f", two_full(tmp_path), "a", "--outcomes")
 
     assert answer["outcomes"]["samples"] == 1
     assert losses(answer) == {"ReplicaSet default/web": 1}
 
 
 def test_outcomes_are_sampled_only_on_request(tmp_path: Path) -> None:
-    answer = reported("-f", two_full(tmp_path), "deploy", "-f", urgent(tmp_path))
+    answer = reported("deploy", "-f", two_full(tmp_path), urgent(tmp_path))
 
     assert "outcomes" not in answer
     assert "ties" not in answer
@@ -88,7 +88,7 @@ def test_outcomes_are_sampled_only_on_request(tmp_path: Path) -> None:
 
 def test_ties_without_victims_are_only_counted(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"), node("b"))
-    question = ("-f", cluster, "deploy", "-f", urgent(tmp_path), "--outcomes", "--samples", "3")
+    question = ("deploy", "-f", cluster, urgent(tmp_path), "--outcomes", "--samples", "3")
 
     answer = reported(*question)
 
@@ -99,13 +99,13 @@ def test_ties_without_victims_are_only_counted(tmp_path: Path) -> None:
 
 def test_decisions_about_pending_pods_are_sampled(tmp_path: Path) -> None:
     waiting = pod("urgent", "3", priority=100)
-    answer = reported("-f", two_full(tmp_path, waiting), "pending", "--outcomes", "--samples", "2")
+    answer = reported("pending", "-f", two_full(tmp_path, waiting), "--outcomes", "--samples", "2")
 
     assert losses(answer) == {"ReplicaSet default/web": 1, "ReplicaSet default/sum": 1}
 
 
 def test_placements_of_replicas_are_sampled(tmp_path: Path) -> None:
-    question = ("-f", two_full(tmp_path), "fit", "-f", urgent(tmp_path), "--preempt", "--outcomes", "--samples", "2")
+    question = ("fit", "-f", two_full(tmp_path), urgent(tmp_path), "--preempt", "--outcomes", "--samples", "2")
 
     answer = reported(*question, "--replicas", "1")
 
@@ -120,12 +120,12 @@ def test_every_played_question_samples_outcomes(tmp_path: Path) -> None:
     few = ("--outcomes", "--samples", "2")
     for question in (
         ("fail", "a"),
-        ("set", "replicaset/web", "replicas=2"),
-        ("patch", "-f", str(patch)),
+        ("change", "replicaset/web", "replicas=2"),
+        ("change", "--patch-file", str(patch)),
         ("nodes", "--add", "1", "--like", "a"),
         ("diff", "--after", high),
     ):
-        assert "outcomes" in reported("-f", cluster, *question, *few), question
+        assert "outcomes" in reported(*question, "-f", cluster, *few), question
 
 
 def test_the_library_samples_outcomes(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_plan_is_run_as_often_as_asked_but_at_most_a_hundred_times() -> None:
 def test_a_pod_of_a_gang_does_not_preempt_by_itself(tmp_path: Path) -> None:
     traits: dict[str, Any] = {"priority": 100, "priorityClassName": "high", "schedulingGroup": {"podGroupName": "g"}}
     members = written(tmp_path, *(pod(f"g-{place}", "3", **traits) for place in range(2)), name="members.json")
-    question = ("-f", two_full(tmp_path, group("g", 2)), "deploy", "-f", members, "--outcomes", "--samples", "2")
+    question = ("deploy", "-f", two_full(tmp_path, group("g", 2)), members, "--outcomes", "--samples", "2")
 
     answer = reported(*question, "--config", written(tmp_path, PLACES_GROUPS, name="scheduler.json"))
 
@@ -226,7 +226,7 @@ def beside_a_gang(folder: Path, *members: Raw) -> tuple[str, ...]:
         *members,
         pod("urgent", "3", priority=100, priorityClassName="high"),
     )
-    return "-f", cluster, "pending", "--outcomes", "--samples", "8"
+    return "pending", "-f", cluster, "--outcomes", "--samples", "8"
 
 
 def test_a_plan_for_a_large_cluster_is_sampled_even_without_ties() -> None:

@@ -42,8 +42,7 @@ def test_each_question_is_answered() -> None:
         "drain": plans.drain(NODE, timeout="5m"),
         "fail": plans.fail(NODE, for_=600),
         "nodes": plans.nodes(add=1, like=NODE),
-        "set": plans.set("deployment/shop/report", {"replicas": 2}),
-        "patch": plans.patch({**PLAIN, "metadata": {"name": "report", "namespace": "shop"}, "spec": {"replicas": 2}}),
+        "change": plans.change("deployment/shop/report", {"replicas": 2}),
         "reschedule": plans.reschedule(),
         "pending": plans.pending(),
         "fit": plans.fit(EXTRA),
@@ -56,7 +55,12 @@ def test_each_question_is_answered() -> None:
         assert answer.question == question
         assert answer.headline
         assert answer.frame().name in ("impact", "table")
-    assert answers["set"].impact == answers["patch"].impact
+    own = {"metadata": {"name": "report", "namespace": "shop"}, "spec": {"replicas": 2}}
+    for patched in (
+        plans.change(patches=[{**PLAIN, **own}]),
+        plans.change("deploy/shop/report", patches=[{"spec": {"replicas": 2}}]),
+    ):
+        assert patched.impact == answers["change"].impact
 
 
 def test_the_function_asks_what_the_method_asks() -> None:
@@ -64,7 +68,7 @@ def test_the_function_asks_what_the_method_asks() -> None:
 
 
 def test_a_field_is_taken_away_by_none() -> None:
-    answer = podium.plan(CLUSTER).set("deployment/shop/report", {"replicas": None, "labels.a": "b"})
+    answer = podium.plan(CLUSTER).change("deployment/shop/report", {"replicas": None, "labels.a": "b"})
 
     assert any("replicas" in outcome for outcome in answer.to_dict()["changes"][0]["changes"])
 
@@ -82,9 +86,9 @@ def test_a_field_is_taken_away_by_none() -> None:
         (lambda plans: plans.nodes(NEW_NODE, add=10**9), "1,000,000,000 nodes are added"),
         (lambda plans: plans.fit(NEW_POD, replicas=0), "replicas: 0 is not from 1 to 20,000"),
         (lambda plans: plans.fit(NEW_POD, replicas=10**9), "replicas: 1,000,000,000 is not from 1 to 20,000"),
-        (lambda plans: plans.patch(), "no patch"),
-        (lambda plans: plans.set("deployment/shop/report", {"replicas": object()}), "is not plain JSON"),
-        (lambda plans: plans.set("deployment/shop/report", {"replicas": float("nan")}), "replicas: .*not finite"),
+        (lambda plans: plans.change(), "no change is given"),
+        (lambda plans: plans.change("deployment/shop/report", {"replicas": object()}), "is not plain JSON"),
+        (lambda plans: plans.change("deployment/shop/report", {"replicas": float("nan")}), "replicas: .*not finite"),
         (lambda plans: plans.reschedule({"kind": "Pod"}), "rescheduler"),
         (lambda plans: plans.deploy(), "nothing in the files makes a pod"),
     ],

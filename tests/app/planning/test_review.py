@@ -51,7 +51,7 @@ def test_a_question_that_is_not_played_has_its_headline_as_its_sums(tmp_path: Pa
 
 def test_markdown_has_a_line_for_each_workload_and_folds_the_answer_away(tmp_path: Path) -> None:
     markdown = ask(
-        "-f", cluster(tmp_path), "deploy", "-f", written(tmp_path, WAITING, name="w.json"), "-o", "markdown"
+        "deploy", "-f", cluster(tmp_path), written(tmp_path, WAITING, name="w.json"), "-o", "markdown"
     ).stdout
 
     diff = markdown.partition("```diff\n")[2].partition("\n```")[0].splitlines()
@@ -99,9 +99,7 @@ def test_github_gets_annotations_and_the_summary_of_the_job(tmp_path: Path, monk
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     change = written(tmp_path, WAITING, name="waits.json")
 
-    printed = ask(
-        "-f", cluster(tmp_path), "deploy", "-f", change, "-o", "github", "--fail-on", "preempt", code=2
-    ).stdout
+    printed = ask("deploy", "-f", cluster(tmp_path), change, "-o", "github", "--fail-on", "preempt", code=2).stdout
 
     levels = [line.partition(" ")[0] for line in printed.splitlines()]
     assert levels[0] == "::notice"

@@ -30,7 +30,7 @@ def opened(file: str) -> Raw:
 def saved(folder: Path, *question: str, cluster: tuple[Raw, ...] = CLUSTER) -> str:
     """Ask a question about a cluster, and return the file of the saved plan."""
     file = str(folder / "question.plan")
-    ask("-f", written(folder, *cluster), *question, "--save", file)
+    ask(*question, "-f", written(folder, *cluster), "--save", file)
     return file
 
 
@@ -53,7 +53,7 @@ def test_the_same_cluster_gives_the_same_answer(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     target = tmp_path / "missing" / "x.plan"
 
-    result = ask("-f", written(tmp_path, *CLUSTER), "drain", "a", "--save", str(target), code=1)
+    result = ask("drain", "-f", written(tmp_path, *CLUSTER), "a", "--save", str(target), code=1)
 
     assert f"{target}: cannot be written: No such file or directory" in result.stderr
 
@@ -102,12 +102,12 @@ def test_a_new_version_of_an_object_with_equal_contents_is_no_change(tmp_path: P
 @pytest.mark.parametrize(
     "question",
     [
-        ("deploy", "-f", "{folder}/new/web.json", "--seed", "7"),
-        ("deploy", "-f", "{folder}/new"),
-        ("fit", "-f", "{folder}/new/web.json", "--replicas", "2", "--preempt"),
+        ("deploy", "{folder}/new/web.json", "--seed", "7"),
+        ("deploy", "{folder}/new"),
+        ("fit", "{folder}/new/web.json", "--replicas", "2", "--preempt"),
         ("nodes", "--add", "2", "--like", "a", "--until", "1m"),
-        ("set", "rs/web", "replicas=5"),
-        ("patch", "-f", "{folder}/patch.json"),
+        ("change", "rs/web", "replicas=5"),
+        ("change", "--patch-file", "{folder}/patch.json"),
         ("diff", "--after", "{folder}/high.json"),
         ("drain", "-l", "kubernetes.io/hostname in (a, b)", "--parallel", "--override", "{folder}/high.json"),
         ("pending",),
@@ -151,7 +151,7 @@ def test_standard_input_cannot_be_saved(tmp_path: Path) -> None:
 
     from podium.app.console.command import podium as command  # noqa: PLC0415
 
-    words = ["plan", "-f", written(tmp_path, *CLUSTER), "deploy", "-f", "-", "--save", str(tmp_path / "x")]
+    words = ["plan", "deploy", "-", "-f", written(tmp_path, *CLUSTER), "--save", str(tmp_path / "x")]
     result = CliRunner().invoke(command, words, input=json.dumps(pod("new")))
 
     assert (result.exit_code, (tmp_path / "x").exists()) == (1, False)

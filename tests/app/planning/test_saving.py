@@ -171,7 +171,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
     saved = tmp_path / "asked.yaml"
     wanted = written(tmp_path, pod("small", priority=5), name="small.json")
 
-    answer = reported("-f", cluster, "fit", "-f", wanted, "--scenario", str(saved), *options)
+    answer = reported("fit", "-f", cluster, wanted, "--scenario", str(saved), *options)
 
     assert answer["fit"]["withPreemption" if "--preempt" in options else "fits"] == nodes
     pods = podium.simulate(saved).to_dict()["pods"]
@@ -185,7 +185,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
         (("pending", "--timeline"), "--scenario FILE"),
         (("pending", "--nodes"), "podium explain POD --all-nodes"),
         (("survive", "web", "--timeline"), "--scenario FILE"),
-        (("fit", "-f", "pod.yaml", "--pods"), "--nodes shows them"),
+        (("fit", "pod.yaml", "--pods"), "--nodes shows them"),
     ],
 )
 def test_an_unsupported_option_of_a_question_is_rejected_with_alternatives(
@@ -211,5 +211,5 @@ def test_each_pod_and_each_node_is_shown_where_that_is_asked_for(tmp_path: Path)
         in ask("survive", "old", "-f", cluster, "--pods").stdout
     )
     assert "All nodes\n  node  fit  limit\n  a     1    Insufficient cpu\n" in (
-        ask("-f", cluster, "fit", "-f", small, "--nodes").stdout
+        ask("fit", "-f", cluster, small, "--nodes").stdout
     )

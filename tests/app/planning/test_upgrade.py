@@ -18,7 +18,7 @@ def small(folder: Path) -> str:
 
 
 def test_pods_that_would_wait_are_named_with_the_fields_that_begin_to_count(tmp_path: Path) -> None:
-    answer = reported("-f", small(tmp_path), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+    answer = reported("upgrade", "-f", small(tmp_path), "--to", "1.34", "--kubernetes-version", "1.33")
 
     assert answer["headline"].startswith("v1.34.9 in place of v1.33.13: 1 pod would wait")
     (waits,) = [each for each in answer["pods"] if each["effect"] == "waits"]
@@ -30,7 +30,7 @@ def test_pods_that_would_wait_are_named_with_the_fields_that_begin_to_count(tmp_
 
 
 def test_a_downgrade_shows_the_same_the_other_way_around(tmp_path: Path) -> None:
-    answer = reported("-f", small(tmp_path), "upgrade", "--to", "1.33", "--kubernetes-version", "1.34")
+    answer = reported("upgrade", "-f", small(tmp_path), "--to", "1.33", "--kubernetes-version", "1.34")
 
     assert [each["effect"] for each in answer["pods"] if each["pod"] == "default/large"] == ["runs"]
     assert "no longer counts" in answer["fields"][0]["effect"]
@@ -44,7 +44,7 @@ def test_a_pod_that_does_not_run_any_more_fails_the_command(tmp_path: Path) -> N
     spec = {"resources": {"requests": {"cpu": "3"}}, "containers": [{"name": "a", "image": "a"}]}
     large = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "large"}, "spec": spec}
 
-    ask("-f", written(tmp_path, machine, large), *question, code=2)
+    ask(*question, "-f", written(tmp_path, machine, large), code=2)
 
 
 def test_gates_that_the_new_version_does_not_know_go_away() -> None:
@@ -75,7 +75,7 @@ def test_api_versions_that_stop_being_served_are_named(
     if kind == "PodGroup":
         old["spec"] = {"schedulingPolicy": {"basic": {}}}
 
-    answer = reported("-f", written(tmp_path, node("a"), old), "upgrade", "--to", to, "--kubernetes-version", before)
+    answer = reported("upgrade", "-f", written(tmp_path, node("a"), old), "--to", to, "--kubernetes-version", before)
 
     assert answer["fields"] == [{"what": api, "effect": "is not served: 1 object", "objects": names}]
     assert "1 API in use served in one version only" in answer["headline"]
@@ -86,7 +86,7 @@ def test_older_versions_of_claims_are_named_as_they_were_written(tmp_path: Path,
     old: Raw = {"apiVersion": f"resource.k8s.io/{version}", "kind": "DeviceClass", "metadata": {"name": "a"}}
 
     answer = reported(
-        "-f", written(tmp_path, node("a"), old), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33"
+        "upgrade", "-f", written(tmp_path, node("a"), old), "--to", "1.34", "--kubernetes-version", "1.33"
     )
 
     gone = {"what": f"resource.k8s.io/{version}", "effect": "is not served: 1 object", "objects": ["a"]}
@@ -98,7 +98,7 @@ def test_fields_and_kinds_of_devices_begin_to_count(tmp_path: Path) -> None:
     user = pod("user", "1", resourceClaims=[{"name": "gpu", "resourceClaimName": "c"}])
     file = written(tmp_path, node("a"), claim | {"spec": {}}, user)
 
-    answer = reported("-f", file, "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+    answer = reported("upgrade", "-f", file, "--to", "1.34", "--kubernetes-version", "1.33")
 
     assert {(each["what"], each["effect"]) for each in answer["fields"]} == {
         ("ResourceClaim", "is served: 1 object"),
@@ -107,7 +107,7 @@ def test_fields_and_kinds_of_devices_begin_to_count(tmp_path: Path) -> None:
 
 
 def test_the_picture_shows_both_versions_and_names_what_differs(tmp_path: Path) -> None:
-    arguments = ("-f", small(tmp_path), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+    arguments = ("upgrade", "-f", small(tmp_path), "--to", "1.34", "--kubernetes-version", "1.33")
 
     page = ask(*arguments, "-o", "html").stdout
 
@@ -117,7 +117,7 @@ def test_the_picture_shows_both_versions_and_names_what_differs(tmp_path: Path) 
 
 
 def test_messages_that_alerts_match_on_are_shown_before_and_after(tmp_path: Path) -> None:
-    answer = reported("-f", small(tmp_path), "upgrade", "--to", "1.34", "--kubernetes-version", "1.33")
+    answer = reported("upgrade", "-f", small(tmp_path), "--to", "1.34", "--kubernetes-version", "1.33")
 
     (message,) = [each["what"] for each in answer["pods"] if each["effect"] == "message"]
     before, _, after = message.partition(" -> ")

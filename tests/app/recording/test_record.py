@@ -211,7 +211,7 @@ def test_record_names_unlistable_kinds_and_requires_pods(tmp_path: Path) -> None
 def test_the_command_says_what_is_wrong_with_its_cluster(tmp_path: Path) -> None:
     file = str(kubeconfig(tmp_path, "http://127.0.0.1:1"))
 
-    result = CliRunner().invoke(command, ["record", "--kubeconfig", file, "-o", str(tmp_path / "a.podium")])
+    result = CliRunner().invoke(command, ["record", "--kubeconfig", file, "--save", str(tmp_path / "a.podium")])
 
     assert result.exit_code == 1
     assert "127.0.0.1:1" in result.output
@@ -389,7 +389,10 @@ def test_the_next_recording_names_the_file_that_was_completed(tmp_path: Path) ->
     def record(*args: str) -> str:
         return CliRunner().invoke(command, ["record", "--kubeconfig", config, *args]).output
 
-    alone, among = record("-o", str(tmp_path / "a.podium")), record("-o", str(tmp_path / "month"), "--every", "1h")
+    alone, among = (
+        record("--save", str(tmp_path / "a.podium")),
+        record("--save", str(tmp_path / "month"), "--every", "1h"),
+    )
 
     assert "a.podium: it is that of a recording that was killed, and complete now; name another" in alone
     assert "b.podium: completed; the recording was killed" in among

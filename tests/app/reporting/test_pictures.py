@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
@@ -185,6 +186,37 @@ def test_a_picture_is_not_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
         assert result.exit_code == 1
         assert "append > answer.html to the command" in result.output
+
+
+def test_every_picture_can_be_shown_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def browser(url: str) -> bool:
+        shown.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", browser)
+
+    for command in (["simulate"], ["plan", "drain", NODE], ["sweep", "--until", "1s"]):
+        result = run(*command, "-f", str(CLUSTER), "--open")
+
+        assert (result.exit_code, result.stdout) == (0, ""), result.output
+        file = Path(unquote(urlsplit(shown.pop()).path))
+        assert (file.stat().st_mode & 0o077, "<html" in file.read_text()) == (0, True)
+        file.unlink()
+
+
+def test_only_html_is_for_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+
+    other_form = run("simulate", "-f", str(CLUSTER), "--open", "-o", "json")
+    no_browser = run("simulate", "-f", str(CLUSTER), "--open")
+
+    assert "--open shows HTML" in other_form.output
+    assert (other_form.exit_code, no_browser.exit_code) == (1, 1)
+    file = Path(no_browser.output.rpartition("the answer is in ")[2].strip())
+    assert "<html" in file.read_text()
+    file.unlink()
 
 
 def test_the_same_answer_is_the_same_file() -> None:

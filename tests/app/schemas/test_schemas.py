@@ -129,15 +129,15 @@ PLAN = ROOT / "examples" / "plan"
     "asked",
     [
         ["pending", "-f", f"{PLAN}/waiting.yaml"],
-        ["fit", "-f", f"{PLAN}/small.yaml", "--preempt"],
-        ["fit", "-f", f"{PLAN}/checkout.yaml", "--replicas", "5", "--preempt"],
+        ["fit", f"{PLAN}/small.yaml", "--preempt"],
+        ["fit", f"{PLAN}/checkout.yaml", "--replicas", "5", "--preempt"],
         ["survive", "deploy/shop/report", "-f", f"{PLAN}/rush.yaml"],
         ["diff", "--before", f"{PLAN}/held.yaml", "--after", f"{PLAN}/packed.yaml"],
     ],
     ids=lambda asked: asked[0],
 )
 def test_decisions_have_exactly_the_keys_of_the_schema(asked: list[str]) -> None:
-    plan = ["plan", "-f", f"{PLAN}/cluster.yaml", *asked, "-o", "json"]
+    plan = ["plan", asked[0], "-f", f"{PLAN}/cluster.yaml", *asked[1:], "-o", "json"]
 
     answer = json.loads(CliRunner().invoke(command, plan, catch_exceptions=False).stdout)
 

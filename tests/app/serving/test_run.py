@@ -54,7 +54,7 @@ def test_a_snapshot_is_a_beginning_as_a_dump_is(tmp_path: Path, capsys: pytest.C
     running = pod("a", node="n1", metadata={"ownerReferences": [OWNER]}, status={"phase": "Running"})
     items = [node("n1"), running]
     (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    run("snapshot", "-f", str(tmp_path / "dump.json"), "-o", str(tmp_path / "cluster.podium"))
+    run("snapshot", "-f", str(tmp_path / "dump.json"), "--save", str(tmp_path / "cluster.podium"))
 
     found = [
         plane_of(Wanted(source=Source((str(tmp_path / name),)), seed=0)) for name in ("dump.json", "cluster.podium")

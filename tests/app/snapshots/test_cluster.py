@@ -54,7 +54,7 @@ def snapshot_of(server: FakeAPIServer, folder: Path, *arguments: str) -> tuple[l
     """Return the objects of a snapshot of the server, and what the command said."""
     target = folder / "a.podium"
     with serving(server, folder) as file:
-        result = run("snapshot", "--kubeconfig", file, "-o", str(target), *arguments)
+        result = run("snapshot", "--kubeconfig", file, "--save", str(target), *arguments)
     assert result.exit_code == 0, result.output
     return items_of(target), result
 
@@ -112,7 +112,7 @@ def test_a_kind_that_may_not_be_listed_is_named_in_every_answer(tmp_path: Path) 
 
 def test_without_nodes_or_pods_there_is_no_snapshot(tmp_path: Path) -> None:
     with serving(FakeAPIServer([NODE], forbidden=["Pod"]), tmp_path) as file:
-        result = run("snapshot", "--kubeconfig", file, "-o", str(tmp_path / "a.podium"))
+        result = run("snapshot", "--kubeconfig", file, "--save", str(tmp_path / "a.podium"))
 
     assert result.exit_code == 1
     assert "context test: you are not allowed to list pods, which every answer needs" in result.output
@@ -135,7 +135,7 @@ def test_a_list_of_a_compacted_version_restarts_and_transient_errors_are_retried
 )
 def test_permanent_list_errors_end_the_snapshot(failures: list[int], said: str, tmp_path: Path) -> None:
     with serving(FakeAPIServer([NODE], failures={"Pod": failures}), tmp_path) as file:
-        result = run("snapshot", "--kubeconfig", file, "-o", str(tmp_path / "a.podium"))
+        result = run("snapshot", "--kubeconfig", file, "--save", str(tmp_path / "a.podium"))
 
     assert result.exit_code == 1
     assert f"podium: error: context test: pods cannot be listed: {said}" in result.output
@@ -178,8 +178,8 @@ def test_without_a_name_the_current_context_is_meant_with_its_program_only_where
         content["users"][0]["user"] = {"exec": program}
         Path(file).write_text(json.dumps(content))
         monkeypatch.setenv("KUBECONFIG", file)
-        refused = run("snapshot", "-o", str(target))
-        asked = run("snapshot", "-o", str(target), "--allow-exec-plugins")
+        refused = run("snapshot", "--save", str(target))
+        asked = run("snapshot", "--save", str(target), "--allow-exec-plugins")
 
     assert "allow that with --allow-exec-plugins" in refused.output
     assert "gone" in asked.output
@@ -187,7 +187,7 @@ def test_without_a_name_the_current_context_is_meant_with_its_program_only_where
 
 
 def test_files_and_a_cluster_together_make_no_snapshot(tmp_path: Path) -> None:
-    result = run("snapshot", "-f", "a.yaml", "--context", "test", "-o", str(tmp_path / "a.podium"))
+    result = run("snapshot", "-f", "a.yaml", "--context", "test", "--save", str(tmp_path / "a.podium"))
 
     assert result.exit_code == 1
 

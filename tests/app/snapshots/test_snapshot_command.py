@@ -36,7 +36,7 @@ def written(file: Path, *objects: dict[str, Any]) -> str:
 
 def kept(target: Path, *arguments: str) -> list[dict[str, Any]]:
     """Return the objects of the snapshot that is made with these arguments."""
-    result = run("snapshot", *arguments, "-o", str(target))
+    result = run("snapshot", *arguments, "--save", str(target))
     assert result.exit_code == 0, result.output
     return items_of(target)
 
@@ -106,12 +106,12 @@ def test_a_file_that_cannot_be_made_leaves_what_was_there(tmp_path: Path) -> Non
     target.write_text("before")
     (tmp_path / "bad.yaml").write_text("a: [")
 
-    result = run("snapshot", "-f", str(tmp_path / "bad.yaml"), "-o", str(target))
+    result = run("snapshot", "-f", str(tmp_path / "bad.yaml"), "--save", str(target))
 
     assert result.exit_code == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.podium", "bad.yaml"]
     assert target.read_text() == "before"
-    missing = run("snapshot", "-f", str(EXAMPLES / "drain.yaml"), "-o", str(tmp_path / "none" / "a.podium"))
+    missing = run("snapshot", "-f", str(EXAMPLES / "drain.yaml"), "--save", str(tmp_path / "none" / "a.podium"))
     assert missing.exit_code == 1
     assert missing.output == f"podium: error: {tmp_path}/none/a.podium: cannot be written: No such file or directory\n"
 

@@ -38,7 +38,7 @@ def test_the_bytes_are_the_same_with_one_process_with_two_and_on_a_dask_cluster(
     assert answer.count(b"\n") == 5
     assert sweep(*VARIED, "-o", "csv", "--jobs", "2").stdout_bytes == answer
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        assert sweep(*VARIED, "-o", "csv", "--scheduler", cluster.scheduler_address).stdout_bytes == answer
+        assert sweep(*VARIED, "-o", "csv", "--dask", cluster.scheduler_address).stdout_bytes == answer
 
 
 def test_files_can_be_varied(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_invalid_sweep_settings_are_reported_before_any_run() -> None:
 def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
     target = tmp_path / "runs.parquet"
 
-    assert sweep("-f", LOOP, "-o", "parquet", "--to", str(target)).stdout == ""
+    assert sweep("-f", LOOP, "-o", "parquet", "--save", str(target)).stdout == ""
     assert target.read_bytes().startswith(b"PAR1")
 
 
@@ -89,7 +89,7 @@ def test_text_that_goes_to_a_file_has_nothing_of_the_terminal(tmp_path: Path, mo
     monkeypatch.setattr(output, "new_page", lambda: Page(40, coloured=True, shortened=True))
     target = tmp_path / "runs.txt"
 
-    assert sweep(*VARIED, "--to", str(target)).stdout == ""
+    assert sweep(*VARIED, "--save", str(target)).stdout == ""
     assert "\x1b" not in target.read_text()
     assert target.read_text().startswith("4 runs of 2 combinations of settings\n")
 
@@ -97,7 +97,7 @@ def test_text_that_goes_to_a_file_has_nothing_of_the_terminal(tmp_path: Path, mo
 def test_without_dask_its_option_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
 
-    result = sweep("-f", LOOP, "--scheduler", "tcp://127.0.0.1:8786")
+    result = sweep("-f", LOOP, "--dask", "tcp://127.0.0.1:8786")
 
     assert result.exit_code == 1
     assert 'install it with pip install "podium[dask]"' in result.stderr

@@ -65,7 +65,7 @@ def _snapshot(dump: str) -> str:
 
 
 def _snapshotting(dump: str) -> list[str]:
-    return ["snapshot", "-f", dump, "-o", f"{dump}.podium"]
+    return ["snapshot", "-f", dump, "--save", f"{dump}.podium"]
 
 
 def _written(dump: str, manifest: object) -> str:
@@ -79,9 +79,9 @@ COMMANDS: dict[str, Callable[[EKSCluster, str], list[str]]] = {
     "snapshot": lambda _, dump: _snapshotting(dump),
     "up": lambda _, dump: ["up", "-f", _snapshot(dump), "--", "true"],
     "pending": lambda _, dump: ["plan", "pending", "-f", dump, *_JSON],
-    "fit": lambda _, dump: ["plan", "fit", "--cluster", _snapshot(dump), "-f", _written(dump, _POD), *_JSON],
+    "fit": lambda _, dump: ["plan", "fit", _written(dump, _POD), "-f", _snapshot(dump), *_JSON],
     "plan-drain": lambda cluster, dump: ["plan", "drain", cluster.nodes[0], "-f", dump, *_JSON],
-    "plan-deploy": lambda _, dump: ["plan", "deploy", "--cluster", dump, "-f", _written(dump, _DEPLOYMENT), *_JSON],
+    "plan-deploy": lambda _, dump: ["plan", "deploy", _written(dump, _DEPLOYMENT), "-f", dump, *_JSON],
     "plan-fail": lambda _, dump: ["plan", "fail", "-l", _FAILED, "-f", dump, *_JSON],
 }
 """The arguments of the workloads that run a command on the dump of an EKS-like cluster."""
@@ -311,8 +311,8 @@ def bench(
     (commands on an EKS-like cluster); reschedule (a plan of a rescheduler); apiserver (pods over HTTP); live (pods
     bound over HTTP). Without any named, most of them run, in about two minutes. Each has a process of its own.
 
-    simulation, score and score-unscoped play what -f and --context give, such as the output of podium trace, if they
-    give something; a cluster is read once, before anything is measured.
+    simulation, score and score-unscoped play what -f and --context give, if anything, such as a trace that podium
+    simulate --save has written; a cluster is read once, before anything is measured.
     """
     earlier = None if compare is None else measurement.read_run(compare)
     chosen = [

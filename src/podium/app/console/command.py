@@ -22,6 +22,8 @@ from podium.app.using.client import answered
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
+KUBECTL_PLUGIN = "kubectl podium"
+"""The name of the command if kubectl runs it."""
 _TRACEBACK = "podium.traceback"
 _STARTING = "starting"
 _BARS = "rich.progress"
@@ -37,7 +39,6 @@ SUBCOMMANDS = {
     "snapshot": ("podium.app.snapshots.command:snapshot", "Save the state of a cluster to a file."),
     "record": ("podium.app.recording.command:record", "Record the events of a cluster to a file."),
     "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
-    "trace": ("podium.app.simulating.command:trace", "Convert recorded workloads to input for simulations."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),
     "exporter": ("podium.app.live.command:exporter", "Serve metrics on which failures a cluster can take."),
@@ -48,6 +49,9 @@ SUBCOMMANDS = {
     "bench": ("podium.app.bench.command:bench", "Measure how fast decisions are made."),
 }
 """Where each subcommand is, and what it does; help lists them without importing them."""
+
+FOR_KUBECTL = ("delete",)
+"""The subcommands of `kubectl podium` alone: they change a cluster by hand, as kubectl's own do."""
 
 FOR_DEVELOPERS = ("examples", "schema", "bench")
 """The last subcommands, which help lists apart."""
@@ -62,7 +66,6 @@ LOADED_FIRST = {
     "snapshot": ("podium.app.snapshots.cluster",),
     "record": ("podium.app.recording.recording",),
     "delete": ("podium.app.deleting.deletion",),
-    "trace": ("podium.sim.run",),
     "reschedule": ("podium.app.rescheduling.offline", "podium.app.console.reading"),
     "examples": ("podium.app.examples.command",),
 }
@@ -147,29 +150,31 @@ class LazyGroup(Group):
         return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
+        is_plugin = ctx.find_root().info_name == KUBECTL_PLUGIN
+        return [name for name in SUBCOMMANDS if is_plugin or name not in FOR_KUBECTL]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the subcommands, those for developers apart."""
         for title, is_apart in (("Commands", False), ("For developers", True)):
             with formatter.section(title):
-                names = [name for name in SUBCOMMANDS if (name in FOR_DEVELOPERS) is is_apart]
+                names = [name for name in self.list_commands(ctx) if (name in FOR_DEVELOPERS) is is_apart]
                 formatter.write_dl([(name, SUBCOMMANDS[name][1]) for name in names])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a stub with the help line of a subcommand; None for an unknown one."""
-        known = SUBCOMMANDS.get(cmd_name)
-        return None if known is None else click.Command(cmd_name, short_help=known[1])
+        is_known = cmd_name in self.list_commands(ctx)
+        return click.Command(cmd_name, short_help=SUBCOMMANDS[cmd_name][1]) if is_known else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Import and return the subcommand to run. Raises UsageError with a suggestion for an unknown one."""
-        if args and args[0] not in SUBCOMMANDS and not args[0].startswith("-"):
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
             from podium.api.errors import suggestion
 
-            problem = f"There is no command {escape(args[0], _LONGEST_NAME)!r}; {suggestion(args[0], SUBCOMMANDS)}"
-            raise click.UsageError(problem, ctx)
+            hint = f"use {KUBECTL_PLUGIN} {args[0]}" if args[0] in FOR_KUBECTL else suggestion(args[0], known)
+            raise click.UsageError(f"There is no command {escape(args[0], _LONGEST_NAME)!r}; {hint}", ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if name is None or command is None:
             return name, command, rest

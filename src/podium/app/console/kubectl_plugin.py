@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from podium.app.console import command
-from podium.app.console.options import KUBECTL_PLUGIN
+from podium.app.console.command import KUBECTL_PLUGIN
 
 # Cobra's ShellCompDirectiveNoFileComp, and its ShellCompDirectiveDefault.
 _NO_FILES, _FILES = 4, 0

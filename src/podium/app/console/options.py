@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from podium.app.console.command import KUBECTL_PLUGIN
 from podium.app.using import client, completion
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -107,30 +108,36 @@ namespace_option = click.option(
 )
 
 HTML = "html"
+OPENS = "podium.opens"
+"""In the context's meta: whether HTML is shown in the browser."""
 _FORMS = ("text", "json", "yaml")
 
 
-def _readable(_: click.Context, __: click.Parameter, form: str) -> str:
-    """Return the form. Raises UsageError for a picture on a terminal, before any work starts."""
-    if form == HTML and sys.stdout.isatty():
-        raise click.UsageError("-o html is for a browser, not for a terminal; append > answer.html to the command")
-    return form
-
-
-def output_option_of(
-    forms: tuple[str, ...], what: str = "How the answer is printed."
-) -> Callable[[Decorated], Decorated]:
-    """Return the option for the form of the answer: one of ``forms``, text by default."""
-    return click.option(
-        "-o",
-        "--output",
-        "form",
-        type=click.Choice(forms),
-        default="text",
-        show_default=True,
-        callback=_readable,
-        help=what,
+def output_option_of(forms: tuple[str, ...], what: str = "How the answer is printed.") -> Decorator[Any]:
+    """Return the options for the form of the answer: one of ``forms``, text by default; and `--open` for HTML."""
+    option = click.option(
+        "-o", "--output", "form", type=click.Choice(forms), default="text", show_default=True, help=what
     )
+    if HTML not in forms:
+        return option
+    return adding(
+        "form",
+        _form_of,
+        option,
+        click.option("--open", "opens", is_flag=True, help="Show the answer in the browser, as HTML."),
+    )
+
+
+def _form_of(given: dict[str, Any]) -> str:
+    """Return the form. Raises UsageError for HTML on a terminal, before any work starts."""
+    form, opens = str(given.pop("form")), given.pop("opens")
+    click.get_current_context().meta[OPENS] = opens
+    if opens and form not in (_FORMS[0], HTML):
+        raise click.UsageError(f"--open shows HTML, and -o {form} is another form")
+    if form == HTML and not opens and given.get("answer_file") is None and sys.stdout.isatty():
+        problem = "-o html is for a browser, not for a terminal; use --open, or append > answer.html to the command"
+        raise click.UsageError(problem)
+    return HTML if opens else form
 
 
 output_option = output_option_of(_FORMS)
@@ -263,10 +270,6 @@ def single_run_options(command: Decorated) -> Any:
     return _seed_option(config_option(run_options(adding("options", _single_run_options_of)(command))))
 
 
-KUBECTL_PLUGIN = "kubectl podium"
-"""The name of the command if kubectl runs it."""
-
-
 @dataclass(frozen=True, slots=True)
 class ClusterSource:
     """A cluster, by a context of a kubeconfig; "" is the current one, and the usual files."""
@@ -381,14 +384,6 @@ override_option = adding(
     "source", lambda given: replace(given.pop("source"), overrides=given.pop("overrides")), _OVERRIDES
 )
 """Add the option that names files whose objects replace others, to the ``source`` that the command gets."""
-
-source_beside_change_options = adding(
-    "source",
-    _source_of,
-    click.option("--cluster", "files", metavar="FILE", multiple=True, help="The cluster's files. May be repeated."),
-    *_CLUSTER_OPTIONS,
-)
-"""Add the options that name a cluster to a command whose `-f` names the change; it gets them as ``source``."""
 
 optional_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)
 """Add the options that name files and a cluster; the command gets them as ``source``, which may be empty."""

@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import sys
+import tempfile
+import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 import click
 import msgspec
 
+from podium.app.console.options import OPENS
 from podium.app.console.page import WIDTH, Page
 
 _NARROWEST = 40
@@ -148,13 +151,27 @@ def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None =
         # Pictures import all answers.
         from podium.app.reporting import report
 
-        click.echo(report(answer), nl=False)
+        show_html(report(answer))
     elif form == "text":
         page = new_page()
         (write or answer.write)(page)
         show_page(page)
     else:
         show(answer.to_dict(), form)
+
+
+def show_html(page: str) -> None:
+    """Print an HTML page; with --open, show it in the browser instead. Raises ClickException without one."""
+    if not click.get_current_context().meta.get(OPENS):
+        click.echo(page, nl=False)
+        return
+    # Only its owner may read it, and it stays for as long as the browser may load it again.
+    descriptor, file = tempfile.mkstemp(".html", "podium-")
+    with open(descriptor, "w", encoding="utf-8") as written:  # noqa: PTH123
+        written.write(page)
+    if not webbrowser.open(Path(file).as_uri()):
+        raise click.ClickException(f"no browser is known; the answer is in {file}")
+    click.echo(f"the browser shows {file}", err=True)
 
 
 def write_private(file: Path, content: str | bytes) -> None:

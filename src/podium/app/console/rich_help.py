@@ -8,7 +8,7 @@ import click
 import rich_click
 from rich.text import Text
 
-from podium.app.console.command import FOR_DEVELOPERS, SUBCOMMANDS
+from podium.app.console.command import FOR_DEVELOPERS, LazyGroup
 from podium.app.console.page import WIDTH
 
 # Marks a paragraph whose lines click does not rewrap.
@@ -38,8 +38,8 @@ def rich_help(command: click.Command, ctx: click.Context) -> str:
             **parts,
         )
     settings = rich_click.RichHelpConfiguration(max_width=WIDTH, style_helptext="")
-    if ctx.parent is None:
-        others = [name for name in SUBCOMMANDS if name not in FOR_DEVELOPERS]
+    if isinstance(command, LazyGroup):
+        others = [name for name in command.list_commands(ctx) if name not in FOR_DEVELOPERS]
         groups = {"For users": others, "For developers": list(FOR_DEVELOPERS)}
         settings.command_groups = {ctx.command_path: [{"name": n, "commands": names} for n, names in groups.items()]}
     context = rich_click.RichContext(shown, parent=ctx.parent, info_name=ctx.info_name, rich_help_config=settings)

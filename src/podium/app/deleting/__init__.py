@@ -1,1 +1,1 @@
-"""`podium delete`: deletes pods through eviction by default."""
+"""`kubectl podium delete`: deletes pods through eviction by default."""

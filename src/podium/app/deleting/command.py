@@ -1,4 +1,4 @@
-"""`podium delete`."""
+"""`kubectl podium delete`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SECOND = 10**9
 _EPILOG = """
 \b
 Examples: evict a pod within its disruption budgets, retrying for up to five minutes; delete it directly
-  podium delete pod web-0 -n shop --timeout 5m
-  podium delete pod web-0 -n shop --direct
+  kubectl podium delete pod web-0 -n shop --timeout 5m
+  kubectl podium delete pod web-0 -n shop --direct
 """
 
 

@@ -19,7 +19,7 @@ _EPILOG = """
 \b
 Example: what happens if a service is deployed to one of the clusters of the cookbook
   podium examples
-  podium plan -f examples/cookbook/deploy.yaml deploy -f examples/cookbook/deploy-checkout.yaml
+  podium plan deploy examples/cookbook/deploy-checkout.yaml -f examples/cookbook/deploy.yaml
 """
 
 

@@ -76,7 +76,7 @@ class Tools:
         """Return the tools in the order in which they are listed."""
         return [
             *(self.overview, self.explain, self.pending, self.fit, self.survive),
-            *(self.plan_deploy, self.plan_drain, self.plan_fail, self.plan_nodes, self.plan_set, self.plan_patch),
+            *(self.plan_deploy, self.plan_drain, self.plan_fail, self.plan_nodes, self.plan_change),
             *(self.plan_reschedule, self.plan_upgrade, self.ledger),
             *(self.read_more, self.read_json, self.reload),
         ]
@@ -171,16 +171,16 @@ class Tools:
         """Predict what happens if `add` nodes are added that are like the node `like`, or nodes are removed."""
         return self._plan(lambda plans: plans.nodes(add=add, like=like, remove=remove or ()))
 
-    def plan_set(self, target: str, fields: dict[str, Any], namespace: str = "") -> ToolAnswer:
-        """Predict what happens if fields of an object change, such as `deploy/web` with `{"replicas": 5}`.
+    def plan_change(
+        self, target: str = "", fields: dict[str, Any] | None = None, namespace: str = "", patch: str = ""
+    ) -> ToolAnswer:
+        """Predict what happens if objects change: fields of `target`, such as `deploy/web` with `{"replicas": 5}`.
 
-        Short names such as `requests.cpu` and `image` are known; null removes a field.
+        Short names such as `requests.cpu` and `image` are known; null removes a field. `patch` (YAML or JSON) changes
+        any fields of any object: it names kind, name and the changed fields.
         """
-        return self._plan(lambda plans: plans.set(target, fields, namespace))
-
-    def plan_patch(self, patch: str) -> ToolAnswer:
-        """Predict what happens if an object is patched; `patch` (YAML or JSON) names kind, name and changed fields."""
-        return self._plan(lambda plans: plans.patch(*objects_in(_checked(patch).encode(), "patch")))
+        patches = objects_in(_checked(patch).encode(), "patch") if patch else []
+        return self._plan(lambda plans: plans.change(target, fields, namespace, patches=patches))
 
     def plan_reschedule(self) -> ToolAnswer:
         """Predict what the rescheduler would move with its default policies, and what that gains."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,31 +14,25 @@ from podium.app.console.options import (
     Duration,
     Source,
     namespace_option,
-    optional_source_options,
     output_option,
-    override_option,
 )
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
     CHECKED,
+    Check,
     DecisionInputs,
     Question,
     RunInputs,
-    change_options,
+    cluster_options,
     deciding_options,
-    joined,
+    manifest_arguments,
     node_arguments,
     playing_options,
 )
 from podium.app.using import completion
 
-if TYPE_CHECKING:
-    from podium.api.basis import Caveat
-    from podium.app.planning.saved import SavedPlan
-
 
 @click.command(cls=Question)
-@optional_source_options
 @click.option(
     "-n",
     "--namespace",
@@ -61,7 +55,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
 
 
 @click.command(cls=Question)
-@change_options("The pod or its workload, and what it needs, such as its priority class.")
+@manifest_arguments()
 @click.option(
     "--replicas",
     type=click.IntRange(min=1, max=MAX_PLACED_PODS),
@@ -74,14 +68,14 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
 def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -> None:
     """Count how many pods like this one fit, where, and what limits their number, by the shape of nodes.
 
-    The file has one pod or one workload. Name the cluster before the word fit, or with --cluster or --context.
+    FILE has one pod or one workload, and what it needs, such as its priority class. -f names the cluster.
     """
     from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
 
     if inputs.samples and options["replicas"] is None:
         raise click.UsageError("--outcomes: give a number with --replicas N; pods that fit are counted, not placed.")
     target, others = fit_target(inputs.documents(manifests))
-    loaded = inputs.load(separately=True)
+    loaded = inputs.load()
     if others:
         loaded = loaded.with_(*others)
     inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
@@ -89,7 +83,6 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
 
 @click.command(cls=Question)
 @click.argument("target", shell_complete=completion.targets)
-@optional_source_options
 @namespace_option
 @deciding_options("pods")
 def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
@@ -111,28 +104,23 @@ _EPILOG = """
 Examples: what would happen if a node were drained, a zone went down, something were deployed
   podium plan drain node-3 -f cluster.json
   podium plan fail -l topology.kubernetes.io/zone=b -f cluster.json
-  podium plan -f cluster.json deploy -f new.yaml
+  podium plan deploy new.yaml -f cluster.json
 
 Exit codes: 0 answered, 1 an error in the input or the options, 2 a finding that --fail-on names.
 """
 
 
 @click.group(cls=Group, epilog=_EPILOG)
-@optional_source_options
-@override_option
-@click.pass_context
-def plan(ctx: click.Context, source: Source) -> None:
+def plan() -> None:
     """Predict what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
 
-    The cluster comes from files, a snapshot or a context. The change is played in virtual time, and so is the cluster
-    without it; the answer is the difference.
+    The cluster comes from files with -f, a snapshot or a context. The change is played in virtual time, and so is the
+    cluster without it; the answer is the difference.
     """
-    ctx.obj = source
 
 
 @plan.command(cls=Question)
 @node_arguments
-@optional_source_options
 @click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
 @click.option(
     "--timeout", "timeout_ns", type=Duration(), help="Give up each drain after this time; the default is never."
@@ -160,7 +148,6 @@ def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: 
 
 @plan.command(cls=Question)
 @node_arguments
-@optional_source_options
 @click.option("--for", "for_ns", type=Duration(), help="Let them come back after this time; the default is never.")
 @playing_options
 def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
@@ -175,21 +162,29 @@ def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int 
 
 
 @plan.command(cls=Question)
-@change_options("The manifests to deploy: Pods, Deployments, Jobs, and what they need.")
+@manifest_arguments()
 @playing_options
 def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     """Deploy something: where each pod goes, which pods it preempts, where those go, and which they preempt in turn.
 
-    Name the cluster before the word deploy, or with --cluster or --context.
+    FILE has the manifests to deploy: Pods, Deployments, Jobs, and what they need. -f names the cluster.
     """
     from podium.app.planning.questions.deploy import deploy
 
-    inputs.answer(deploy, inputs.documents(manifests), separately=True)
+    inputs.answer(deploy, inputs.documents(manifests))
 
 
-@plan.command("set", cls=Question)
-@click.argument("target", metavar="KIND/NAME", shell_complete=completion.targets)
-@click.argument("assignments", nargs=-1, metavar="FIELD=VALUE...")
+@plan.command(cls=Question)
+@click.argument("target", metavar="[KIND/NAME]", default="", shell_complete=completion.targets)
+@click.argument("assignments", nargs=-1, metavar="[FIELD=VALUE]...")
+@click.option("-p", "--patch", default="", help="A strategic merge patch of the object, in JSON or YAML.")
+@click.option(
+    "--patch-file",
+    "patch_files",
+    metavar="FILE",
+    multiple=True,
+    help="Such patches of any objects: each names its own by kind and metadata.name. May be repeated.",
+)
 @click.option(
     "-n",
     "--namespace",
@@ -197,31 +192,27 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     shell_complete=completion.namespaces,
     help="The object's namespace; it may also precede its name.",
 )
-@optional_source_options
 @playing_options
-def set_fields(*, inputs: RunInputs, target: str, assignments: Sequence[str], namespace: str) -> None:
-    """Change fields of an object: replicas=5, priorityClassName=high, requests.cpu=2, minAvailable=3, value=1000.
+def change(
+    *,
+    inputs: RunInputs,
+    target: str,
+    assignments: Sequence[str],
+    patch_files: tuple[str, ...],
+    namespace: str,
+    patch: str = "",
+) -> None:
+    """Change objects of any kind: fields such as replicas=5 and requests.cpu=2, or patches.
 
     A field is one of the object, of its spec, of its pods, or (requests, limits) of their container, with dots between
-    the names; of several containers the one is named first, as in main:requests.cpu=2. FIELD- removes a field.
+    the names: priorityClassName=high, minAvailable=3. Of several containers the one is named first, as in
+    main:requests.cpu=2. FIELD- removes a field. Patches may change any field.
     """
-    from podium.app.planning.questions.change import set_fields
+    from podium.api.input.codec import objects_in
+    from podium.app.planning.questions.change import change
 
-    inputs.answer(set_fields, target, assignments, namespace)
-
-
-@plan.command(cls=Question)
-@change_options("Strategic merge patches, each with the kind and name of its object.")
-@playing_options
-def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
-    """Patch objects of any kind, classes and budgets included: any field of them.
-
-    A file holds the changed fields, with apiVersion, kind and name. Name the cluster before the word patch, or with
-    --cluster or --context.
-    """
-    from podium.app.planning.questions.change import patch
-
-    inputs.answer(patch, inputs.patches(manifests), separately=True)
+    own = objects_in(patch.encode(), "--patch") if patch else []
+    inputs.answer(change, target, assignments, [*own, *inputs.patches(patch_files)], namespace)
 
 
 @plan.command(cls=Question)
@@ -242,21 +233,21 @@ def patch(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     help="A node to drain and remove. May be repeated.",
 )
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
-@change_options("The nodes to add.", is_required=False)
+@manifest_arguments(is_required=False)
 @playing_options
 def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> None:
     """Add nodes, remove nodes, or both: which pods find a node then, and which lose one.
 
-    Removed nodes are drained first, one after another, within budgets; pods without a controller are evicted, too.
+    FILE has nodes to add. Removed nodes are drained first, one after another, within budgets; pods without a
+    controller are evicted, too.
     """
     from podium.app.planning.questions.nodes import change_nodes
 
     wanted["add"] = wanted["add"] or int(bool(wanted["like"]))
-    inputs.answer(change_nodes, inputs.documents(manifests), separately=True, **wanted)
+    inputs.answer(change_nodes, inputs.documents(manifests), **wanted)
 
 
 @plan.command(cls=Question)
-@optional_source_options
 @click.option(
     "--rescheduler",
     "rescheduler_file",
@@ -273,7 +264,6 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
 
 
 @plan.command(cls=Question)
-@optional_source_options
 @click.option(
     "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
 )
@@ -298,7 +288,6 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
 
 
 @plan.command(cls=Question)
-@optional_source_options
 @click.option("--to", required=True, metavar="VERSION", help="The Kubernetes version of the control plane, like 1.36.")
 @playing_options
 def upgrade(*, inputs: RunInputs, to: str) -> None:
@@ -315,8 +304,7 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
 
 @plan.command(cls=Command)
 @click.argument("file")
-@optional_source_options
-@override_option
+@cluster_options
 @click.option(
     "--plugin",
     "plugins",
@@ -339,21 +327,21 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
     from podium.app.planning.saved import PlanCheck, read_plan
     from podium.framework.settings.registry import loading_no_more
 
-    saved, cluster = read_plan(file), joined(ctx.obj, source).needed()
+    saved = read_plan(file)
     question = plan.commands.get(saved.question)
     if not isinstance(question, Question):
         raise InputError(f"{shown(saved.question)} is no question of podium plan", source=file, path=".question")
-    checked: list[tuple[SavedPlan, tuple[Caveat, ...]]] = []
-    ctx.meta[CHECKED] = checked
+    check = ctx.meta[CHECKED] = Check(source.needed())
     try:
         with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):
             words = saved.words(question, Path(folder))
             with question.make_context(saved.question, words, parent=ctx) as asked:
-                asked.obj = cluster
                 question.invoke(asked)
-                answer = PlanCheck(file, saved, *checked[0])
     except click.UsageError as error:
         raise InputError(error.message, source=file, path=".arguments") from None
+    if check.answer is None:
+        raise AssertionError(f"{saved.question} has left no answer")
+    answer = PlanCheck(file, saved, *check.answer)
     show_answer(answer, form)
     if not answer.is_same:
         ctx.exit(2)

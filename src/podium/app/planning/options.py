@@ -17,19 +17,19 @@ from podium.app.console.options import (
     HTML,
     Decorator,
     Source,
-    is_asked_by_kubectl,
+    optional_source_options,
     output_option_of,
     override_option,
     settings_options,
     single_run_options,
-    source_beside_change_options,
     validate_option,
 )
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
-from podium.app.using import client, completion
+from podium.app.using import completion
 
 # The commands start without these, which take longer to import than to print a help text.
 if TYPE_CHECKING:
+    from podium.api.basis import Caveat
     from podium.api.errors import Validation
     from podium.api.input.codec import Document, Input
     from podium.api.meta import Raw
@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from podium.app.inputs import DecisionSettings
     from podium.app.planning.answer import PlanAnswer
     from podium.app.planning.questions.diff import Setting
+    from podium.app.planning.saved import SavedPlan
     from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
 Progress = Callable[[float, str], None]
 
 CHECKED = "podium.plan.checked"
-"""In the context's meta: a list that gets the plan, as it is saved, and the caveats of an answer that is not shown."""
+"""In the context's meta during a check of a saved plan: a `Check`."""
 
 _OTHERWISE = "a cluster with --context, or podium use FILE first"
 _WORDS = "podium.plan.words"
@@ -57,6 +58,14 @@ _INSTEAD = {
     "pods": "counts pods on nodes; --nodes shows them",
     "nodes": "is about pods; --pods shows them, and podium explain POD --all-nodes every node's verdict on one",
 }
+
+
+@dataclass(slots=True)
+class Check:
+    """The cluster for a saved question, and the answer, which is not shown: a plan to save, and the caveats."""
+
+    source: Source
+    answer: tuple[SavedPlan, tuple[Caveat, ...]] | None = None
 
 
 class FindingCodes(click.ParamType[tuple[str, ...]]):
@@ -76,11 +85,11 @@ class FindingCodes(click.ParamType[tuple[str, ...]]):
 
 
 class _Manifests(click.types.StringParamType):
-    """The name of a file of manifests; if it is missing, the error says what the question is about."""
+    """The name of a file of manifests; if it is missing, the error says where it belongs."""
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        name = "the command" if ctx is None else ctx.info_name
-        return f"Files before {name} are the cluster; give those that {name} is about behind it."
+        name = "" if ctx is None else f" {ctx.info_name}"
+        return f"Files of -f are the cluster. Name those of the change without it: podium plan{name} FILE -f CLUSTER."
 
 
 def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,17 +99,10 @@ def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("nodes", nargs=-1, metavar="[NODE]...", shell_complete=completion.nodes)(command)
 
 
-def change_options(help_text: str, *, is_required: bool = True) -> Decorator[Any]:
-    """Add `-f` for the files of a change, passed to the command as `manifests`; the cluster has other options."""
-    manifests = click.option(
-        *("-f", "--filename", "manifests"),
-        type=_Manifests(),
-        metavar="FILE",
-        multiple=True,
-        required=is_required,
-        help=f"{help_text} May be repeated.",
-    )
-    return lambda command: manifests(source_beside_change_options(command))
+def manifest_arguments(*, is_required: bool = True) -> Decorator[Any]:
+    """Add the arguments that name the files of a change; `-f` names the cluster, here and everywhere."""
+    metavar = "FILE..." if is_required else "[FILE]..."
+    return click.argument("manifests", type=_Manifests(), nargs=-1, required=is_required, metavar=metavar)
 
 
 class Question(Command):
@@ -130,20 +132,10 @@ class PlanInputs:
     release: ReleaseChoice
     found: list[Input] = field(default_factory=list)
 
-    def read(self, *, separately: bool = False) -> Input:
-        """Return the cluster, showing progress; ``separately`` if the question's own -f names something else.
-
-        Raises UsageError without a cluster.
-        """
+    def read(self) -> Input:
+        """Return the cluster, showing progress. Raises UsageError without one."""
         from podium.app.console.reading import read_shown
 
-        is_named = self.source.files or self.source.cluster is not None or client.answering is not None
-        if separately and not is_named and not is_asked_by_kubectl():
-            name = click.get_current_context().info_name
-            raise click.UsageError(
-                f"No cluster is named: -f behind {name} names what the question is about. Name the cluster before it, "
-                f"as in podium plan -f CLUSTER {name} -f FILE, or with --cluster FILE or --context NAME."
-            )
         self.found.append(read_shown(self.source.needed(_OTHERWISE), self.validation))
         return self.found[0]
 
@@ -155,9 +147,10 @@ class PlanInputs:
 
     def patches(self, files: Sequence[str]) -> list[Raw]:
         """Return the patches in files."""
-        from podium.app.planning.questions.change import read_patches
+        from podium.api.input.codec import objects_in
+        from podium.api.input.files import read_bytes, shown_name
 
-        return read_patches(files)
+        return [patch for file in files for patch in objects_in(read_bytes(file), shown_name(file))]
 
     def rescheduler(self, file: str) -> ReschedulerConfiguration:
         """Return the rescheduler's configuration; a cautious one without a file."""
@@ -185,14 +178,15 @@ class PlanInputs:
         with ProgressBar(doing) as bar:
             answer = ask(lambda share, what: bar.update(share, lambda: what))
         context = click.get_current_context()
-        if self.save or CHECKED in context.meta:
+        check: Check | None = context.meta.get(CHECKED)
+        if self.save or check is not None:
             from podium.app.planning.saved import plan_of, write_plan
 
             (read,) = self.found
             version = str(self.release.for_documents(read.documents)[0])
             asked = plan_of(context, context.meta[_WORDS], self.source.overrides, answer, read, version)
-            if CHECKED in context.meta:
-                context.meta[CHECKED].append((asked, answer.caveats))
+            if check is not None:
+                check.answer = asked, answer.caveats
                 return
             write_plan(self.save, asked)
         if self.scenario_file:
@@ -218,8 +212,9 @@ class PlanInputs:
 
         context = click.get_current_context()
         files = [*context.params.get("manifests", ()), *context.params.get("after_files", ())]
-        # A patch is only a part of its object, and standard input cannot be read again.
-        documents = [] if context.info_name == "patch" or "-" in files else self.documents(files)
+        # Standard input cannot be read again, and a patch is only a part of its object.
+        documents = [] if "-" in files else self.documents(files)
+        files += context.params.get("patch_files", ())
         click.echo("\n".join(workflow_commands(answer, documents, files[0] if files else "")))
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if summary:
@@ -237,14 +232,13 @@ class RunInputs(PlanInputs):
         self,
         question: Callable[..., PlanAnswer],
         *arguments: Any,
-        separately: bool = False,
         doing: str = "playing the plan",
         **options: Any,
     ) -> None:
         """Ask a question about the cluster, showing progress, and show the answer."""
         from podium.app.planning.question import PlanRun
 
-        read = self.read(separately=separately)
+        read = self.read()
 
         def ask(progress: Progress) -> PlanAnswer:
             return question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
@@ -258,11 +252,10 @@ class DecisionInputs(PlanInputs):
 
     settings: DecisionSettings
 
-    def load(self, *, separately: bool = False) -> Cluster:
-        """Return the cluster; ``separately`` if the question's own -f names something else."""
+    def load(self) -> Cluster:
         from podium.app.console.reading import cluster_of
 
-        return cluster_of(self.read(separately=separately), self.settings)
+        return cluster_of(self.read(), self.settings)
 
 
 _OPTIONS = (
@@ -312,9 +305,14 @@ _OPTIONS = (
 )
 
 
+def cluster_options(command: Callable[..., Any]) -> Any:
+    """Add the options that name the cluster, and files that replace objects of it."""
+    return optional_source_options(override_option(command))
+
+
 def playing_options(command: Callable[..., Any]) -> Any:
     """Add the options of a question that is played; the command gets them as `inputs`."""
-    return override_option(single_run_options(_with_inputs(command, RunInputs)))
+    return cluster_options(single_run_options(_with_inputs(command, RunInputs)))
 
 
 def deciding_options(part: str) -> Decorator[Any]:
@@ -324,7 +322,7 @@ def deciding_options(part: str) -> Decorator[Any]:
     """
 
     def decorate(command: Callable[..., Any]) -> Any:
-        return settings_options(override_option(_with_inputs(command, DecisionInputs, (part,))))
+        return cluster_options(settings_options(_with_inputs(command, DecisionInputs, (part,))))
 
     return decorate
 
@@ -338,13 +336,15 @@ def _with_inputs(
     """
 
     @wraps(command)
-    @click.pass_obj
-    def with_inputs(group: Source | None, /, **given: Any) -> Any:
+    def with_inputs(**given: Any) -> Any:
+        context = click.get_current_context()
         given["parts"] = tuple(part for option, part in _PARTS.items() if given.pop(option))
         for part in given["parts"]:
             if part not in known:
-                raise click.UsageError(f"--{part}: plan {click.get_current_context().info_name} {_INSTEAD[part]}")
-        given["source"] = joined(group or Source(), given["source"])
+                raise click.UsageError(f"--{part}: plan {context.info_name} {_INSTEAD[part]}")
+        if (check := context.meta.get(CHECKED)) is not None:
+            overrides = (*check.source.overrides, *given["source"].overrides)
+            given["source"] = replace(check.source, overrides=overrides)
         given["samples"] *= given.pop("outcomes")
         if "options" in given and given["form"] == HTML:
             given["options"] = replace(given["options"], records_placements=True)
@@ -358,10 +358,3 @@ def _with_inputs(
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated
-
-
-def joined(group: Source, own: Source) -> Source:
-    """Return the files of both sources, and the cluster of the question's own, or else of the group's."""
-    cluster = own.cluster if own.cluster is not None else group.cluster
-    allows = own.allows_exec_plugins or group.allows_exec_plugins
-    return Source((*group.files, *own.files), cluster, allows, (*group.overrides, *own.overrides))

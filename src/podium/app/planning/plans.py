@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from podium.api.input.files import FileName
+from podium.api.input.codec import objects_in
+from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.app.inputs import Given, Objects, as_document, assignments_of, read_objects, several
 from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.question import PlanRun
-from podium.app.planning.questions.change import patch, read_patches, set_fields
+from podium.app.planning.questions.change import change
 from podium.app.planning.questions.deploy import deploy
 from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting, upgrade
 from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
@@ -91,19 +92,27 @@ class Plans:
         documents = read_objects(objects).documents if objects else []
         return change_nodes(self._run, documents, add=add, like=like, remove=several(remove), selector=selector)
 
-    def set(self, target: str, fields: Mapping[str, Any], namespace: str = "") -> PlanAnswer:
-        """Change fields of an object: `plan.set("deployment/web", {"replicas": 5, "requests.cpu": "2"})`.
+    def change(
+        self,
+        target: str = "",
+        fields: Mapping[str, Any] | None = None,
+        namespace: str = "",
+        *,
+        patches: Iterable[dict[str, Any] | FileName] = (),
+    ) -> PlanAnswer:
+        """Change fields of an object: `plan.change("deployment/web", {"replicas": 5, "requests.cpu": "2"})`.
 
         A field is one of the object, of its spec, of its pods, or (requests, limits) of their container, with dots
-        between the names; of several containers the one is named first: `main:requests.cpu`. None removes it.
+        between the names; of several containers the one is named first: `main:requests.cpu`. None removes it. The
+        `patches`, dictionaries or files, are strategic merge patches of any objects, which they name by kind and name;
+        one that names none is for the target.
         """
-        return set_fields(self._run, target, assignments_of(fields), namespace)
-
-    def patch(self, *patches: dict[str, Any] | FileName) -> PlanAnswer:
-        """Patch objects of any kind: each a strategic merge patch with the kind and name of its object, or a file."""
-        written = [each for each in patches if isinstance(each, dict)]
-        files = [str(each) for each in patches if not isinstance(each, dict)]
-        return patch(self._run, [*written, *(read_patches(files) if files else ())])
+        read = [
+            patch
+            for each in patches
+            for patch in ([each] if isinstance(each, dict) else objects_in(read_bytes(each), shown_name(each)))
+        ]
+        return change(self._run, target, assignments_of(fields or {}), read, namespace)
 
     def reschedule(self, rescheduler: ReschedulerConfiguration | dict[str, Any] | FileName | None = None) -> PlanAnswer:
         """Reschedule pods: which pods a rescheduler would move where and why, and what that does to workloads.

@@ -33,14 +33,14 @@ KIND = "SavedPlan"
 SCHEMA_VERSION = 1
 """The version of `PlanCheck.to_dict`; it grows when a field is removed or changes its meaning."""
 
-FILES = ("manifests", "overrides", "config", "rescheduler_file", "before_files", "after_files")
+FILES = ("manifests", "patch_files", "overrides", "config", "rescheduler_file", "before_files", "after_files")
 """The parameters of questions that name files of a change, which are saved with their contents."""
 
 # The parameters that name the cluster, or the form of the answer and where it goes: those of the check count.
 _NOT_ASKED = frozenset(
     (
         *("files", "context", "kubeconfig", "allows_exec_plugins"),
-        *("form", "save", "scenario_file", "fail_on", "timeline", "pods", "all_nodes"),
+        *("form", "opens", "save", "scenario_file", "fail_on", "timeline", "pods", "all_nodes"),
     )
 )
 _DIGEST_BYTES = 6

@@ -12,7 +12,7 @@ _SHORTEST_NS = 10**9
 _EPILOG = """
 \b
 Example: record for an hour, and replay it with another configuration
-  podium record --context prod --for 1h -o hour.podium
+  podium record --context prod --for 1h --save hour.podium
   podium simulate -f hour.podium --config scheduler.yaml
 """
 
@@ -20,7 +20,8 @@ Example: record for an hour, and replay it with another configuration
 @click.command(cls=Command, epilog=_EPILOG)
 @cluster_options
 @click.option(
-    *("-o", "--output", "--save", "target"),
+    "--save",
+    "target",
     metavar="FILE",
     required=True,
     help="The file to write; with --every, the folder.",

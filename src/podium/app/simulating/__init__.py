@@ -1,1 +1,1 @@
-"""`podium simulate` and `podium trace`."""
+"""`podium simulate`."""

@@ -4,45 +4,81 @@ from __future__ import annotations
 
 import gc
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO, cast
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from podium.app.console.command import Command, Group
+from podium.app.console.command import Command
 from podium.app.console.options import (
     HTML,
     Duration,
     Source,
+    optional_source_options,
+    override_option,
     picture_output_option,
     single_run_options,
-    source_options,
     validate_option,
 )
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
+    from podium.api.input.codec import Input
     from podium.sim.run_options import RunOptions
     from podium.sim.simulation import Simulation
+    from podium.sim.trace_import import Trace
 
 _EPILOG = """
 \b
-Example: four pods that want one node, for two minutes
+Examples: four pods that want one node, for two minutes; a fiftieth of the nodes of the openb trace, and pods that come
+four times as fast
   podium simulate -f examples/starvation-1.yaml
+  podium simulate --trace nodes.csv pods.csv --trace-nodes 0.02 --speed 4 --trace-devices
 """
 
 _SECOND = 10**9
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@source_options
+@optional_source_options
+@override_option
 @validate_option
+@click.option(
+    "--trace",
+    "trace_files",
+    nargs=2,
+    metavar="NODES PODS",
+    help="Play the openb trace of a production GPU cluster (Alibaba cluster-trace-gpu-v2023): nodes.csv and pods.csv. "
+    "Latency-sensitive and Guaranteed pods get the highest priority, best-effort ones the lowest.",
+)
+@click.option(
+    "--trace-limit", type=click.IntRange(min=0), metavar="N", help="Only the first pods of the trace, this many."
+)
+@click.option(
+    "--trace-nodes",
+    "trace_share",
+    metavar="SHARE",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    help="Only this share of the trace's nodes of each model and size, such as 0.3.",
+)
+@click.option(
+    "--trace-devices", is_flag=True, help="GPUs of the trace are devices that pods claim, not an amount for each node."
+)
+@click.option(
+    "--trace-owners", is_flag=True, help="Pods of the trace have ReplicaSets and Jobs, which replace evicted ones."
+)
+@click.option(
+    "--save", metavar="FILE", help="Write the trace as manifests and a Scenario for -f, and play nothing; - for stdout."
+)
 @click.option("--from", "from_ns", type=Duration(), default=0, help="Play a recording from this time on.")
 @click.option("--to", "to_ns", type=Duration(), help="Play a recording or a scenario up to this time of its own.")
 @click.option(
     "--speed",
     type=click.FloatRange(0.001, 1_000_000),
     default=1.0,
-    help="Speed up the steps of a recording or a scenario by this factor.",
+    help="Speed up the steps of a recording or a scenario, or the arrivals of a trace's pods, by this factor.",
 )
 @click.option(
     "--expendable-pods-priority-cutoff",
@@ -62,9 +98,12 @@ def simulate(
     from_ns: int,
     to_ns: int | None,
     speed: float,
+    trace_files: tuple[str, str] | None,
+    save: str | None,
     priority_cutoff: int | None,
     form: str,
     every_event: bool,
+    **trace_options: Any,
 ) -> None:
     """Play what happens to the objects in the files, in virtual time.
 
@@ -75,22 +114,69 @@ def simulate(
     gc.disable()
     from podium.app.console.output import show_answer
     from podium.app.console.progress import ProgressBar
-    from podium.app.console.reading import read_shown
     from podium.app.simulating.simulation_result import shown_result
     from podium.app.simulating.text import write_simulation
     from podium.sim.latencies import USUAL_LATENCY_NS
     from podium.sim.recording.excerpt import Excerpt, excerpt
     from podium.sim.run import simulation_of
 
+    trace = _trace(trace_files, speed, **trace_options)
+    if save is not None:
+        if trace is None:
+            raise click.UsageError("--save writes a trace; give its files with --trace NODES PODS")
+        _write(trace, save)
+        return
     options = replace(
         options, priority_cutoff=priority_cutoff, records_placements=form == HTML, usual_latency_ns=USUAL_LATENCY_NS
     )
-    found = excerpt(read_shown(source, validation), Excerpt(from_ns, to_ns, speed))
+    found = excerpt(_read(source, validation, trace), Excerpt(from_ns, to_ns, 1.0 if trace else speed))
     with ProgressBar("preparing the simulation"):
         simulation = simulation_of(found.documents, options)
     _play(simulation)
     result = shown_result(found, simulation, options)
     show_answer(result, form, lambda page: write_simulation(page, result, every_event=every_event))
+
+
+def _trace(
+    files: tuple[str, str] | None,
+    speed: float,
+    *,
+    trace_limit: int | None,
+    trace_share: float,
+    trace_devices: bool,
+    trace_owners: bool,
+) -> Trace | None:
+    if files is None:
+        if trace_limit is not None or trace_share < 1 or trace_devices or trace_owners:
+            raise click.UsageError("--trace-limit, --trace-nodes, --trace-devices and --trace-owners change a --trace")
+        return None
+    from podium.sim.trace_import import read_trace, sped_up, with_devices, with_fewer_nodes, with_owners
+
+    found = read_trace(*files)
+    if trace_limit is not None:
+        found = replace(found, arrivals=sorted(found.arrivals, key=lambda arrival: arrival[0])[:trace_limit])
+    found = sped_up(with_fewer_nodes(found, trace_share), speed)
+    if trace_devices:
+        found = with_devices(found)
+    return with_owners(found) if trace_owners else found
+
+
+def _write(trace: Trace, file: str) -> None:
+    with click.open_file(file, "wb") as stream:
+        trace.write(cast(BinaryIO, stream))
+        stream.flush()
+
+
+def _read(source: Source, validation: Validation | None, trace: Trace | None) -> Input:
+    """Return the objects of the source, and those of the trace after them."""
+    from podium.app.console.reading import read_shown
+
+    if trace is None:
+        return read_shown(source.needed(), validation)
+    with TemporaryDirectory(prefix="podium-") as folder:
+        file = str(Path(folder) / f"{trace.name}.json")
+        _write(trace, file)
+        return read_shown(replace(source, files=(*source.files, file)), validation)
 
 
 def _play(simulation: Simulation) -> None:
@@ -104,77 +190,3 @@ def _play(simulation: Simulation) -> None:
     with ProgressBar("simulating") as bar:
         while simulation.step():
             bar.update(share_done(simulation), description)
-
-
-_TRACE_EPILOG = """
-\b
-Example: the first 1,000 pods of the trace, played at once
-  podium trace openb --nodes nodes.csv --pods pods.csv --limit 1000 | podium simulate -f -
-
-\b
-Example: a fiftieth of the nodes, pods that come four times as fast, GPUs as devices
-  podium trace openb --nodes nodes.csv --pods pods.csv --scale-nodes 0.02 --speed-up 4 --devices -o pressed.json
-"""
-
-
-@click.group(cls=Group)
-def trace() -> None:
-    """Convert recorded workloads into manifests and a Scenario, which `podium simulate` plays."""
-
-
-@trace.command(cls=Command, epilog=_TRACE_EPILOG, short_help="Convert the openb trace of a production GPU cluster.")
-@click.option("--nodes", metavar="FILE", required=True, help="The trace's nodes.csv.")
-@click.option("--pods", metavar="FILE", required=True, help="The trace's pods.csv.")
-@click.option(
-    *("-o", "--output", "--save", "output"),
-    metavar="FILE",
-    default="-",
-    show_default=True,
-    help="The file to write; - for stdout.",
-)
-@click.option("--limit", type=click.IntRange(min=0), help="Convert only the first pods, this many.")
-@click.option(
-    "--scale-nodes",
-    metavar="SHARE",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=1.0,
-    help="Keep only this share of the nodes of each model and size, such as 0.3.",
-)
-@click.option(
-    "--speed-up",
-    metavar="FACTOR",
-    type=click.FloatRange(0, 1_000_000, min_open=True),
-    default=1.0,
-    help="Speed up the arrivals of pods by this factor, but not the pods.",
-)
-@click.option("--devices", is_flag=True, help="Make GPUs devices that pods claim, instead of an amount for each node.")
-@click.option("--owners", is_flag=True, help="Create ReplicaSets and Jobs, so that evicted pods are replaced.")
-def openb(
-    *,
-    nodes: str,
-    pods: str,
-    output: str,
-    limit: int | None,
-    scale_nodes: float,
-    speed_up: float,
-    devices: bool,
-    owners: bool,
-) -> None:
-    """Convert the openb trace of a production GPU cluster (Alibaba cluster-trace-gpu-v2023).
-
-    Writes the priority classes and nodes, and a Scenario in which the pods arrive, as JSON documents, one a line.
-    Latency-sensitive and Guaranteed pods get the highest priority, best-effort ones the lowest.
-    """
-    from podium.sim.trace_import import read_trace, sped_up, with_devices, with_fewer_nodes, with_owners
-
-    found = read_trace(nodes, pods)
-    if limit is not None:
-        found = replace(found, arrivals=sorted(found.arrivals, key=lambda arrival: arrival[0])[:limit])
-    found = sped_up(with_fewer_nodes(found, scale_nodes), speed_up)
-    if devices:
-        found = with_devices(found)
-    if owners:
-        found = with_owners(found)
-    with click.open_file(output, "wb") as stream:
-        found.write(cast(BinaryIO, stream))
-        stream.flush()

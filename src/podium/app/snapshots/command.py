@@ -18,16 +18,14 @@ if TYPE_CHECKING:
 _EPILOG = """
 \b
 Examples: save the current context's cluster, and explain what would happen to a pod there
-  podium snapshot -o cluster.podium
+  podium snapshot --save cluster.podium
   podium explain shop/web -f cluster.podium
 """
 
 
 @click.command(cls=Command, epilog=_EPILOG)
 @optional_source_options
-@click.option(
-    "-o", "--output", "--save", "target", metavar="FILE", required=True, help="The file; - is standard output."
-)
+@click.option("--save", "target", metavar="FILE", required=True, help="The file; - is standard output.")
 @click.option(
     "--include",
     "kept",
@@ -45,7 +43,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
 
     if target == "-" and sys.stdout.isatty():
-        raise click.UsageError("a snapshot is not for a terminal; name a file with -o")
+        raise click.UsageError("a snapshot is not for a terminal; name a file with --save")
     if source.cluster is not None and source.files:
         raise click.UsageError("give either files with -f or a cluster with --context, and not both")
     cluster = source.or_current_cluster().cluster

@@ -16,6 +16,7 @@ from podium.app.console.options import (
     Source,
     config_option,
     optional_source_options,
+    output_option_of,
     run_options,
     validate_option,
 )
@@ -78,21 +79,14 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     help="Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
 )
 @click.option(
-    *("--dask", "--scheduler", "scheduler"),
+    "--dask",
+    "scheduler",
     metavar="URL",
     help="Play them on the workers of a Dask scheduler: tcp://host:8786.",
 )
+@output_option_of(_FORMS)
 @click.option(
-    "-o",
-    "--output",
-    "form",
-    type=click.Choice(_FORMS),
-    default="text",
-    show_default=True,
-    help="The form of the answer.",
-)
-@click.option(
-    "--to", "--save", "target", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
+    "--save", "answer_file", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
 )
 @run_options
 def sweep(
@@ -111,7 +105,7 @@ def sweep(
     shard: tuple[int, int],
     scheduler: str | None,
     form: str,
-    target: str | None,
+    answer_file: str | None,
 ) -> None:
     """Run a simulation many times, and compare the results.
 
@@ -128,8 +122,8 @@ def sweep(
     if folder is None and (again or known):
         raise click.UsageError("--again and --known are about the outcomes in a folder; name it with --folder")
 
-    if form in (*_BINARY, HTML) and target is None and sys.stdout.isatty():
-        raise click.UsageError(f"-o {form} is not for a terminal; name a file with --to")
+    if form in _BINARY and answer_file is None and sys.stdout.isatty():
+        raise click.UsageError(f"-o {form} is not for a terminal; name a file with --save")
     variations = read_variations(varied)
     if "-" in source.files and len(variations.get(FILENAME, ())) > 1:
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
@@ -160,7 +154,7 @@ def sweep(
         click.echo(
             f"podium: caveat: {runs - len(played):,} of {runs:,} runs have no outcome in the folder yet", err=True
         )
-    _show(SweepResult(played, wanted), form, target)
+    _show(SweepResult(played, wanted), form, answer_file)
     failed = sum(bool(run.outcome.error) for run in played)
     if failed:
         raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
@@ -168,7 +162,7 @@ def sweep(
 
 def _show(result: SweepResult, form: str, target: str | None) -> None:
     """Write the answer to standard output or a file, and the caveats to standard error if the form has none."""
-    from podium.app.console.output import in_json, in_yaml, new_page
+    from podium.app.console.output import in_json, in_yaml, new_page, show_html
     from podium.app.console.page import Page
     from podium.app.sweeping.sweep_result import in_arrow
 
@@ -188,7 +182,9 @@ def _show(result: SweepResult, form: str, target: str | None) -> None:
     if form in (*_BINARY, "csv"):
         for caveat in result.caveats:
             click.echo(f"podium: caveat: {caveat.message}", err=True)
-    if target is None:
+    if target is None and form == HTML:
+        show_html(str(answer))
+    elif target is None:
         click.echo(answer, nl=False, color=True if form == "text" else None)
     else:
         with click.open_file(target, "wb", atomic=True) as file:

@@ -160,7 +160,7 @@ def test_every_offered_fix_can_be_tried_and_helps() -> None:
     raws = [raw for _, raw in parse_documents(read_bytes(str(PENDING)).decode())]
     answer = ask("now", *raws)
     fixes = [cause["fix"] for cause in answer["causes"] if cause["fix"] and "question" in cause["fix"]]
-    assert {fix["question"] for fix in fixes} == {"patch"}
+    assert {fix["question"] for fix in fixes} == {"change"}
     for fix in fixes:
         picture = ask(fix["question"], *raws, **fix["values"])["picture"]
         assert "ip-10-0-2-12" in picture["headline"]
@@ -175,9 +175,9 @@ def test_every_offered_fix_can_be_tried_and_helps() -> None:
     ("waits", "question"),
     [
         (pod("waits", cpu=9), "nodes"),
-        (pod("waits", cpu=4), "patch"),
-        (pod("waits", spec={"schedulingGates": [{"name": "example.com/quota"}]}), "patch"),
-        (pod("waits", spec={"schedulerName": "none"}), "patch"),
+        (pod("waits", cpu=4), "change"),
+        (pod("waits", spec={"schedulingGates": [{"name": "example.com/quota"}]}), "change"),
+        (pod("waits", spec={"schedulerName": "none"}), "change"),
     ],
 )
 def test_a_fix_is_a_change_of_nodes_or_of_the_pods_themselves(waits: Raw, question: str) -> None:

@@ -1,4 +1,4 @@
-"""`podium plan set` and `podium plan patch`: changes of any field of any object."""
+"""`podium plan change`: changes of any field of any object, as assignments and as patches."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError, PodiumError, likely, suggestion
-from podium.api.input.codec import Document, Input, objects_in
-from podium.api.input.files import read_bytes, shown_name
+from podium.api.input.codec import Document, Input
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
@@ -37,54 +36,73 @@ _NOT_CARRIED = ("uid", "resourceVersion", "creationTimestamp", "generation", "ma
 
 @dataclass(frozen=True, slots=True)
 class ChangedObject:
-    """One object before and after a change, and its differences as text.
+    """One object before and after a change, and its differences as text."""
 
-    With `from_start` the object is changed before anything happens.
-    """
-
-    label: str
     before: Document
     after: Raw
     differences: tuple[str, ...]
-    from_start: bool = False
 
-
-def set_fields(run: PlanRun, target: str, assignments: Sequence[str], namespace: str = "") -> PlanAnswer:
-    """Answer what happens if fields of an object change: `deployment/web`, `replicas=5`. Raises InputError."""
-    return _answer(run, "set", changes_set(run.read, target, assignments, namespace))
-
-
-def patch(run: PlanRun, patches: Sequence[Raw]) -> PlanAnswer:
-    """Answer what happens if objects are changed by strategic merge patches that name them. Raises InputError."""
-    if not patches:
-        raise InputError("no patch is given")
-    found: dict[str, tuple[Document, Raw]] = {}
-    for change in patches:
-        metadata = change.get("metadata")
-        if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-            raise InputError("a patch names its object by kind and metadata.name", path=".metadata.name")
-        kind, namespace = kind_named(str(change.get("kind", ""))), str(metadata.get("namespace", ""))
-        document = object_named(run.read, f"{kind}/{metadata['name']}", namespace)
+    @classmethod
+    def of(cls, document: Document, after: Raw) -> ChangedObject:
+        """Return the change of an object. Raises InputError for an invalid object, and if nothing changes."""
         label = label_of(document.raw)
-        before = found.get(label, (document, document.raw))[1]
-        rest = {key: value for key, value in change.items() if key not in ("apiVersion", "kind")}
         try:
-            found[label] = (document, strategic_patch(before, rest, merge_schema_of(kind)))
+            read_object(after)
+        except InputError as error:
+            raise error.located(object=label) from None
+        differences = tuple(_differences(document.raw, after, ""))
+        if not differences:
+            raise InputError(f"{label}: nothing changes; the object already has these values")
+        return cls(document, after, differences)
+
+    @property
+    def label(self) -> str:
+        return label_of(self.before.raw)
+
+
+def change(
+    run: PlanRun, target: str = "", assignments: Sequence[str] = (), patches: Sequence[Raw] = (), namespace: str = ""
+) -> PlanAnswer:
+    """Answer what happens if objects change: fields of the target (`deployment/web`, `replicas=5`), then patches.
+
+    Strategic merge patches name their objects; one that names none is for the target. Raises InputError.
+    """
+    own = object_named(run.read, target, namespace) if target else None
+    found: dict[str, tuple[Document, Raw]] = {}
+    if own is not None and (assignments or not patches):
+        found[label_of(own.raw)] = own, with_fields(own, assignments)
+    for patch in patches:
+        document = _patched_object(run.read, patch, own)
+        label, rest = label_of(document.raw), {key: patch[key] for key in patch if key not in ("apiVersion", "kind")}
+        before = found.get(label, (document, document.raw))[1]
+        try:
+            found[label] = document, strategic_patch(before, rest, merge_schema_of(str(document.raw["kind"])))
         except StoreError as error:
             raise InputError(error.message, object=label) from None
-    return _answer(run, "patch", [_changed(run.read, document, raw) for document, raw in found.values()])
-
-
-def _answer(run: PlanRun, name: str, changes: Sequence[ChangedObject]) -> PlanAnswer:
-    played = run.play(_question(name, changes))
+    if not found:
+        raise InputError("no change is given; write KIND/NAME FIELD=VALUE, as in deployment/web replicas=5, or a patch")
+    changes = [ChangedObject.of(document, raw) for document, raw in found.values()]
+    played = run.play(_question(run.read, changes))
     what = changes[0].label if len(changes) == 1 else f"{len(changes):,} objects"
-    rows = tuple((change.label, text) for change in changes for text in change.differences[:_MAX_FIELDS])
-    data = [{"object": change.label, "changes": list(change.differences)} for change in changes]
+    rows = tuple((each.label, text) for each in changes for text in each.differences[:_MAX_FIELDS])
+    data = [{"object": each.label, "changes": list(each.differences)} for each in changes]
     sections = [Section("changes", "Changed", rows, data=data)]
     return played.answer(f"changing {what}: {impact_text(played.impact)}", sections=sections)
 
 
-def _question(name: str, changes: Sequence[ChangedObject]) -> PlanQuestion:
+def _patched_object(read: Input, patch: Raw, own: Document | None) -> Document:
+    metadata = patch.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if isinstance(metadata, dict) and isinstance(name, str):
+        kind = kind_named(str(patch.get("kind", "")))
+        return object_named(read, f"{kind}/{name}", str(metadata.get("namespace", "")))
+    if own is None or name is not None or "kind" in patch:
+        problem = "a patch names its object by kind and metadata.name, or it is for KIND/NAME and states neither"
+        raise InputError(problem, path=".metadata.name")
+    return own
+
+
+def _question(read: Input, changes: Sequence[ChangedObject]) -> PlanQuestion:
     """Return the question what happens if objects are changed at the start.
 
     A PriorityClass, which cannot be updated, is deleted and created again, and so is a pending pod; running pods keep
@@ -95,7 +113,7 @@ def _question(name: str, changes: Sequence[ChangedObject]) -> PlanQuestion:
     begins_with: list[Document] = []
     for change in changes:
         object_, raw = change.before.object, change.after
-        if change.from_start:
+        if isinstance(object_, PriorityClass) and _is_new(object_, read):
             begins_with.append(replace(change.before, written=raw, object=read_object(raw).object))
             continue
         if isinstance(object_, Pod) and object_.spec.node_name:
@@ -110,24 +128,30 @@ def _question(name: str, changes: Sequence[ChangedObject]) -> PlanQuestion:
             steps.append(step("delete", gone | ({"outright": True} if isinstance(object_, Pod) else {})))
             kept = {**kept, "metadata": metadata}
         steps.append(applied([kept]))
-    return PlanQuestion(name, tuple(steps), tuple(begins_with))
+    return PlanQuestion("change", tuple(steps), tuple(begins_with))
 
 
-def changes_set(read: Input, target: str, assignments: Sequence[str], namespace: str = "") -> list[ChangedObject]:
-    """Return the change of `deployment/web replicas=5 requests.cpu=2`. Raises InputError for wrong text."""
-    document = object_named(read, target, namespace)
+def _is_new(class_: PriorityClass, read: Input) -> bool:
+    """Return whether the class was in no cluster, and no pod or group keeps its old value."""
+    if class_.metadata.uid:
+        return False
+    for item in (document.object for document in read.documents):
+        if isinstance(item, Pod | PodGroup) and item.spec.priority_class_name == class_.metadata.name:
+            runs = isinstance(item, Pod) and bool(item.spec.node_name)
+            if runs if item.spec.priority is None else not item.metadata.uid:
+                return False
+    return True
+
+
+def with_fields(document: Document, assignments: Sequence[str]) -> Raw:
+    """Return the object with fields set as in `replicas=5 requests.cpu=2`. Raises InputError for wrong text."""
     if not assignments:
-        raise InputError(f"{target}: no change is given; write FIELD=VALUE, as in replicas=5")
+        raise InputError(f"{label_of(document.raw)}: no change is given; write FIELD=VALUE, as in replicas=5")
     raw = document.raw
     for assignment in assignments:
         path, value = _assigned(raw, assignment)
         raw = _with_value(raw, path, value)
-    return [_changed(read, document, raw)]
-
-
-def read_patches(files: Sequence[str]) -> list[Raw]:
-    """Return the documents of the files, YAML or JSON. Raises InputError for other values."""
-    return [patch for file in files for patch in objects_in(read_bytes(file), shown_name(file))]
+    return raw
 
 
 def kind_named(text: str) -> str:
@@ -161,25 +185,6 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
     near = likely(name, found) or likely(name, (key.rpartition("/")[2] for key in found))
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {len(found):,} of that kind"
     raise InputError(f"there is no {kind} {name}; {hint}")
-
-
-def _changed(read: Input, document: Document, raw: Raw) -> ChangedObject:
-    label = label_of(document.raw)
-    try:
-        read_object(raw)
-    except InputError as error:
-        raise error.located(object=label) from None
-    differences = tuple(_differences(document.raw, raw, ""))
-    if not differences:
-        raise InputError(f"{label}: nothing changes; the object already has these values")
-    # A PriorityClass that was in no cluster, with no pod or group that keeps its old value.
-    named = document.object
-    is_new = isinstance(named, PriorityClass) and not named.metadata.uid
-    for item in (other.object for other in read.documents) if is_new else ():
-        if isinstance(item, Pod | PodGroup) and item.spec.priority_class_name == document.raw["metadata"]["name"]:
-            runs = isinstance(item, Pod) and bool(item.spec.node_name)
-            is_new &= not (runs if item.spec.priority is None else not item.metadata.uid)
-    return ChangedObject(label, document, raw, differences, from_start=is_new)
 
 
 def _assigned(raw: Raw, assignment: str) -> tuple[list[str], Any]:

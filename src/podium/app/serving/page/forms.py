@@ -9,10 +9,10 @@ import click
 import msgspec
 
 from podium.api.errors import InputError, shown
-from podium.app.console.options import Duration, optional_source_options
+from podium.app.console.options import Duration
 from podium.app.explaining.command import explain
 from podium.app.planning.command import plan
-from podium.app.planning.options import change_options, deciding_options, playing_options
+from podium.app.planning.options import deciding_options, playing_options
 
 Kind = Literal["text", "names", "lines", "whole", "duration", "yaml", "flag"]
 """The content of a field: a line, names with spaces between them, lines, a number of 0 or more, a duration, objects in
@@ -23,8 +23,7 @@ _QUESTIONS = {
     "drain": "What happens if I drain these nodes?",
     "fail": "What if nodes fail?",
     "nodes": "What if there were more, fewer or other nodes?",
-    "set": "What if I change a field?",
-    "patch": "What if I patch objects?",
+    "change": "What if I change an object?",
     "pending": "Why are pods pending?",
     "fit": "How many of these fit?",
     "survive": "Will it survive?",
@@ -65,7 +64,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "r
         """Return the field for a parameter of a command."""
         name, metavar = parameter.name or "", parameter.metavar or ""
         flag = parameter.opts[-1] if isinstance(parameter, click.Option) else ""
-        words = (name if flag in ("", "--filename") else flag.removeprefix("--")).replace("-", " ")
+        words = (flag.removeprefix("--") or name).replace("-", " ")
         help_text = parameter.help or "" if isinstance(parameter, click.Option) else ""
         return cls(
             name=words.replace(" ", "-"),
@@ -104,7 +103,7 @@ def _kind(parameter: click.Parameter, metavar: str) -> Kind:
         return "duration"
     if isinstance(parameter.type, click.IntRange):
         return "whole"
-    if metavar == "FILE":
+    if "FILE" in metavar:
         return "yaml"
     if parameter.multiple or parameter.nargs == -1:
         return "names" if "NODE" in metavar else "lines"
@@ -150,8 +149,6 @@ class Form(msgspec.Struct, frozen=True):
 
 
 @click.command()
-@optional_source_options
-@change_options("")
 @deciding_options("pods")
 def _decided(**_: Any) -> None:
     pass
@@ -163,11 +160,13 @@ def _played(**_: Any) -> None:
     pass
 
 
-_SHARED = {parameter.name for command in (_decided, _played) for parameter in command.params} - {"manifests"}
+_SHARED = {parameter.name for command in (_decided, _played) for parameter in command.params}
+# The page has a field for whole documents instead.
+_ON_COMMAND_LINE = {"patch"}
 
 
 def _form(command: click.Command, title: str) -> Form:
-    own = tuple(Field.of(parameter) for parameter in command.params if parameter.name not in _SHARED)
+    own = tuple(Field.of(parameter) for parameter in command.params if parameter.name not in _SHARED | _ON_COMMAND_LINE)
     rest = tuple(Field.of(parameter) for parameter in command.params if parameter.name in _PLAYED)
     return Form(command.name or "", title, command.get_short_help_str(200), own, rest)
 

@@ -77,7 +77,7 @@ class PageInputs:
         """Return the setting of a name; that of the cluster without a text. Raises InputError."""
         return read_setting(name if texts else UNCHANGED, self.documents(texts))
 
-    def load(self, *, separately: bool = False) -> Cluster:
+    def load(self) -> Cluster:
         """Return the cluster, for questions that are decided."""
         options = self.options
         return Cluster(self.read, DecisionSettings(options.configuration, options.release, options.ignore_extenders))
@@ -90,7 +90,6 @@ class PageInputs:
         self,
         question: Callable[..., PlanAnswer],
         *arguments: Any,
-        separately: bool = False,
         doing: str = "",
         **options: Any,
     ) -> None:
@@ -241,7 +240,7 @@ def _fix(
     if not objects or not all(label_of(each) in before for each in objects):
         return fix
     patches = [_patch(before[label_of(each)], each) for each in objects[:_MAX_PATCHES]]
-    return {**fix, "question": "patch", "values": {"manifests": "---\n".join(map(in_yaml, patches))}}
+    return {**fix, "question": "change", "values": {"patch-file": "---\n".join(map(in_yaml, patches))}}
 
 
 def _patch(before: Raw, after: Raw) -> Raw:
