@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import inspect
 import io
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +23,7 @@ from podium.app.using.client import answered
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
+_LONGEST_HELP = 200
 KUBECTL_PLUGIN = "kubectl podium"
 """The name of the command if kubectl runs it."""
 _TRACEBACK = "podium.traceback"
@@ -82,11 +84,30 @@ class CommandFailure(click.ClickException):
         click.echo(f"podium: error: {escape(self.message, _LONGEST_ERROR)}", file=file, err=file is None)
 
 
-class Command(click.Command):
-    """A command whose help is laid out with rich on a terminal, and is plain text elsewhere."""
+class _Helped(click.Command):
+    """The base of commands and groups: help is laid out with rich on a terminal, and is plain text elsewhere."""
 
     def get_help(self, ctx: click.Context) -> str:
-        return _help(self, ctx) or super().get_help(ctx)
+        if not sys.stdout.isatty():
+            return super().get_help(ctx)
+        from podium.app.console.rich_help import rich_help
+
+        return rich_help(self, ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog: text is wrapped, and indented lines, which are command lines, stay as they are."""
+        for paragraph in inspect.cleandoc(self.epilog or "").split("\n\n"):
+            lines = paragraph.removeprefix("\b\n").splitlines()
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(" ".join(line for line in lines if not line.startswith(" ")))
+                for line in lines:
+                    if line.startswith(" "):
+                        formatter.write(f"{'':{formatter.current_indent}}{line}\n")
+
+
+class Command(_Helped):
+    """A command, with a progress bar from the start."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; on a terminal, show a progress bar from the start."""
@@ -103,13 +124,16 @@ class Command(click.Command):
         return super().invoke(ctx)
 
 
-class Group(click.Group):
-    """A group whose help is like a `Command`'s, and which turns errors of the input into failures."""
+class Group(_Helped, click.Group):
+    """A group of commands, which turns errors of the input into failures."""
 
     command_class = Command
 
-    def get_help(self, ctx: click.Context) -> str:
-        return _help(self, ctx) or super().get_help(ctx)
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the subcommands with their whole first sentences, which click cuts short."""
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(_LONGEST_HELP)) for name in names])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -258,12 +282,3 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
     # Python would examine all objects for cycles at exit; the process ends anyway.
     gc.freeze()
     sys.exit(code)
-
-
-def _help(command: click.Command, ctx: click.Context) -> str:
-    """Return the help for a terminal; "" if standard output is not one."""
-    if not sys.stdout.isatty():
-        return ""
-    from podium.app.console.rich_help import rich_help
-
-    return rich_help(command, ctx)
