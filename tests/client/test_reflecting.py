@@ -7,8 +7,8 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import PodGroup
 from podium.apirequests.observations import Seen
-from podium.client.reflector_state import PAGE, ReflectorStage, ReflectorState
-from podium.client.session import Send, Wait
+from podium.client.reflector_state import ReflectorStage, ReflectorState
+from podium.client.session import PAGE, Send, Wait
 from podium.controllers.observations import Changed, Gone
 from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError

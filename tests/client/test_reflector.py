@@ -209,7 +209,7 @@ def test_an_error_of_the_observer_is_not_a_connection_fault(error: Exception) ->
             def fail(kind: str, seen: Seen) -> None:
                 raise error
 
-            rig.reflector._on_seen = fail
+            rig.reflector.on_seen = fail
             server.add(node("n3"))
             with pytest.raises(type(error)) as raised:
                 await asyncio.wait_for(asyncio.shield(rig.task), 20)

@@ -437,7 +437,7 @@ def test_an_answer_that_cannot_be_handed_over_holds_up_no_later_action_on_the_sa
             if len(taken) == 1:
                 raise RuntimeError("by way of a test")
 
-        rig.transport._answer = fail_once
+        rig.transport.answer = fail_once
         actions: list[Action] = [rig.bind("a"), rig.delete("a"), rig.bind("b")]
         for action in actions:
             rig.transport.send(RequestedAction(COMPONENT, 1, action), 0)

@@ -14,7 +14,7 @@ import pytest
 
 from podium.api.disruption_policy import Rate
 from podium.cluster.pods import PodRecord
-from podium.store.verbs import eviction as disruptions
+from podium.store.verbs import deletion as disruptions
 from tests.fuzzing import FUZZ_RUNS, FUZZ_SEED
 from tests.sim.fleet_run import FleetRun
 from tests.sim.fleet_stories import Feature, FleetStory

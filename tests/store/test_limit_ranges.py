@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.store.admission.limit_ranges import ANNOTATION
+from podium.store.admission.pod_admission import ANNOTATION
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod

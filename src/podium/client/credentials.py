@@ -26,6 +26,9 @@ from podium.api.times import parse_time
 _TIMEOUT_S = 60.0
 _MOST_BYTES = 1 << 20
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+_REREAD_NS = 60 * 10**9
+# Credentials are renewed this long before they expire.
+_LEEWAY_NS = 60 * 10**9
 
 
 class ExecError(PodiumError):
@@ -125,11 +128,6 @@ def _read(plugin: ExecPlugin, output: bytes) -> ExecCredential:
     if not found.token and not any(found.pair):
         raise ExecError(f"exec plugin {plugin.command}: gave neither a token nor a certificate with its key")
     return found
-
-
-_REREAD_NS = 60 * 10**9
-# Credentials are renewed this long before they expire.
-_LEEWAY_NS = 60 * 10**9
 
 
 class Credentials:

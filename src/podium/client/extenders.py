@@ -36,6 +36,10 @@ Find = Callable[[str, str], Stored | None]
 
 _CONNECTIONS = 32
 
+Fields = Mapping[str, Any]
+_MOST_INTEGER = 1 << 63
+_TYPES: Mapping[type, str] = {dict: "object", list: "list", str: "string"}
+
 
 class UnansweredError(extenders.ExtenderError):
     """An error for a missing answer. ``was_sent``: the extender may have received and processed the request."""
@@ -243,11 +247,6 @@ class HTTPExtenders:
     def binder(self) -> HTTPExtender | None:
         """The extender that binds, or None. A configuration has at most one."""
         return next((extender for extender in self._extenders if extender.settings.bind_verb), None)
-
-
-Fields = Mapping[str, Any]
-_MOST_INTEGER = 1 << 63
-_TYPES: Mapping[type, str] = {dict: "object", list: "list", str: "string"}
 
 
 def read_filter(answer: object, *, takes_names: bool) -> extenders.FilterAnswer:

@@ -25,6 +25,11 @@ from podium.client.credentials import ClusterAccess, ExecPlugin, Identity, decod
 _MOST_BYTES = 1 << 22
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
+Named = TypeVar("Named")
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     """The base of kubeconfig entries; fields that Podium does not use are ignored."""
@@ -151,9 +156,6 @@ class Kubeconfig:
         return found[name]
 
 
-Named = TypeVar("Named")
-
-
 def kubeconfig_paths(given: str, environment: Mapping[str, str]) -> tuple[list[str], list[str]]:
     """Return the files to read, and those of KUBECONFIG that do not exist.
 
@@ -230,10 +232,6 @@ def _identity(user: _User, source: str, object_: str) -> Identity:
 
 def _beside(source: str, path: str) -> str:
     return str(Path(source).parent / path) if path else ""
-
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
 
 
 def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess | None:

@@ -195,23 +195,20 @@ class LeaderElection:
         return Wait(self._next_ns)
 
 
-_CONFLICT = 409
-
-
+@dataclass(slots=True, eq=False)
 class Elector:
     """An elector that performs the steps of `LeaderElection`.
 
     Use a dedicated ``session`` so that renewals do not queue.
     """
 
-    def __init__(self, machine: LeaderElection, session: Session, now: Callable[[], int]) -> None:
-        self.machine = machine
-        self._session = session
-        self._now = now
+    machine: LeaderElection
+    session: Session
+    now: Callable[[], int]
 
     def seconds_to_write(self) -> float:
         """Return how many seconds remain for writes as the leader."""
-        return max(0.0, (self.machine.writes_until_ns() - self._now()) / _SECOND)
+        return max(0.0, (self.machine.writes_until_ns() - self.now()) / _SECOND)
 
     async def acquire(self, on_holder: Callable[[str], None] = lambda holder: None) -> int:
         """Return the version of the lease once it is held; ``on_holder`` receives the name of another holder."""
@@ -231,27 +228,27 @@ class Elector:
 
     async def release(self) -> None:
         """Release the lease, so that another instance need not wait for its expiry."""
-        request = self.machine.release(self._now())
+        request = self.machine.release(self.now())
         if request is None:
             return
         response = await self._answer(request)
-        if response is None or response.code == _CONFLICT:
+        if response is None or response.code == 409:
             found = await self._answer(self.machine.reading())
-            again = self.machine.release(self._now(), found.object) if found is not None and found.object else None
+            again = self.machine.release(self.now(), found.object) if found is not None and found.object else None
             if again is not None:
                 await self._answer(again)
 
     async def _step(self) -> None:
-        ask = self.machine.ask(self._now())
+        ask = self.machine.ask(self.now())
         if self.machine.is_lost:
             return
         if isinstance(ask, Wait):
-            await asyncio.sleep(max(0.0, (ask.until_ns - self._now()) / _SECOND))
+            await asyncio.sleep(max(0.0, (ask.until_ns - self.now()) / _SECOND))
         else:
-            self.machine.answered(await self._answer(ask.request), self._now())
+            self.machine.answered(await self._answer(ask.request), self.now())
 
     async def _answer(self, request: Request) -> Response | None:
         try:
-            return await self._session.answer(request, self.machine.settings.renew_deadline_ns / 2 / _SECOND)
+            return await self.session.answer(request, self.machine.settings.renew_deadline_ns / 2 / _SECOND)
         except NoAnswerError:
             return None

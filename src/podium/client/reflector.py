@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from podium.apirequests.observations import Seen
@@ -17,7 +18,10 @@ _FEW = 1_000
 OnSeen = Callable[[str, Seen], None]
 """A callback that receives the kind and the change of an object, in order."""
 
+Result = TypeVar("Result")
 
+
+@dataclass(slots=True, eq=False)
 class Reflector:
     """A reflector that performs the requests of its state machine, and reports the changes.
 
@@ -25,29 +29,20 @@ class Reflector:
     whenever that changes, "" when it is resolved.
     """
 
-    def __init__(
-        self,
-        machine: ReflectorState,
-        session: Session,
-        now: Callable[[], int],
-        on_seen: OnSeen,
-        on_problem: Callable[[str, str], None] = lambda kind, problem: None,
-    ) -> None:
-        self.machine = machine
-        self.kind = machine.resource.name
-        self._session = session
-        self._now = now
-        self._on_seen = on_seen
-        self._on_problem = on_problem
-        self._reported_problem = ""
-        # Set on each progress; waiters for a version then check again.
-        self._moved = asyncio.Event()
-        self._resting = asyncio.Event()
-        self._watching: asyncio.Timeout | None = None
+    machine: ReflectorState
+    session: Session
+    now: Callable[[], int]
+    on_seen: OnSeen
+    on_problem: Callable[[str, str], None] = lambda kind, problem: None
+    _reported_problem: str = ""
+    # Set on each progress; waiters for a version then check again.
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+    _resting: asyncio.Event = field(default_factory=asyncio.Event)
+    _watching: asyncio.Timeout | None = None
 
     async def run(self) -> None:
         while True:
-            ask = self.machine.ask(self._now())
+            ask = self.machine.ask(self.now())
             if isinstance(ask, Wait):
                 await self._wait(ask.until_ns)
             elif ask.request.verb == "list":
@@ -90,59 +85,59 @@ class Reflector:
         problem = self.machine.problem
         if problem != self._reported_problem:
             self._reported_problem = problem
-            self._on_problem(self.kind, problem)
+            self.on_problem(self.machine.resource.name, problem)
 
     def _tell(self, seen: list[Seen]) -> None:
         for observation in seen:
-            self._on_seen(self.kind, observation)
+            self.on_seen(self.machine.resource.name, observation)
 
     async def _wait(self, until_ns: int) -> None:
         self._resting.clear()
         try:
-            async with asyncio.timeout(max(0.0, (until_ns - self._now()) / 1e9)):
+            async with asyncio.timeout(max(0.0, (until_ns - self.now()) / 1e9)):
                 await self._resting.wait()
         except TimeoutError:
             return
 
     async def _list(self, ask: Send) -> None:
         try:
-            response = await self._session.answer(ask.request)
+            response = await self.session.answer(ask.request)
         except NoAnswerError as error:
-            self.machine.broke(str(error), self._now())
+            self.machine.broke(str(error), self.now())
             return
         if response.error is not None:
-            self._tell(self.machine.refused(response.error, self._now()))
+            self._tell(self.machine.refused(response.error, self.now()))
         else:
-            self._tell(self.machine.page(response.object or {}, self._now()))
+            self._tell(self.machine.page(response.object or {}, self.now()))
 
     async def _watch(self, ask: Send) -> None:
         machine = self.machine
-        began_ns = self._now()
+        began_ns = self.now()
         watching = self._watching = asyncio.timeout(None)
         try:
             async with watching:
                 ended = await self._follow(ask)
         except NoAnswerError as error:
-            machine.broke(str(error), self._now())
+            machine.broke(str(error), self.now())
         except StoreError as error:
-            self._tell(machine.refused(error, self._now()))
+            self._tell(machine.refused(error, self.now()))
         except TimeoutError:
             if not watching.expired():
                 raise
             # A new list was requested.
         else:
             if ended:
-                machine.ended(self._now(), began_ns)
+                machine.ended(self.now(), began_ns)
         finally:
             self._watching = None
 
     async def _follow(self, ask: Send) -> bool:
         """Process the events of a watch until it ends; return whether it ended without an error."""
-        async with self._session.watch(ask.request, ask.timeout_seconds) as batches:
+        async with self.session.watch(ask.request, ask.timeout_seconds) as batches:
             self.machine.began()
             self._after()
             async for events in batches:
-                seen, goes_on = self.machine.events(events, self._now())
+                seen, goes_on = self.machine.events(events, self.now())
                 self._tell(seen)
                 self._after()
                 if not goes_on:
@@ -150,9 +145,7 @@ class Reflector:
         return True
 
 
-Result = TypeVar("Result")
-
-
+@dataclass(slots=True, eq=False)
 class Reflectors:
     """A group of reflectors. The failure of one ends the work that depends on them.
 
@@ -160,13 +153,12 @@ class Reflectors:
     stale without notice.
     """
 
-    def __init__(self, reflectors: Sequence[Reflector]) -> None:
-        self._reflectors = reflectors
-        self._tasks: list[asyncio.Task[None]] = []
+    reflectors: Sequence[Reflector]
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def begin(self) -> None:
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(reflector.run()) for reflector in self._reflectors]
+        self._tasks = [loop.create_task(reflector.run()) for reflector in self.reflectors]
 
     async def during(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Return the result of ``work``; raises the error of a reflector that fails before that."""

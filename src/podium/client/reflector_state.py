@@ -12,7 +12,7 @@ Source: k8s.io/client-go/tools/cache (reflector.go, reflector_data_consistency_d
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from random import Random
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import Seen, arrived, differences, received
 from podium.apirequests.request import Request
-from podium.client.session import Send, Wait
+from podium.client.session import PAGE, Send, Wait
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
@@ -34,11 +34,14 @@ _SECOND = 10**9
 _ABSENT_WAIT_NS = 60 * _SECOND
 # The maximum wait, even if a server asks for more.
 _LONGEST_ASKED_WAIT_NS = 300 * _SECOND
-PAGE = 500
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 # The responses of a server that does not support WatchList or these options.
 _NOT_WATCHED_SO = frozenset((400, 405, 415, 422))
 _TOO_OLD = frozenset(("Expired", "Gone"))
+
+FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
+# The backoff is reset after two minutes without a failure.
+_FORGET_NS = 120 * _SECOND
 
 
 class ReflectorStage(Enum):
@@ -59,51 +62,47 @@ class Counts:
     expired: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class ReflectorState:
     """The cache of the objects of one kind.
 
     ``known`` are the objects by key, ``version`` the version that they reflect. ``is_synced``: the initial list was
     complete. ``is_absent``: the server does not serve the kind; with ``is_hidden``, it does not allow this client to
     list it. ``problem`` is the current problem, "" for none, and ``reader`` lists the unreadable objects. ``seed``
-    randomizes waits and watch durations, so that clients do not synchronize.
+    randomizes waits and watch durations, so that clients do not synchronize. A kind that ``is_optional`` may not be
+    served, or not be listable; if the server only has another version of it, that one is used. ``namespace`` restricts
+    the objects, "" means all namespaces.
     """
 
-    def __init__(
-        self,
-        resource: APIResource,
-        *,
-        seed: int = 0,
-        namespace: str = "",
-        field_selector: str = "",
-        is_optional: bool = False,
-    ) -> None:
-        """Start with an empty cache.
+    resource: APIResource
+    _: KW_ONLY
+    seed: int = 0
+    namespace: str = ""
+    field_selector: str = ""
+    is_optional: bool = False
+    known: dict[str, Stored] = field(default_factory=dict)
+    version: int = 0
+    is_synced: bool = False
+    is_absent: bool = False
+    is_hidden: bool = False
+    problem: str = ""
+    counts: Counts = field(default_factory=Counts)
+    stage: ReflectorStage = ReflectorStage.WATCH_LIST
+    reader: ObjectReader = field(init=False)
+    _random: Random = field(init=False)
+    _waits: RetryWaits = field(init=False)
+    _knows_watch_list: bool = True
+    # The objects so far of a list, or of a watch's initial events, and the start of the next page.
+    _there: dict[str, Stored] = field(default_factory=dict)
+    _continue: str = ""
+    _least_version: int = 0
+    # Whether a new list was requested since the last request: its results are then ignored.
+    _is_overtaken: bool = False
 
-        A kind that ``is_optional`` may not be served, or not be listable; if the server only has another version of it,
-        that one is used. ``namespace`` restricts the objects, "" means all namespaces.
-        """
-        self.resource = resource
-        self.known: dict[str, Stored] = {}
-        self.version = 0
-        self.is_synced = False
-        self.is_absent = False
-        self.is_hidden = False
-        self.problem = ""
-        self.counts = Counts()
-        self._namespace = namespace
-        self._field_selector = field_selector
-        self._is_optional = is_optional
-        self.reader = ObjectReader(resource, is_any_version=is_optional)
-        self._random = Random(f"{resource.name} {seed}")  # noqa: S311 - a wait is no secret
+    def __post_init__(self) -> None:
+        self.reader = ObjectReader(self.resource, is_any_version=self.is_optional)
+        self._random = Random(f"{self.resource.name} {self.seed}")  # noqa: S311 - a wait is no secret
         self._waits = RetryWaits(self._random)
-        self.stage = ReflectorStage.WATCH_LIST
-        self._knows_watch_list = True
-        # The objects so far of a list, or of a watch's initial events, and the start of the next page.
-        self._there: dict[str, Stored] = {}
-        self._continue = ""
-        self._least_version = 0
-        # Whether a new list was requested since the last request: its results are then ignored.
-        self._is_overtaken = False
 
     def ask(self, now: int) -> Send | Wait:
         if now < self._waits.until_ns:
@@ -185,7 +184,7 @@ class ReflectorState:
             self._knows_watch_list = False
             self._list_anew()
             return []
-        if code == 404 or (code == 403 and self._is_optional):
+        if code == 404 or (code == 403 and self.is_optional):
             self.is_hidden = code == 403
             # The server has no version of the kind: all known objects are reported as deleted.
             observed = [arrived(self.known, type_, stored) for type_, stored in differences(self.known, {})]
@@ -221,8 +220,8 @@ class ReflectorState:
         return Request(
             verb=verb,
             kind=self.resource.name,
-            namespace=self._namespace,
-            options=ListOptions(field_selector=self._field_selector, **options),
+            namespace=self.namespace,
+            options=ListOptions(field_selector=self.field_selector, **options),
             api_version=self.reader.api_version,
         )
 
@@ -276,22 +275,17 @@ def _version(text: object) -> int:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdigit() else 0
 
 
-FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
-# The backoff is reset after two minutes without a failure.
-_FORGET_NS = 120 * _SECOND
-
-
+@dataclass(slots=True)
 class RetryWaits:
     """An exponential backoff with jitter: each wait is twice the one before, times a random factor of up to two.
 
     No request is sent before ``until_ns``.
     """
 
-    def __init__(self, random: Random) -> None:
-        self.until_ns = 0
-        self._random = random
-        self._failures = 0
-        self._failed_ns = 0
+    random: Random
+    until_ns: int = 0
+    _failures: int = 0
+    _failed_ns: int = 0
 
     def fail(self, now: int, least_ns: int = 0) -> None:
         """Wait before the next request, for at least ``least_ns``."""
@@ -300,7 +294,7 @@ class RetryWaits:
         wait_ns = min(FIRST_WAIT_NS << min(self._failures, 10), LONGEST_WAIT_NS)
         self._failures += 1
         self._failed_ns = now
-        wait_ns += int(self._random.random() * wait_ns)
+        wait_ns += int(self.random.random() * wait_ns)
         self.until_ns = now + max(wait_ns, least_ns)
 
 

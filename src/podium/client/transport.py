@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol
 
 from podium.api.meta import value_at
@@ -38,6 +38,7 @@ _MOST_WAITED_S = 30.0
 # Servers that answer so have done nothing; for reads, that does not matter.
 _NOTHING_DONE, _MAY_BE_DONE = frozenset((429, 503)), frozenset((500, 502, 504))
 _EVENT_WRITERS = 4
+_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class Binder(Protocol):
         """Bind a pod within ``most_s``; return None, or the problem: one of code 0 if the outcome is unknown."""
 
 
+@dataclass(slots=True, eq=False)
 class HTTPTransport:
     """A transport for a driver on an event loop.
 
@@ -82,34 +84,29 @@ class HTTPTransport:
     ``is_podium_server`` is whether the API server is Podium's own, which records eviction hints.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        answer: Callable[[RequestedAction, Answered], None],
-        now: Callable[[], int],
-        settings: TransportSettings = TransportSettings(),
-        *,
-        seconds_to_write: Callable[[], float] = lambda: float("inf"),
-        may_disrupt: Callable[[], bool] = lambda: True,
-        on_fault: Callable[[BaseException], None] = lambda error: None,
-    ) -> None:
-        self.counts = TransportCounts()
-        self._session = session
-        self._answer = answer
-        self._now = now
-        self._seconds_to_write = seconds_to_write
-        self._may_disrupt = may_disrupt
-        self._on_fault = on_fault
-        self.binder: Binder | None = None
-        self.is_podium_server = True
-        self._room = asyncio.Semaphore(settings.concurrency)
-        self._rate = RequestRate(settings.per_second, settings.burst)
-        # By object, the queued actions after the one in flight.
-        self._lanes: dict[tuple[str, str], deque[RequestedAction]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._events: deque[tuple[Record, str]] = deque()
-        self._recorder = EventRecorder()
-        self._event_writers = 0
+    session: Session
+    answer: Callable[[RequestedAction, Answered], None]
+    now: Callable[[], int]
+    settings: TransportSettings = TransportSettings()
+    _: KW_ONLY
+    seconds_to_write: Callable[[], float] = lambda: float("inf")
+    may_disrupt: Callable[[], bool] = lambda: True
+    on_fault: Callable[[BaseException], None] = lambda error: None
+    binder: Binder | None = None
+    is_podium_server: bool = True
+    counts: TransportCounts = field(default_factory=TransportCounts)
+    _room: asyncio.Semaphore = field(init=False)
+    _rate: RequestRate = field(init=False)
+    # By object, the queued actions after the one in flight.
+    _lanes: dict[tuple[str, str], deque[RequestedAction]] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _events: deque[tuple[Record, str]] = field(default_factory=deque)
+    _recorder: EventRecorder = field(default_factory=EventRecorder)
+    _event_writers: int = 0
+
+    def __post_init__(self) -> None:
+        self._room = asyncio.Semaphore(self.settings.concurrency)
+        self._rate = RequestRate(self.settings.per_second, self.settings.burst)
 
     def send(self, asked: RequestedAction, now: int) -> None:
         if isinstance(asked.action, Record):
@@ -159,7 +156,7 @@ class HTTPTransport:
                 answered = await self._carry_out(asked)
             except Exception as error:
                 # The component gets an answer in any case.
-                self._on_fault(error)
+                self.on_fault(error)
                 answered = Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
             self._report(asked, answered)
             lane.popleft()
@@ -168,9 +165,9 @@ class HTTPTransport:
     def _report(self, asked: RequestedAction, answered: Answered) -> None:
         """Deliver an action's answer. If that fails, other actions still continue."""
         try:
-            self._answer(asked, answered)
+            self.answer(asked, answered)
         except Exception as error:
-            self._on_fault(error)
+            self.on_fault(error)
 
     async def _carry_out(self, asked: RequestedAction) -> Answered:
         """Carry out an action; after a lost answer, read the object and retry."""
@@ -221,13 +218,11 @@ class HTTPTransport:
         binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
             async with self._room:
-                left_s = self._seconds_to_write()
+                left_s = self.seconds_to_write()
                 problem = await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
             if problem is None or not binder.is_ignorable:
                 return Answered(action, problem)
-        conversation = conversation_of(
-            action, asked.component.name, self._now(), is_podium_server=self.is_podium_server
-        )
+        conversation = conversation_of(action, asked.component.name, self.now(), is_podium_server=self.is_podium_server)
         return await self._hold(action, conversation)
 
     async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> Answered:
@@ -262,7 +257,7 @@ class HTTPTransport:
         for _ in range(_MOST_WAITS):
             response = await self._sent(request)
             wait_s = _wait_asked_s(request, response)
-            if wait_s is None or wait_s > min(left_s, self._seconds_to_write()):
+            if wait_s is None or wait_s > min(left_s, self.seconds_to_write()):
                 return response
             self.counts.waited += 1
             left_s -= wait_s
@@ -270,21 +265,21 @@ class HTTPTransport:
         return await self._sent(request)
 
     async def _sent(self, request: Request) -> Response:
-        wait_ns = self._rate.take(self._now())
+        wait_ns = self._rate.take(self.now())
         if wait_ns:
             await asyncio.sleep(wait_ns / 1e9)
         async with self._room:
             self.counts.sent += 1
             if request.verb in _READS:
-                return await self._session.answer(request)
+                return await self.session.answer(request)
             # Evaluated right before sending, after all waits.
-            left_s = self._seconds_to_write()
+            left_s = self.seconds_to_write()
             if left_s <= 0:
                 raise StoreError(503, "ServiceUnavailable", _NOT_SENT)
             disrupts = request.kind == POD.name and (request.verb == "delete" or request.subresource == "eviction")
-            if disrupts and not self._may_disrupt():
+            if disrupts and not self.may_disrupt():
                 raise StoreError(503, "ServiceUnavailable", "it is not sent: no pod is to be disrupted at present")
-            return await self._session.answer(request, left_s)
+            return await self.session.answer(request, left_s)
 
     # Events
 
@@ -294,12 +289,12 @@ class HTTPTransport:
                 action, component = self._events.popleft()
                 is_written = False
                 try:
-                    conversation = self._recorder.record(action, component, self._now())
+                    conversation = self._recorder.record(action, component, self.now())
                     first = next(conversation, None)
                     is_written = first is not None and (await self._hold(action, conversation, first)).problem is None
                 except Exception as error:
                     # Continue with the next Events.
-                    self._on_fault(error)
+                    self.on_fault(error)
                 if not is_written:
                     self.counts.dropped_events += 1
         finally:
@@ -331,9 +326,6 @@ def _wait_asked_s(request: Request, response: Response) -> float | None:
     is_judged = request.subresource == "eviction" and response.code == 429
     seconds = response.error.details.get("retryAfterSeconds")
     return None if is_judged or not seconds else float(seconds)
-
-
-_SECOND = 10**9
 
 
 class RequestRate:

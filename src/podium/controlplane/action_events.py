@@ -8,6 +8,7 @@ pkg/kubelet/kuberuntime/kuberuntime_container.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from podium.api.meta import Raw
@@ -25,17 +26,17 @@ _MADE = {"Pod": "pod", "Job": "job"}
 _ENDS = ("Complete", "Failed")
 
 
+@dataclass(slots=True, eq=False)
 class ActionEvents:
     """A generator of Events from the results of actions."""
 
-    def __init__(self, store: Store, router: Router) -> None:
-        self._store = store
-        self._router = router
-        self._written: Raw | None = None
+    store: Store
+    router: Router
+    _written: Raw | None = None
 
     def answer(self, request: Request, now: int) -> Response:
         """Answer as the router does."""
-        response = self._router.answer(request, now)
+        response = self.router.answer(request, now)
         self._written = response.object
         return response
 
@@ -43,11 +44,11 @@ class ActionEvents:
         """Return the object of an action before it is carried out, if Events need it; otherwise None."""
         match action:
             case actions.DeleteObject(kind="Pod" | "Job", key=key, cause=cause) if " " in cause:
-                return self._store.find(action.kind, key)
+                return self.store.find(action.kind, key)
             case actions.PatchObject(kind="ReplicaSet", key=key, patch={"spec": {"replicas": _}}):
-                return self._store.find("ReplicaSet", key)
+                return self.store.find("ReplicaSet", key)
             case actions.ReplaceStatus(raw={"kind": "Job", "metadata": {"namespace": namespace, "name": name}}):
-                return self._store.find("Job", f"{namespace}/{name}")
+                return self.store.find("Job", f"{namespace}/{name}")
         return None
 
     def events_of(self, action: actions.Action, before: Stored | None) -> Iterator[actions.Record]:
@@ -62,7 +63,7 @@ class ActionEvents:
             case actions.ReplaceStatus(raw=raw, cause=cause) if before is not None:
                 yield from _ended(before, raw, cause)
             case actions.ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
-                stored = self._store.find("Pod", key)
+                stored = self.store.find("Pod", key)
                 if stored is not None and isinstance(stored.object, Pod):
                     for container in stored.object.spec.containers:
                         yield actions.Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")

@@ -40,6 +40,12 @@ _FIELDS = "fieldsV1"
 _MOST_SHARED = 4_096
 _ENCODER = msgspec.msgpack.Encoder()
 
+HOSTNAME = "kubernetes.io/hostname"
+_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+
+DEFAULT_TEMPLATE: Raw = {"status": {"capacity": dict(CAPACITY), "allocatable": dict(CAPACITY)}}
+"""The default template of nodes."""
+
 
 def create_objects(
     store: Store, documents: Iterable[Document], now: int, complete: Callable[[Raw], Raw] = lambda raw: raw
@@ -320,13 +326,6 @@ def assemble(
         journal.sync()
     account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)
     return Assembled(ControlPlane(store, clock, settings, journal, account), population)
-
-
-HOSTNAME = "kubernetes.io/hostname"
-_LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
-
-DEFAULT_TEMPLATE: Raw = {"status": {"capacity": dict(CAPACITY), "allocatable": dict(CAPACITY)}}
-"""The default template of nodes."""
 
 
 def check_template(template: object, source: str = "") -> Raw:

@@ -109,18 +109,6 @@ def scheduler(
     return Component(name, make, waits=True)
 
 
-def autoscaler(
-    groups: tuple[NodeGroup, ...],
-    settings: AutoscalerSettings,
-    configuration: Configuration | None,
-    *,
-    seed: int,
-    release: Release,
-) -> Component:
-    """Return a cluster autoscaler, which simulates the scheduler with this configuration."""
-    return Component(names.AUTOSCALER, partial(Autoscaler, groups, settings, configuration, seed=seed, release=release))
-
-
 def rescheduler(
     settings: ReschedulerSettings,
     configuration: Configuration | None,
@@ -179,8 +167,8 @@ def components_of(settings: ControlPlaneSettings, nodes: Mapping[str, Node]) -> 
     if names.SCHEDULER not in settings.without:
         made.append(scheduler(names.SCHEDULER, settings.configuration, seed=settings.seed, release=settings.release))
     if settings.autoscaling is not None:
-        groups, wanted = settings.autoscaling
-        made.append(autoscaler(groups, wanted, settings.configuration, seed=settings.seed, release=settings.release))
+        make = partial(Autoscaler, *settings.autoscaling, settings.configuration)
+        made.append(Component(names.AUTOSCALER, partial(make, seed=settings.seed, release=settings.release)))
     if settings.rescheduling is not None:
         made.append(
             rescheduler(

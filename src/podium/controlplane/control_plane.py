@@ -46,6 +46,10 @@ from podium.store.watch_log import WatchEvent
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
+_TRIED_AGAIN_NS = 60 * 10**9
+_PAUSE_NS = 1_000_000_000
+# The maximum duration of a slice before the loop serves its connections again.
+_SLICE_NS = 5_000_000
 
 
 async def _no_call(call: WebhookCall) -> WebhookAnswer:
@@ -444,9 +448,6 @@ class EventExpiry:
         return count
 
 
-_TRIED_AGAIN_NS = 60 * 10**9
-
-
 class CleanupControllers:
     """The garbage collector and the namespace controller of a store, as far as they are enabled.
 
@@ -489,11 +490,6 @@ class CleanupControllers:
             for key in (stored.uid, stored.object.metadata.namespace or stored.key):
                 self._retries.set(key, now + _TRIED_AGAIN_NS)
             _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
-
-
-_PAUSE_NS = 1_000_000_000
-# The maximum duration of a slice before the loop serves its connections again.
-_SLICE_NS = 5_000_000
 
 
 class ControlPlaneRunner:

@@ -117,11 +117,7 @@ class LedgerFile:
         except InputError:
             os.close(self._lock)
             raise
-        self.last_id, self._count = self._connection.execute(
-            "SELECT coalesce(max(id), 0), count(*) FROM disruptions"
-        ).fetchone()
-        # The number and the time of the first record.
-        self._first = self._find_first()
+        (self.last_id,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM disruptions").fetchone()
         self.lost = 0
         """The number of records that could not be written in time."""
 
@@ -185,31 +181,27 @@ class LedgerFile:
         os.close(self._lock)
 
     def _write(self) -> None:
-        # Dropped records are not written again.
-        waiting = [(record, trail) for number, (record, trail) in self._waiting.items() if number >= self._first[0]]
-        if not waiting:
+        if not self._waiting:
             return
-        rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
-        trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
-        many = self._connection.executemany
+        many, last_id = self._connection.executemany, max(self.last_id, *self._waiting)
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
+            # Dropped records are not written again.
+            first, _ = self._find_first()
+            waiting = [(record, trail) for number, (record, trail) in self._waiting.items() if number >= first]
+            rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
+            trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
             many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)
             many("DELETE FROM trails WHERE id = ?", [(record.id,) for record, trail in waiting if trail is None])
             many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
-            count = self._count + sum(number > self.last_id for number in self._waiting)
-            first = self._first if self._count else self._find_first()
-            excess, dropped = count - self._most_records, 0
             # Excess records are dropped in batches; aged ones only if the first one is too old.
-            if excess >= min(_SPARE, self._most_records):
-                dropped += self._drop("SELECT id FROM disruptions ORDER BY id LIMIT 1 OFFSET ?", excess)
-            least = max(record.time for record, _ in waiting) - self._kept_seconds
-            if self._kept_seconds and first[1] < least:
-                dropped += self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
-            if dropped:
-                first = self._find_first()
-        self._count, self._first = count - dropped, first
-        self.last_id = max(self.last_id, *self._waiting)
+            first, first_time = self._find_first()
+            if last_id - first + 1 - self._most_records >= min(_SPARE, self._most_records):
+                self._drop("SELECT id FROM disruptions ORDER BY id DESC LIMIT 1 OFFSET ?", self._most_records - 1)
+            least = max((time for _, time, _ in rows), default=0.0) - self._kept_seconds
+            if self._kept_seconds and first_time < least:
+                self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
+        self.last_id = last_id
 
     def _write_usage(self) -> None:
         """Add the usage, all or nothing; delete hours that are too old."""
@@ -223,16 +215,14 @@ class LedgerFile:
                 self._connection.execute("DELETE FROM usage WHERE hour < ?", (oldest,))
         self._used.clear()
 
-    def _drop(self, first_kept: str, number: float) -> int:
-        """Drop all records before the one that a query returns; return the number dropped."""
+    def _drop(self, first_kept: str, number: float) -> None:
+        """Drop all records before the one that a query returns, none if it returns none."""
         run = self._connection.execute
         found = run(first_kept, (number,)).fetchone()
-        if found is None:
-            return 0
-        dropped = run("DELETE FROM disruptions WHERE id < ?", found).rowcount
-        run("DELETE FROM trails WHERE id < ?", found)
-        run("UPDATE dropped SET number = number + ?", (dropped,))
-        return dropped
+        if found is not None:
+            dropped = run("DELETE FROM disruptions WHERE id < ?", found).rowcount
+            run("DELETE FROM trails WHERE id < ?", found)
+            run("UPDATE dropped SET number = number + ?", (dropped,))
 
     def _find_first(self) -> tuple[int, float]:
         """Return the number and the time of the first record; 0 and infinity if there is none."""

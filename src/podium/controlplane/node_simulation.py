@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from podium.api.node import READY, Node, condition_status
@@ -21,6 +22,13 @@ _OFF = "off"
 
 News = list[tuple[str, Observation]]
 """Observations that do not come from the API, each with the component's name."""
+
+NAMESPACE = "kube-node-lease"
+_LEASE = "Lease"
+_SECOND = 10**9
+_RENEWED_EACH_NS = 10 * _SECOND
+_DURATION_SECONDS = 40
+_READS = ("get", "list", "watch")
 
 
 class NodePower:
@@ -78,24 +86,16 @@ class NodePower:
         return []
 
 
-NAMESPACE = "kube-node-lease"
-_LEASE = "Lease"
-_SECOND = 10**9
-_RENEWED_EACH_NS = 10 * _SECOND
-_DURATION_SECONDS = 40
-_READS = ("get", "list", "watch")
-
-
+@dataclass(slots=True, eq=False)
 class NodeLeases:
     """The Leases of nodes whose machines run; ``is_down`` says whether a node's machine is stopped."""
 
-    def __init__(self, store: Store, is_down: Callable[[str], bool]) -> None:
-        self._store = store
-        self._is_down = is_down
-        self._watches: WeakSet[Watch] = WeakSet()
-        # The time of the last renewal, by node.
-        self._renewed: dict[str, int] = {}
-        self._due_ns: int | None = None
+    store: Store
+    is_down: Callable[[str], bool]
+    _watches: WeakSet[Watch] = field(default_factory=WeakSet)
+    # The time of the last renewal, by node.
+    _renewed: dict[str, int] = field(default_factory=dict)
+    _due_ns: int | None = None
 
     def asked(self, request: Request, now: int) -> None:
         """Renew the Leases that a request is about to read."""
@@ -128,7 +128,7 @@ class NodeLeases:
 
     def renew_all(self, now: int) -> None:
         """Renew all Leases that were not renewed recently."""
-        names = [node.object.metadata.name for node in self._store.objects("Node")]
+        names = [node.object.metadata.name for node in self.store.objects("Node")]
         for name in names:
             self._renew(name, now)
         if len(self._renewed) > len(names):
@@ -136,10 +136,10 @@ class NodeLeases:
             self._renewed = {name: time_ns for name, time_ns in self._renewed.items() if name in there}
 
     def _renew(self, name: str, now: int) -> None:
-        node = self._store.find("Node", name)
-        if node is None or self._is_down(name):
+        node = self.store.find("Node", name)
+        if node is None or self.is_down(name):
             return
-        known = self._store.find(_LEASE, f"{NAMESPACE}/{name}")
+        known = self.store.find(_LEASE, f"{NAMESPACE}/{name}")
         if known is not None and now < self._renewed.get(name, 0) + _RENEWED_EACH_NS:
             return
         self._renewed[name] = now
@@ -150,9 +150,9 @@ class NodeLeases:
                 owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.uid}
                 metadata = {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]}
                 lease = {"apiVersion": "coordination.k8s.io/v1", "kind": _LEASE, "metadata": metadata, "spec": spec}
-                self._store.create(lease, now=now, is_new=True)
+                self.store.create(lease, now=now, is_new=True)
             else:
-                self._store.update({**known.raw, "spec": spec})
+                self.store.update({**known.raw, "spec": spec})
         except StoreError:
             # The write is refused, such as in a terminating namespace; the next read retries it.
             return

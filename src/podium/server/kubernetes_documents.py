@@ -20,7 +20,7 @@ from podium.server.backend import Backend, ServedDocument
 from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_of_v2, document_path
 from podium.server.protobuf import bytes_field
-from podium.server.resource_metrics import METRICS_VERSION, ResourceMetrics
+from podium.server.resource_metrics import METRICS_VERSION, resource_metrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
@@ -33,6 +33,12 @@ _JSON = "application/json"
 _OPENAPI, _OPENAPI_2 = "/openapi/v3", "/openapi/v2"
 _METRICS = f"/apis/{METRICS_VERSION}/"
 _AS_AGGREGATED = "APIGroupDiscoveryList"
+# The head of the document of OpenAPI v2, for clients that ask for protobuf: swagger = 1, info = 2; in info title = 1,
+# version = 2. Requests name the content type with an @, which is invalid in media types.
+_PROTOBUF_2 = ServedDocument(
+    body=bytes_field(1, b"2.0") + bytes_field(2, bytes_field(1, b"Kubernetes") + bytes_field(2, b"2.0")),
+    content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
+)
 
 
 class KubernetesDocuments:
@@ -50,7 +56,6 @@ class KubernetesDocuments:
     ) -> None:
         self._backend = backend
         self._reviews = Reviews(identify, authorizer)
-        self._metrics = ResourceMetrics(backend)
         self._version = -1
         self._kinds: list[APIResource] = []
         # Cached documents, by path and format.
@@ -75,7 +80,7 @@ class KubernetesDocuments:
             return ServedDocument(body=encoded(self._reviews.reviewed(kind, body, user, namespace)), code=201)
         if path.startswith(_METRICS):
             _check_read(method)
-            found = self._metrics.at(path.removeprefix(_METRICS).split("/"), query)
+            found = resource_metrics(self._backend, path.removeprefix(_METRICS).split("/"), query)
             return None if found is None else ServedDocument(body=encoded(found))
         is_protobuf = path == _OPENAPI_2 and "proto-openapi.spec.v2" in accept
         made = _PROTOBUF_2 if is_protobuf else self._cached(path, accept)
@@ -202,11 +207,3 @@ def _aggregated_version(accept: str) -> str:
 def _check_read(method: str) -> None:
     if method not in ("GET", "HEAD"):
         raise not_allowed()
-
-
-# The head of the document of OpenAPI v2, for clients that ask for protobuf: swagger = 1, info = 2; in info title = 1,
-# version = 2. Requests name the content type with an @, which is invalid in media types.
-_PROTOBUF_2 = ServedDocument(
-    body=bytes_field(1, b"2.0") + bytes_field(2, bytes_field(1, b"Kubernetes") + bytes_field(2, b"2.0")),
-    content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
-)

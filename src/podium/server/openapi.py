@@ -21,6 +21,13 @@ from podium.store.api_resource import APIResource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _OBJECT_META = catalogue.Object("ObjectMeta")
+# Keys that msgspec adds and that OpenAPI or kubectl does not need.
+_LEFT_OUT = ("title", "default", "additionalProperties", "anyOf", "$ref")
+
+REFERENCE = "#/components/schemas/"
+"""The prefix of references to schemas in the same document."""
+
+_NOT_IN_V2 = frozenset(("$ref", "allOf", "anyOf", "not", "nullable", "oneOf"))
 
 
 def document_path(api_version: str) -> str:
@@ -103,10 +110,6 @@ def _with_metadata(definition: Raw) -> Raw:
     return {**definition, "type": "object", "properties": properties}
 
 
-# Keys that msgspec adds and that OpenAPI or kubectl does not need.
-_LEFT_OUT = ("title", "default", "additionalProperties", "anyOf", "$ref")
-
-
 def _plain(schema: Raw, definitions: Raw) -> Raw:
     if "$ref" in schema:
         return _plain(definitions[schema["$ref"]], definitions)
@@ -177,10 +180,6 @@ def _operations(type_: Raw, verbs: Iterable[str], schema: Raw, is_own: bool) -> 
     return operations
 
 
-REFERENCE = "#/components/schemas/"
-"""The prefix of references to schemas in the same document."""
-
-
 def document_of_v2(documents: Iterable[Raw]) -> Raw:
     """Return the document of OpenAPI v2 with the paths and schemas of documents of v3."""
     paths: dict[str, Raw] = {}
@@ -206,9 +205,6 @@ def _operation_of_v2(operation: Raw) -> Raw:
     answer = operation["responses"]["200"]["content"][JSON]
     responses = {"200": {"description": "OK", **{name: _of_v2(schema) for name, schema in answer.items()}}}
     return {**kept, "parameters": parameters, "produces": [JSON], "responses": responses}
-
-
-_NOT_IN_V2 = frozenset(("$ref", "allOf", "anyOf", "not", "nullable", "oneOf"))
 
 
 def _of_v2(schema: Raw) -> Raw:

@@ -34,6 +34,33 @@ _LONGEST_VARINT = 10
 Value = int | bytes
 """A varint as an unsigned 64-bit integer, or the bytes of any other value."""
 
+MAGIC = b"k8s\x00"
+"""The first bytes of every body."""
+
+MAX_BYTES = 3 * 1024 * 1024
+"""The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
+
+_TYPE_FIELDS = ("apiVersion", "kind")
+_NAMES = {"PartialObjectMetadata": "PartialObject"}
+_IN_EVERY_GROUP = ("DeleteOptions", "Status", *_NAMES)
+_API_VERSION = _KEY = 1
+_KIND = _VALUE = 2
+SCHEMA = "JSONSchemaProps"
+"""The type of a definition's schema."""
+
+# Fields that are any JSON elsewhere, and messages of these types in protobuf.
+_MESSAGES = {
+    ("CustomResourceSubresources", "status"): Object("CustomResourceSubresourceStatus"),
+    ("CustomResourceValidation", "openAPIV3Schema"): Object(SCHEMA),
+}
+_SECOND = 10**9
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Writer = Callable[[Any], bytes]
+
+_METADATA, _ITEMS = 1, 2
+_SHORT = [bytes((length,)) for length in range(128)]
+
 
 def fields(data: bytes) -> Iterator[tuple[int, int, Value]]:
     """Yield each field of a message: its number, wire type and value. Raises ValueError for a malformed message."""
@@ -75,21 +102,6 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, index + 1
         shift += 7
     raise ValueError("protobuf: a number is cut off or too long")
-
-
-MAGIC = b"k8s\x00"
-"""The first bytes of every body."""
-
-MAX_BYTES = 3 * 1024 * 1024
-"""The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
-
-_TYPE_FIELDS = ("apiVersion", "kind")
-_NAMES = {"PartialObjectMetadata": "PartialObject"}
-_IN_EVERY_GROUP = ("DeleteOptions", "Status", *_NAMES)
-_API_VERSION = _KEY = 1
-_KIND = _VALUE = 2
-SCHEMA = "JSONSchemaProps"
-"""The type of a definition's schema."""
 
 
 def decode(body: bytes) -> Raw:
@@ -159,13 +171,6 @@ def _read(data: bytes, name: str) -> Raw:
             case Leaf(leaf_type):
                 _set(result, field_name, field, _leaf(leaf_type, wire_type, value))
     return result
-
-
-# Fields that are any JSON elsewhere, and messages of these types in protobuf.
-_MESSAGES = {
-    ("CustomResourceSubresources", "status"): Object("CustomResourceSubresourceStatus"),
-    ("CustomResourceValidation", "openAPIV3Schema"): Object(SCHEMA),
-}
 
 
 @cache
@@ -239,10 +244,6 @@ def _checked(wire_type: int, value: Value) -> bytes:
     return value
 
 
-_SECOND = 10**9
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 def _leaf(type_: str, wire_type: int, value: Value) -> Any:
     """Return the JSON value of a leaf; None for an empty one, such as an absent time.
 
@@ -305,11 +306,6 @@ def _read_json(value: Any) -> Any:
         return decode_json(text)
     except (InputError, UncertainError, UnicodeDecodeError) as error:
         raise ValueError(f"protobuf: the JSON in it cannot be read: {error}") from None
-
-
-Writer = Callable[[Any], bytes]
-
-_METADATA, _ITEMS = 1, 2
 
 
 def encode(raw: Raw) -> bytes:
@@ -415,9 +411,6 @@ def _varint(value: int) -> bytes:
         value >>= 7
     found.append(value)
     return bytes(found)
-
-
-_SHORT = [bytes((length,)) for length in range(128)]
 
 
 def _time(text: Any) -> bytes:

@@ -6,6 +6,7 @@ Source: pkg/registry/authentication, pkg/registry/authorization.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from podium.api.errors import shown
@@ -44,12 +45,12 @@ def review_at(path: str) -> tuple[str, str] | None:
     return (kind, parts[5] if is_local else "") if fits and kind is not None else None
 
 
+@dataclass(frozen=True, slots=True)
 class Reviews:
     """The answers to reviews; without an ``authorizer`` everything is allowed."""
 
-    def __init__(self, identify: Identify, authorizer: authorization.Authorizer | None) -> None:
-        self._identify = identify
-        self._authorizer = authorizer
+    identify: Identify
+    authorizer: authorization.Authorizer | None
 
     def reviewed(self, kind: str, body: Any, user: authorization.User = ADMINISTRATOR, namespace: str = "") -> Raw:
         """Return the review with its result for a user. Raises KeyError for a kind that is not a review.
@@ -85,7 +86,7 @@ class Reviews:
         wanted = (
             [str(one) for one in audiences] if isinstance(audiences, list) and audiences else [authorization.ISSUER]
         )
-        user = self._identify(token, wanted) if isinstance(token, str) and token else None
+        user = self.identify(token, wanted) if isinstance(token, str) and token else None
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}
         issued_for = authorization.audiences_of(authorization.unverified_claims(str(token))) or wanted
@@ -93,7 +94,7 @@ class Reviews:
         return {"authenticated": True, "user": user.to_dict(), "audiences": common}
 
     def _access(self, spec: Raw, user: authorization.User, namespace: str) -> Raw:
-        if self._authorizer is None:
+        if self.authorizer is None:
             return {"allowed": True, "reason": _REASON}
         given = object_at(spec, "resourceAttributes")
         attributes = authorization.Attributes(*(str(given.get(name) or "") for name in _FIELDS))
@@ -102,12 +103,12 @@ class Reviews:
         if not given:
             path = object_at(spec, "nonResourceAttributes")
             attributes = authorization.Attributes(str(path.get("verb")), path=str(path.get("path")))
-        return {"allowed": self._authorizer.allows(user, attributes)}
+        return {"allowed": self.authorizer.allows(user, attributes)}
 
     def _rules(self, user: authorization.User, namespace: str) -> Mapping[str, Any]:
-        if self._authorizer is None or authorization.MASTERS in user.groups:
+        if self.authorizer is None or authorization.MASTERS in user.groups:
             return _EVERYTHING
-        rules = list(self._authorizer.rules(user, namespace))
+        rules = list(self.authorizer.rules(user, namespace))
         return {
             "resourceRules": [rule for rule in rules if "nonResourceURLs" not in rule],
             "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],

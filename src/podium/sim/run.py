@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from msgspec.structs import replace as changed
@@ -19,8 +20,9 @@ from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pod_classes import claim_names
-from podium.controlplane.component_names import SCHEDULER
-from podium.controlplane.components import autoscaler, rescheduler, scheduler
+from podium.controllers.autoscaling.autoscaler import Autoscaler
+from podium.controlplane.component_names import AUTOSCALER, SCHEDULER
+from podium.controlplane.components import rescheduler, scheduler
 from podium.decide.placement import nodes_to_find
 from podium.framework.extenders import without_extenders
 from podium.framework.settings.configuration import (
@@ -201,7 +203,8 @@ def components_of(
         groups, settings = wanted
         if options.priority_cutoff is not None:
             settings = changed(settings, priority_cutoff=options.priority_cutoff)
-        made.append(autoscaler(groups, settings, given, seed=seed, release=release))
+        make = partial(Autoscaler, groups, settings, given, seed=seed, release=release)
+        made.append(Component(AUTOSCALER, make))
     elif options.priority_cutoff is not None:
         raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
     if scenario.rescheduling is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 from podium.api.kinds import group_of
@@ -21,7 +21,16 @@ from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN,
 REMEMBERED_NS = 600 * 10**9
 """How long deleted objects are remembered; requests that still refer to them have been answered by then."""
 
+_NO_PROBLEM = (
+    ("DeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
+    ("DeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    ("DeletionContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    ("ContentRemaining", "ContentRemoved", "All content successfully removed"),
+    ("FinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+)
 
+
+@dataclass(slots=True, eq=False)
 class GarbageCollector:
     """A garbage collector that follows the store's log and lists the deletions and updates that are due.
 
@@ -31,18 +40,20 @@ class GarbageCollector:
     dependent may still be created for them. ``carry_out`` performs the steps.
     """
 
-    def __init__(self, store: Store, carry_out: StepRunner, *, absent_is_gone: bool = True) -> None:
-        self._store = store
-        self._carry_out = carry_out
-        self._absent_is_gone = absent_is_gone
-        self._version = 0
-        self._objects: dict[str, Stored] = {}
-        # The uids of the dependents that refer to each owner.
-        self._owned: dict[str, dict[str, None]] = {}
-        # The uids of deleted objects with the time when the deletion was seen, in this order.
-        self._gone: dict[str, int] = {}
-        # The uids of the objects to be evaluated.
-        self._dirty: dict[str, None] = {}
+    store: Store
+    carry_out: StepRunner
+    _: KW_ONLY
+    absent_is_gone: bool = True
+    _version: int = 0
+    _objects: dict[str, Stored] = field(default_factory=dict)
+    # The uids of the dependents that refer to each owner.
+    _owned: dict[str, dict[str, None]] = field(default_factory=dict)
+    # The uids of deleted objects with the time when the deletion was seen, in this order.
+    _gone: dict[str, int] = field(default_factory=dict)
+    # The uids of the objects to be evaluated.
+    _dirty: dict[str, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._begin(0)
 
     def collect(self, now: int) -> int:
@@ -51,7 +62,7 @@ class GarbageCollector:
         while steps := self.due(now):
             count += len(steps)
             for step in steps:
-                self._carry_out(step, now)
+                self.carry_out(step, now)
         return count
 
     def look_again(self, uid: str) -> None:
@@ -60,7 +71,7 @@ class GarbageCollector:
 
     def due(self, now: int) -> list[Step]:
         """Return the steps that are due because of writes since the last call, in order; each step is returned once."""
-        if self._version != self._store.version:
+        if self._version != self.store.version:
             self._catch_up(now)
         while self._gone and next(iter(self._gone.values())) + REMEMBERED_NS < now:
             del self._gone[next(iter(self._gone))]
@@ -73,7 +84,7 @@ class GarbageCollector:
     def _catch_up(self, now: int) -> None:
         """Process the writes since the last call."""
         try:
-            events = self._store.events_since(self._version)
+            events = self.store.events_since(self._version)
         except StoreError as error:
             if error.reason != "Expired":
                 raise
@@ -94,9 +105,9 @@ class GarbageCollector:
         """Rebuild the state from all objects."""
         before = self._objects
         self._objects, self._owned, self._dirty = {}, {}, {}
-        self._version = self._store.version
-        for resource in self._store.resources.all():
-            for stored in self._store.objects(resource.name):
+        self._version = self.store.version
+        for resource in self.store.resources.all():
+            for stored in self.store.objects(resource.name):
                 self._observe(stored, False, now)
         self._gone |= {uid: now for uid in before if uid not in self._objects}
 
@@ -180,7 +191,7 @@ class GarbageCollector:
         if owner is not None:
             return not _waits(owner)
         was_there = reference.uid in self._objects or reference.uid in self._gone
-        return not self._absent_is_gone and not was_there
+        return not self.absent_is_gone and not was_there
 
 
 def _references(stored: Stored) -> list[Raw]:
@@ -205,6 +216,7 @@ def _with_metadata(stored: Stored, field: str, value: list[Any]) -> PatchStep:
     return PatchStep(stored, {"metadata": {field: value}})
 
 
+@dataclass(slots=True, eq=False)
 class NamespaceCleaner:
     """A controller that deletes the contents of terminating namespaces, then their finalizer.
 
@@ -213,13 +225,12 @@ class NamespaceCleaner:
     ``carry_out`` performs the steps.
     """
 
-    def __init__(self, store: Store, carry_out: StepRunner) -> None:
-        self._store = store
-        self._carry_out = carry_out
-        self._version = 0
-        self._changes = -1
-        self.terminating: dict[str, bool] = {}
-        """The terminating namespaces, each with whether the namespace or its contents have changed."""
+    store: Store
+    carry_out: StepRunner
+    _version: int = 0
+    _changes: int = -1
+    terminating: dict[str, bool] = field(default_factory=dict)
+    """The terminating namespaces, each with whether the namespace or its contents have changed."""
 
     def collect(self, now: int) -> int:
         """Perform all due steps and those that follow from them; return the number of steps."""
@@ -235,9 +246,9 @@ class NamespaceCleaner:
 
     def _next(self) -> str:
         """Return the first changed terminating namespace by name; "" if there is none."""
-        changes = self._store.changes("Namespace")
+        changes = self.store.changes("Namespace")
         if self.terminating or changes != self._changes:
-            if self._version != self._store.version:
+            if self._version != self.store.version:
                 self._observe()
             self._changes = changes
         if not self.terminating:
@@ -247,12 +258,12 @@ class NamespaceCleaner:
     def _observe(self) -> None:
         try:
             # While no namespace is terminating, neither the contents nor the number of writes matter.
-            events = self._store.events_since(self._version, "" if self.terminating else "Namespace")
+            events = self.store.events_since(self._version, "" if self.terminating else "Namespace")
         except StoreError as error:
             if error.reason != "Expired":
                 raise
             self.terminating = {
-                one.key: True for one in self._store.objects("Namespace") if is_terminating_namespace(one)
+                one.key: True for one in self.store.objects("Namespace") if is_terminating_namespace(one)
             }
             events = []
         for event in events:
@@ -265,37 +276,37 @@ class NamespaceCleaner:
                 self.terminating.pop(stored.key, None)
             elif is_terminating_namespace(stored):
                 self.terminating[stored.key] = True
-        self._version = self._store.version
+        self._version = self.store.version
 
     def _work_on(self, name: str, now: int) -> int:
         self.terminating[name] = False
-        namespace = self._store.find("Namespace", name)
+        namespace = self.store.find("Namespace", name)
         if namespace is None:
             return 0
-        pods = self._store.objects("Pod", name)
+        pods = self.store.objects("Pod", name)
         contents = pods or [
             stored
-            for resource in self._store.resources.all()
+            for resource in self.store.resources.all()
             if resource.namespaced
-            for stored in self._store.objects(resource.name, name)
+            for stored in self.store.objects(resource.name, name)
         ]
         deletable = [stored for stored in contents if stored.object.metadata.deletion_timestamp is None]
         for stored in deletable:
-            self._carry_out(DeleteStep(stored), now)
+            self.carry_out(DeleteStep(stored), now)
         before = namespace.raw.get("status", {}).get("conditions", [])
-        remaining = [one for stored in contents if (one := self._store.find(stored.resource.name, stored.key))]
+        remaining = [one for stored in contents if (one := self.store.find(stored.resource.name, stored.key))]
         if remaining or before:
             # As upstream, nothing is said of the contents while there are pods.
             after = with_conditions(before, _deletion_conditions([] if pods else remaining), now)
             if after != before:
-                self._carry_out(PatchStep(namespace, {"status": {"conditions": after}}, "status"), now)
+                self.carry_out(PatchStep(namespace, {"status": {"conditions": after}}, "status"), now)
         if contents:
             return len(deletable)
         finalizers = namespace.raw.get("spec", {}).get("finalizers", [])
         left = [finalizer for finalizer in finalizers if finalizer != NAMESPACE_FINALIZER]
         if left == finalizers:
             return 0
-        self._carry_out(FinalizeNamespace(namespace, left), now)
+        self.carry_out(FinalizeNamespace(namespace, left), now)
         return 1
 
 
@@ -323,15 +334,6 @@ def _deletion_conditions(remaining: list[Stored]) -> list[Raw]:
         {"type": f"Namespace{type_}", "status": status, "reason": reason, "message": message}
         for type_, (status, reason, message) in found.items()
     ]
-
-
-_NO_PROBLEM = (
-    ("DeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
-    ("DeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
-    ("DeletionContentFailure", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
-    ("ContentRemaining", "ContentRemoved", "All content successfully removed"),
-    ("FinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
 
 _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+# The kinds whose creation also creates other objects or a kind.
+_BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 
 
 def with_topology(raw: Raw, pod: Pod, node: Stored | None) -> tuple[Raw, Pod]:
@@ -46,10 +48,6 @@ def with_topology(raw: Raw, pod: Pod, node: Stored | None) -> tuple[Raw, Pod]:
     labels = {**labels, **added}
     metadata = {**raw["metadata"], "labels": labels}
     return {**raw, "metadata": metadata}, replace(pod, metadata=replace(pod.metadata, labels=labels))
-
-
-# The kinds whose creation also creates other objects or a kind.
-_BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 
 
 class WritableStore(ReadableStore):

@@ -14,20 +14,12 @@ from typing import Any
 from podium.api.errors import InputError
 from podium.api.meta import Raw, key_of, list_at, object_at, objects_at, value_at
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.schemas.structure import findings
+from podium.api.schemas import structure
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
-from podium.api.validation.findings import (
-    MAX_FINDINGS,
-    Finding,
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    required,
-    unsupported,
-)
+from podium.api.validation import findings
+from podium.api.validation.findings import MAX_FINDINGS, Finding
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.api_resources import BUILT_IN, APIResources
 from podium.store.conditions import is_true, with_condition, with_conditions
@@ -35,6 +27,13 @@ from podium.store.errors import StoreError, bad_request, invalid_fields, too_lar
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
+
+DEFINITION = "CustomResourceDefinition"
+DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that keeps a deleted definition until the objects of its kind are gone."""
+
+_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
 class CustomKinds:
@@ -103,7 +102,7 @@ class CustomKinds:
 
         Raises StoreError 400 for a value of the wrong type, and 422 for an invalid definition.
         """
-        mistyped = next((finding for finding in findings(raw, advises=False) if not finding.is_unknown), None)
+        mistyped = next((finding for finding in structure.findings(raw, advises=False) if not finding.is_unknown), None)
         if mistyped is not None:
             raise bad_request(f"{DEFINITION}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)
@@ -112,7 +111,7 @@ class CustomKinds:
             # Objects may be stored in each of these versions.
             versions = [version.get("name") for version in objects_at(raw["spec"], "versions")]
             found = [
-                not_found(f".status.storedVersions[{index}]", version, "must appear in spec.versions")
+                findings.not_found(f".status.storedVersions[{index}]", version, "must appear in spec.versions")
                 for index, version in enumerate(raw.get("status", {}).get("storedVersions", []))
                 if version not in versions
             ]
@@ -175,14 +174,6 @@ def _serve(resources: APIResources, raw: Raw) -> str:
     resource, structurals = defined(raw)
     resources.define(resource, structurals)
     return resource.name
-
-
-DEFINITION = "CustomResourceDefinition"
-DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer that keeps a deleted definition until the objects of its kind are gone."""
-
-_VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
-_STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
 def completed(raw: Raw) -> Raw:
@@ -342,82 +333,90 @@ def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
     """Yield the problems of a definition that is created, or that replaces `previous` (validation/validation.go)."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
-        yield required(".spec")
+        yield findings.required(".spec")
         return
     names, group = object_at(spec, "names"), spec.get("group")
     yield from _of_group(raw, group)
     yield from _of_names(raw, names, group)
     if spec.get("scope") not in ("Cluster", "Namespaced"):
         scopes = ("Cluster", "Namespaced")
-        yield unsupported(".spec.scope", spec["scope"], scopes) if spec.get("scope") else required(".spec.scope")
+        yield (
+            findings.unsupported(".spec.scope", spec["scope"], scopes)
+            if spec.get("scope")
+            else findings.required(".spec.scope")
+        )
     if spec.get("preserveUnknownFields"):
         detail = "must be false in order to use defaults in the schema"
-        yield invalid(".spec.preserveUnknownFields", True, detail)
+        yield findings.invalid(".spec.preserveUnknownFields", True, detail)
     strategy = object_at(spec, "conversion").get("strategy", "None")
     if strategy not in ("None", "Webhook"):
-        yield unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
+        yield findings.unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
     elif strategy == "Webhook" and len(list_at(spec, "versions")) > 1:
         # A webhook answers asynchronously, while requests here are answered synchronously, one after the other.
-        yield forbidden(".spec.conversion.strategy", _NO_WEBHOOK)
+        yield findings.forbidden(".spec.conversion.strategy", _NO_WEBHOOK)
     yield from _of_versions(spec.get("versions"))
     if previous is not None:
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
             new = value_at(spec, *path)
             if new != value_at(previous["spec"], *path):
-                yield invalid(f".spec.{'.'.join(path)}", new, "field is immutable")
+                yield findings.invalid(f".spec.{'.'.join(path)}", new, "field is immutable")
 
 
 def _of_group(raw: Raw, group: Any) -> Iterator[Finding]:
     if not group:
-        yield required(".spec.group")
+        yield findings.required(".spec.group")
     elif not isinstance(group, str) or subdomain_problem(group):
-        yield invalid(".spec.group", group, "must be a lower-case domain name such as example.com")
+        yield findings.invalid(".spec.group", group, "must be a lower-case domain name such as example.com")
     elif "." not in group:
-        yield invalid(".spec.group", group, "should be a domain with at least one dot")
+        yield findings.invalid(".spec.group", group, "should be a domain with at least one dot")
     elif any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
         annotations = object_at(raw, "metadata", "annotations")
         if not annotations.get(APPROVED):
             detail = f'protected groups must have approval annotation "{APPROVED}"'
             see = "see https://github.com/kubernetes/enhancements/pull/1111"
-            yield required(f".metadata.annotations[{APPROVED}]", f"{detail}, {see}")
+            yield findings.required(f".metadata.annotations[{APPROVED}]", f"{detail}, {see}")
 
 
 def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[Finding]:
     for field in ("plural", "kind"):
         if not names.get(field):
-            yield required(f".spec.names.{field}")
+            yield findings.required(f".spec.names.{field}")
     for field in ("plural", "singular", "kind", "listKind"):
         name = names.get(field)
         if name and (not isinstance(name, str) or label_name_problem(name.lower())):
-            yield invalid(f".spec.names.{field}", name, _WORD)
+            yield findings.invalid(f".spec.names.{field}", name, _WORD)
     for field in ("shortNames", "categories"):
         for index, name in enumerate(list_at(names, field)):
             if not isinstance(name, str) or label_name_problem(name):
-                yield invalid(f".spec.names.{field}[{index}]", name, "must be lower-case letters, digits and '-'")
+                yield findings.invalid(
+                    f".spec.names.{field}[{index}]", name, "must be lower-case letters, digits and '-'"
+                )
     if names.get("kind") and names.get("kind") == names.get("listKind"):
-        yield invalid(".spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+        yield findings.invalid(".spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
     if names.get("plural") and group and raw["metadata"].get("name") != f"{names['plural']}.{group}":
-        yield invalid(".metadata.name", raw["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group')
+        yield findings.invalid(
+            ".metadata.name", raw["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
+        )
 
 
 def _of_versions(versions: Any) -> Iterator[Finding]:
     listed = list_at(versions)
     if not listed:
-        yield required(".spec.versions", "must have at least one version")
+        yield findings.required(".spec.versions", "must have at least one version")
         return
     known: set[str] = set()
     for index, version in enumerate(listed):
         path = f".spec.versions[{index}]"
         name = version.get("name", "")
         if len(name) > 63 or not _VERSION_NAME.fullmatch(name):
-            yield invalid(f"{path}.name", name, _WORD)
+            yield findings.invalid(f"{path}.name", name, _WORD)
         elif name in known:
-            yield duplicate(f"{path}.name", name)
+            yield findings.duplicate(f"{path}.name", name)
         known.add(str(name))
         yield from _of_version(version, path)
     if sum(bool(version.get("storage")) for version in listed) != 1:
         detail = "must have exactly one version marked as storage version"
-        yield invalid(".spec.versions", [version.get("name") for version in listed], detail)
+        yield findings.invalid(".spec.versions", [version.get("name") for version in listed], detail)
 
 
 def _of_version(version: Raw, path: str) -> Iterator[Finding]:
@@ -427,14 +426,18 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
     for index, column in enumerate(columns):
         place = f"{path}.additionalPrinterColumns[{index}]"
         yield from (
-            required(f"{place}.{field}") for field in ("jsonPath", "name", "type") if not value_at(column, field)
+            findings.required(f"{place}.{field}")
+            for field in ("jsonPath", "name", "type")
+            if not value_at(column, field)
         )
         type_ = value_at(column, "type")
         if type_ and type_ not in _COLUMN_TYPES:
-            yield unsupported(f"{place}.type", type_, _COLUMN_TYPES)
+            yield findings.unsupported(f"{place}.type", type_, _COLUMN_TYPES)
     selectable = list_at(version, "selectableFields")
     if len(selectable) > _MOST_SELECTABLE:
-        yield invalid(f"{path}.selectableFields", len(selectable), f"must have at most {_MOST_SELECTABLE} items")
+        yield findings.invalid(
+            f"{path}.selectableFields", len(selectable), f"must have at most {_MOST_SELECTABLE} items"
+        )
     for index, field in enumerate(selectable):
         yield from _of_path(value_at(field, "jsonPath"), f"{path}.selectableFields[{index}].jsonPath", "")
     scale = value_at(version, "subresources", "scale")
@@ -449,8 +452,8 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
 def _of_path(value: Any, path: str, start: str) -> Iterator[Finding]:
     """Yield the problems of a field path such as `.spec.replicas`."""
     if not value:
-        yield required(path)
+        yield findings.required(path)
     elif not isinstance(value, str) or not _PATH.fullmatch(value):
-        yield invalid(path, value, "must be a simple json path of fields, such as .spec.replicas")
+        yield findings.invalid(path, value, "must be a simple json path of fields, such as .spec.replicas")
     elif not value.startswith(start):
-        yield invalid(path, value, f"should be a json path under {start.rstrip('.')}")
+        yield findings.invalid(path, value, f"should be a json path under {start.rstrip('.')}")

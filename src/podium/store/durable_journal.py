@@ -190,7 +190,14 @@ class DurableJournal:
             self._witness = self._acknowledgements.read()
         if not self._accepts_loss:
             self._ask_witness()
-        self._begin()
+        # The acknowledgement file exists before the journal is marked as open.
+        if self._acknowledgements is None:
+            self._acknowledgements = AcknowledgementFile(self._witness_path)
+        self._acknowledgements.write(self._tables.last)
+        self._tables.mark(is_open=True)
+        self._tables.commit()
+        # The file itself says from now on that it was left open, even if all files beside it are lost.
+        run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _ask_witness(self) -> None:
         """Compare the content with the acknowledgement; raise sqlite3.DatabaseError if writes were, or may be, lost."""
@@ -206,16 +213,6 @@ class DurableJournal:
                 f"is damaged: what was acknowledged ends at version {self._witness.version}, but the file at {last}: "
                 f"its write-ahead log was lost or cut. {_ACCEPT}"
             )
-
-    def _begin(self) -> None:
-        """Open the acknowledgement file before the journal is marked as open."""
-        if self._acknowledgements is None:
-            self._acknowledgements = AcknowledgementFile(self._witness_path)
-        self._acknowledgements.write(self._tables.last)
-        self._tables.mark(is_open=True)
-        self._tables.commit()
-        # The file itself says from now on that it was left open, even if all files beside it are lost.
-        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @property
     def _witness_path(self) -> str:

@@ -15,26 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from podium.api import ownership
 from podium.api.meta import Raw, object_at, objects_at, value_at
-from podium.api.ownership import (
-    EMPTY,
-    Comparison,
-    FieldSet,
-    KeyMissingError,
-    Shape,
-    compared,
-    difference,
-    fields_of_value,
-    intersection,
-    is_set,
-    merged,
-    paths,
-    shape_of_structural,
-    shape_of_type,
-    union,
-    with_named_fields,
-    without,
-)
+from podium.api.ownership import EMPTY, Comparison, FieldSet, KeyMissingError, Shape
 from podium.api.schemas.schema import is_type
 from podium.api.times import format_time
 from podium.store.api_resource import APIResource
@@ -55,6 +38,10 @@ SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace",
 
 _TYPE = ("apiVersion", "kind")
 Operation = Literal["Apply", "Update"]
+_KEPT_SPECS = 1_024
+# The field sets of specs that pods of one class share; by identity, with the spec itself.
+_specs: dict[int, tuple[Raw, FieldSet]] = {}
+_RESET: list[Raw] = [{}]
 
 
 class FieldManager(NamedTuple):
@@ -108,7 +95,7 @@ def read_entries(listed: Any) -> dict[FieldManager, FieldsEntry] | None:
         if not isinstance(raw, dict) or raw.get("operation") not in ("Apply", "Update"):
             return None
         fields, version = raw.get("fieldsV1", {}), raw.get("apiVersion", "")
-        if raw.get("fieldsType") != "FieldsV1" or not is_set(fields) or not isinstance(version, str):
+        if raw.get("fieldsType") != "FieldsV1" or not ownership.is_set(fields) or not isinstance(version, str):
             return None
         operation: Operation = raw["operation"]
         key = "" if operation == "Apply" else version
@@ -183,7 +170,7 @@ def with_entries(raw: Raw, entries: Entries) -> Raw:
             del capped[manager]
             ancient = FieldManager(ANCIENT, "Update", entry.api_version)
             before = capped.get(ancient)
-            fields = entry.fields if before is None else union(before.fields, entry.fields)
+            fields = entry.fields if before is None else ownership.union(before.fields, entry.fields)
             capped[ancient] = FieldsEntry(fields, entry.api_version, entry.time)
         metadata[FIELD] = [_written(manager, entry) for manager, entry in sorted(capped.items(), key=_place)]
         _remembered(metadata[FIELD], capped)
@@ -204,19 +191,19 @@ def comparable(raw: Raw) -> Raw:
 def changes_of(old: Raw, new: Raw, shape: Shape) -> Comparison:
     """Return the changes that an update makes; no changes if list items cannot be identified."""
     try:
-        return compared(old, new, shape)
+        return ownership.compared(old, new, shape)
     except KeyMissingError:
         return Comparison({}, {}, {})
 
 
 def _taken_from_others(entries: Entries, manager: FieldManager, changes: Comparison) -> dict[FieldManager, FieldsEntry]:
     """Return the entries of all other managers without changed and removed fields."""
-    lost = union(union(changes.modified, changes.added), changes.removed)
+    lost = ownership.union(ownership.union(changes.modified, changes.added), changes.removed)
     found: dict[FieldManager, FieldsEntry] = {}
     for other, entry in entries.items():
         if other == manager:
             continue
-        left = difference(entry.fields, intersection(entry.fields, lost))
+        left = ownership.difference(entry.fields, ownership.intersection(entry.fields, lost))
         if left:
             found[other] = entry if left == entry.fields else FieldsEntry(left, entry.api_version, entry.time)
     return found
@@ -226,10 +213,12 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     """Return the object without fields that the manager applied before, omits now, and no other manager owns."""
     if not last:
         return result
-    kept = with_named_fields(reduce(union, (entry.fields for entry in claimed.values()), EMPTY), shape)
-    present = with_named_fields(fields_of_value(result, shape, with_maps=True), shape)
-    gone = difference(intersection(with_named_fields(last, shape), present), kept)
-    pruned: Raw = without(result, gone, shape) if gone else result
+    kept = ownership.with_named_fields(
+        reduce(ownership.union, (entry.fields for entry in claimed.values()), EMPTY), shape
+    )
+    present = ownership.with_named_fields(ownership.fields_of_value(result, shape, with_maps=True), shape)
+    gone = ownership.difference(ownership.intersection(ownership.with_named_fields(last, shape), present), kept)
+    pruned: Raw = ownership.without(result, gone, shape) if gone else result
     return pruned
 
 
@@ -245,15 +234,15 @@ def _is_kubectls_own(
         if not isinstance(known, dict):
             return False
         known = comparable(known)
-        fields = fields_of_value(known, shape)
-        changes = compared(known, live, shape)
-        differs = union(changes.modified, changes.removed)
+        fields = ownership.fields_of_value(known, shape)
+        changes = ownership.compared(known, live, shape)
+        differs = ownership.union(changes.modified, changes.removed)
     except (KeyMissingError, ValueError, RecursionError):
         return False
     contested: FieldSet = {}
     for fields_of_another in conflicts.values():
-        contested = union(contested, fields_of_another)
-    return not difference(contested, fields) and not intersection(contested, differs)
+        contested = ownership.union(contested, fields_of_another)
+    return not ownership.difference(contested, fields) and not ownership.intersection(contested, differs)
 
 
 def with_last_applied(raw: Raw, config: Raw) -> Raw:
@@ -273,7 +262,9 @@ def with_last_applied(raw: Raw, config: Raw) -> Raw:
 
 def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:
     """Return the 409 refusal of an apply request that would take fields from other managers."""
-    found = [(manager_name(other), path) for other in sorted(conflicts) for path in sorted(paths(conflicts[other]))]
+    found = [
+        (manager_name(other), path) for other in sorted(conflicts) for path in sorted(ownership.paths(conflicts[other]))
+    ]
     causes: list[dict[str, Any]] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in found
     ]
@@ -347,12 +338,6 @@ def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> R
     return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
 
 
-_KEPT_SPECS = 1_024
-# The field sets of specs that pods of one class share; by identity, with the spec itself.
-_specs: dict[int, tuple[Raw, FieldSet]] = {}
-_RESET: list[Raw] = [{}]
-
-
 @dataclass(slots=True)
 class FieldWriter:
     """A manager and the one object that it writes, which is of this `resource` and `shape`.
@@ -396,18 +381,22 @@ class FieldWriter:
             fields = changes_of({}, live, shape).added
             entries = {first: entry_of(fields, self.api_version, self.now)} if fields else {}
         try:
-            own = _owned_fields(fields_of_value(config, shape), subresource)
+            own = _owned_fields(ownership.fields_of_value(config, shape), subresource)
             last = entries.get(manager)
             mine = entry_of(own, self.api_version, self.now)
             if last is not None and (last.fields, last.api_version) == (own, self.api_version):
                 mine = last
             claimed = {**entries, manager: mine}
-            result = _pruned(merged(live, config, shape), last.fields if last is not None else EMPTY, claimed, shape)
-            changes = compared(live, result, shape)
+            result = _pruned(
+                ownership.merged(live, config, shape), last.fields if last is not None else EMPTY, claimed, shape
+            )
+            changes = ownership.compared(live, result, shape)
         except KeyMissingError as error:
             raise bad_request(f"failed to create typed patch object: {error}") from None
-        changed = union(changes.modified, changes.added)
-        contested = {other: intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager}
+        changed = ownership.union(changes.modified, changes.added)
+        contested = {
+            other: ownership.intersection(entry.fields, changed) for other, entry in claimed.items() if other != manager
+        }
         conflicts = {other: fields for other, fields in contested.items() if fields}
         if conflicts and not force and not _is_kubectls_own(live, shape, conflicts, manager):
             raise _conflict(conflicts)
@@ -419,7 +408,9 @@ class FieldWriter:
         found = _taken_from_others(entries, self.manager, changes)
         before = entries.get(self.manager)
         own = before.fields if before is not None else EMPTY
-        fields = union(union(difference(own, changes.removed), changes.modified), changes.added)
+        fields = ownership.union(
+            ownership.union(ownership.difference(own, changes.removed), changes.modified), changes.added
+        )
         if before is not None and fields == before.fields:
             found[self.manager] = before
         elif fields:
@@ -439,8 +430,10 @@ def shape_of(resources: APIResources, resource: APIResource) -> Shape:
     """Return the shape of a kind's objects: how their fields merge for ownership."""
     structural = resources.structural(resource)
     if structural is not None:
-        return shape_of_structural(structural)
-    return shape_of_type(resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject")
+        return ownership.shape_of_structural(structural)
+    return ownership.shape_of_type(
+        resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject"
+    )
 
 
 def _added(raw: Raw, shape: Shape) -> FieldSet:

@@ -18,6 +18,15 @@ from podium.api.meta import Raw
 from podium.store.revisions import Identities, JournalContent
 from podium.store.watch_log import WatchEvent
 
+DIGEST_SIZE = 16
+FIRST_DIGEST = bytes(DIGEST_SIZE)
+
+_SUMS = 1 << 8 * DIGEST_SIZE
+# Each slot has its own sector, so that a torn write leaves the previous slot intact.
+_SLOT_SIZE = 4_096
+_VERSION_SIZE = 8
+_SIZE = _VERSION_SIZE + 2 * DIGEST_SIZE
+
 
 def check_identity(
     connection: sqlite3.Connection, application_id: int, format_: int, what: str, subject: str = ""
@@ -28,12 +37,6 @@ def check_identity(
         raise sqlite3.DatabaseError(f"{subject}is a database, but not a {what} of Podium's")
     if version != format_:
         raise sqlite3.DatabaseError(f"{subject}is a {what} of format {version}, not {format_}")
-
-
-DIGEST_SIZE = 16
-FIRST_DIGEST = bytes(DIGEST_SIZE)
-
-_SUMS = 1 << 8 * DIGEST_SIZE
 
 
 def row_digest(*fields: str | int, after: bytes = b"") -> bytes:
@@ -215,12 +218,6 @@ class JournalTables:
 
 def _changed(what: str) -> sqlite3.DatabaseError:
     return sqlite3.DatabaseError(f"is damaged: {what} is not what was written")
-
-
-# Each slot has its own sector, so that a torn write leaves the previous slot intact.
-_SLOT_SIZE = 4_096
-_VERSION_SIZE = 8
-_SIZE = _VERSION_SIZE + 2 * DIGEST_SIZE
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from podium.store.watch_log import WatchEvent
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,6 @@ def _text(raw: Raw, path: str, default: str) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return default if value is None else str(value)
-
-
-_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

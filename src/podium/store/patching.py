@@ -20,6 +20,8 @@ PatchType = Literal["json", "merge", "strategic", "apply"]
 """`application/json-patch+json`, `application/merge-patch+json`, `application/strategic-merge-patch+json` and
 `application/apply-patch+yaml`. The last is not a change, but a partial object (`podium.store.field_ownership`)."""
 
+_ENCODER = msgspec.json.Encoder()
+
 
 def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, section: str = "") -> Raw:
     """Return the object with the patch applied; the object itself is not changed.
@@ -104,9 +106,6 @@ class StatusPatch(msgspec.Struct, frozen=True):
 def wire_patch(patch: Any) -> Any:
     """Return a patch in its wire form."""
     return patch.make(patch.before, patch.after) if isinstance(patch, StatusPatch) else patch
-
-
-_ENCODER = msgspec.json.Encoder()
 
 
 def without_nulls(patched: Raw, before: Raw, section: str = "") -> Raw:

@@ -24,6 +24,14 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_BASE_LENGTH = 58
 
+NO_OBJECTS: Mapping[str, Stored] = MappingProxyType({})
+"""The empty set of objects of a kind."""
+
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+_FEW = 64
+"""The maximum number of changes that are inserted one by one; more are merged by sorting."""
+
 
 class Identities:
     """A sequence of identities that depends only on the seed; `count` of them have been drawn."""
@@ -83,13 +91,6 @@ class Identities:
         drawn = begun.copy()
         drawn.update(str(self.count).encode())
         return drawn.digest()
-
-
-NO_OBJECTS: Mapping[str, Stored] = MappingProxyType({})
-"""The empty set of objects of a kind."""
-
-
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,10 +317,6 @@ class Revisions:
         if key not in objects:
             self._keys[resource].add(key)
         objects[key] = stored
-
-
-_FEW = 64
-"""The maximum number of changes that are inserted one by one; more are merged by sorting."""
 
 
 @dataclass(slots=True, eq=False)

@@ -27,13 +27,16 @@ from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
 from podium.store.verbs import deletion
-from podium.store.verbs.eviction import DisruptionAccounting, with_disruption_target
+from podium.store.verbs.deletion import DisruptionAccounting, with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
 _NOT_GIVEN = object()
+_CONDITIONS = tuple[PodCondition, ...]
+_SCHEDULED = {"type": "PodScheduled", "status": "True"}
+_READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
 
 
 class Store(WritableStore):
@@ -316,11 +319,6 @@ def _pod(stored: Stored) -> Pod:
     if not isinstance(stored.object, Pod):
         raise TypeError(f"{stored.kind} {stored.key} is not a Pod")
     return stored.object
-
-
-_CONDITIONS = tuple[PodCondition, ...]
-_SCHEDULED = {"type": "PodScheduled", "status": "True"}
-_READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
 
 
 def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) -> None:

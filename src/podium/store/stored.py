@@ -28,6 +28,7 @@ SET_BY_SERVER = (
 
 _MISSING = object()
 _SECTIONS = frozenset(("metadata", "spec", "status"))
+_ENCODER = msgspec.json.Encoder()
 
 
 class Stored(msgspec.Struct, eq=False):
@@ -136,9 +137,6 @@ def status_type(type_: type[Kubernetes]) -> Any:
 @cache
 def _sections(type_: type[Kubernetes]) -> tuple[tuple[str, Any], ...]:
     return tuple((field.name, field.type) for field in msgspec.structs.fields(type_) if field.name in _SECTIONS)
-
-
-_ENCODER = msgspec.json.Encoder()
 
 
 def encoded(raw: Raw) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
@@ -11,6 +12,12 @@ import msgspec
 
 from podium.store.errors import expired, too_large
 from podium.store.stored import Stored
+
+LEAST_KEPT = 100
+"""The number of a kind's last events that are kept regardless of others (kube-apiserver's smallest watch cache)."""
+
+LEFT_ENCODED = 1_000
+"""The number of superseded versions that keep their encoded bytes."""
 
 
 class WatchLog:
@@ -114,13 +121,7 @@ class WatchLog:
         return newest_first
 
 
-LEAST_KEPT = 100
-"""The number of a kind's last events that are kept regardless of others (kube-apiserver's smallest watch cache)."""
-
-LEFT_ENCODED = 1_000
-"""The number of superseded versions that keep their encoded bytes."""
-
-
+@dataclass(slots=True, eq=False)
 class KindLog:
     """The last events of a kind: all of them after version `begin`.
 
@@ -128,17 +129,16 @@ class KindLog:
     follow: the kind is no longer served, or is served differently.
     """
 
-    __slots__ = ("_capacity", "_events", "_least", "_left", "begin", "is_ended", "waiting")
+    begin: int
+    capacity: int
+    _events: deque[WatchEvent] = field(init=False)
+    _left: deque[Stored] = field(default_factory=lambda: deque(maxlen=LEFT_ENCODED))
+    waiting: dict[object, Callable[[], None]] = field(default_factory=dict)
+    """The waiters, each with a function that is called once, with the next event."""
+    is_ended: bool = False
 
-    def __init__(self, begin: int, capacity: int) -> None:
-        self.begin = begin
-        self._capacity = capacity
-        self._least = min(LEAST_KEPT, capacity)
-        self._events: deque[WatchEvent] = deque(maxlen=capacity)
-        self._left: deque[Stored] = deque(maxlen=LEFT_ENCODED)
-        self.waiting: dict[object, Callable[[], None]] = {}
-        """The waiters, each with a function that is called once, with the next event."""
-        self.is_ended = False
+    def __post_init__(self) -> None:
+        self._events = deque(maxlen=self.capacity)
 
     @property
     def last(self) -> int:
@@ -148,7 +148,7 @@ class KindLog:
     def append(self, event: WatchEvent) -> None:
         """Add an event; drop the oldest one at capacity."""
         events = self._events
-        if len(events) == self._capacity and events:
+        if len(events) == self.capacity and events:
             self.begin = events[0].stored.version
         events.append(event)
         if event.previous is not None:
@@ -158,8 +158,8 @@ class KindLog:
 
     def trim(self, version: int) -> None:
         """Drop the events up to `version`, except for the number that is always kept."""
-        events = self._events
-        while len(events) > self._least and events[0].stored.version <= version:
+        events, least = self._events, min(LEAST_KEPT, self.capacity)
+        while len(events) > least and events[0].stored.version <= version:
             self.begin = events.popleft().stored.version
 
     def compact(self, version: int) -> None:

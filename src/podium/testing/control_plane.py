@@ -45,6 +45,9 @@ _QUIET_SECONDS = 0.05
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
+Objects = str | Path | Raw | Iterable[Raw]
+"""Kubernetes objects: one or several dictionaries, YAML or JSON text, or the path of a file or directory."""
+
 
 def _there(
     method: Callable[Concatenate[ControlPlane, Given], Result],
@@ -349,10 +352,6 @@ class ControlPlane:
 
 def _key(resource: APIResource, name: str, namespace: str) -> str:
     return f"{namespace}/{name}" if resource.namespaced else name
-
-
-Objects = str | Path | Raw | Iterable[Raw]
-"""Kubernetes objects: one or several dictionaries, YAML or JSON text, or the path of a file or directory."""
 
 
 def read_objects(objects: Objects) -> list[Document]:

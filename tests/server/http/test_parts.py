@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.server.http.bodies import read_json
-from podium.server.http.exchange import read_target
+from podium.server.http.exchange import read_json, read_target
 from podium.server.http.handler import AuditIDs
 from podium.server.http.metrics import READING, WRITING, InFlightLimits
 from podium.server.http.replies import PLAIN_FORM, ResponseForm, negotiated

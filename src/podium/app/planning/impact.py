@@ -14,7 +14,7 @@ from podium.app.planning.constants import FINDING_CODES
 from podium.app.simulating.timeline import whole_reason
 from podium.controllers.actions import GANG_RELEASE
 from podium.decide.gang_placement import UNSCHEDULABLE
-from podium.store.verbs.eviction import RATE_CAUSE
+from podium.store.verbs.deletion import RATE_CAUSE
 
 # Questions that are not played answer without loading the simulator.
 if TYPE_CHECKING:

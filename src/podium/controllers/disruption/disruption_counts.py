@@ -21,7 +21,7 @@ from podium.controllers.actions import Action, PatchObject
 from podium.controllers.controller import NO_CHANGE
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.reconciler import Reconciler
-from podium.store.verbs.eviction import is_protected
+from podium.store.verbs.deletion import is_protected
 
 _CAUSE = "disruption-counts"
 _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"

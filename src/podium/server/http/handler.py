@@ -21,8 +21,7 @@ from podium.api.versions.release import Release
 from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import Paths, body_type, not_allowed
 from podium.server.backend import Backend
-from podium.server.http.bodies import decoded, read_body
-from podium.server.http.exchange import Exchange, Pages, check_timeout, read_target
+from podium.server.http.exchange import Exchange, Pages, check_timeout, decoded, read_body, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
 from podium.server.http.object_requests import GroupCommit, ObjectRequests
 from podium.server.http.replies import Reply, error_type, negotiated, of_error, of_object, of_text, send
@@ -40,6 +39,8 @@ _SAFE = frozenset(("GET", "HEAD"))
 _PUBLIC = ("/healthz", "/livez", "/readyz", "/version")
 _HEAD = {"Cache-Control": "no-cache, private", "Server": "podium"}
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_LONGEST = 1_024
+_LONGEST_AUDIT_ID = 64
 
 
 class Handler:
@@ -234,9 +235,6 @@ def version_info(release: Release) -> Raw:
     }
 
 
-_LONGEST = 1_024
-
-
 def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) -> bytes:
     """Return the audit record of a request: an Event of audit.k8s.io/v1."""
     event: dict[str, Any] = {
@@ -345,9 +343,6 @@ def _result(check: Callable[[], str]) -> str:
         return check()
     except Exception as error:
         return str(error) or type(error).__name__
-
-
-_LONGEST_AUDIT_ID = 64
 
 
 class AuditIDs:

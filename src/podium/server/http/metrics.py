@@ -18,6 +18,9 @@ _BOUNDS += (10.0, 15.0, 20.0, 30.0, 45.0, 60.0)
 _METHODS = frozenset(("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"))
 _COMPONENT = "apiserver"
 _MOST_SERIES = 10_000
+_LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+
+READING, WRITING, WATCHING = "readOnly", "mutating", "watching"
 
 
 class Subject(NamedTuple):
@@ -29,9 +32,6 @@ class Subject(NamedTuple):
     resource: str = ""
     subresource: str = ""
     scope: str = ""
-
-
-_LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 
 
 def subject_of_method(method: str) -> Subject:
@@ -101,9 +101,6 @@ class RequestMetrics:
         )
         watches.add_metric(("WATCH",), self._in_flight[WATCHING])
         yield watches
-
-
-READING, WRITING, WATCHING = "readOnly", "mutating", "watching"
 
 
 class InFlightLimits:

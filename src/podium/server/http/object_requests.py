@@ -20,8 +20,7 @@ from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
 from podium.server.http import replies
-from podium.server.http.bodies import Body, decoded, read_body, with_floats
-from podium.server.http.exchange import Exchange, check_timeout, seconds_of
+from podium.server.http.exchange import Body, Exchange, check_timeout, decoded, read_body, seconds_of, with_floats
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import PLAIN_FORM, MakeTable, Reply, ResponseForm
 from podium.server.http.security import forbidden

@@ -29,6 +29,16 @@ GZIP_FROM = 128 * 1024
 _PIECE = 256 * 1024
 _LONGEST_WARNING = 2_000
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
+_META = "meta.k8s.io"
+_TABLE = "Table"
+_KINDS = {_TABLE: ("v1", "v1beta1"), "PartialObjectMetadata": ("v1",), "PartialObjectMetadataList": ("v1",)}
+_GIVEN = {JSON: JSON, YAML: YAML, PROTOBUF: PROTOBUF, "*/*": JSON, "application/*": JSON}
+_META_VERSION = f"{_META}/v1"
+# The number of objects that are encoded before the event loop runs other tasks.
+_AT_A_TIME = 500
+_ENCODED_AT_A_TIME = 20
+
+MakeTable = Callable[[APIResource, list[Raw]], Raw]
 
 
 class Reply(msgspec.Struct, kw_only=True):
@@ -146,12 +156,6 @@ def _compressed(pieces: Iterable[bytes]) -> list[bytes]:
     return [*filter(None, found), compressor.flush()]
 
 
-_META = "meta.k8s.io"
-_TABLE = "Table"
-_KINDS = {_TABLE: ("v1", "v1beta1"), "PartialObjectMetadata": ("v1",), "PartialObjectMetadataList": ("v1",)}
-_GIVEN = {JSON: JSON, YAML: YAML, PROTOBUF: PROTOBUF, "*/*": JSON, "application/*": JSON}
-
-
 class ResponseForm(msgspec.Struct, frozen=True):
     """The content type, and the target type of objects: "" for no conversion, Table, or PartialObjectMetadata."""
 
@@ -207,14 +211,6 @@ def _form(clause: str, has_protobuf: bool) -> ResponseForm | None:
     if kind == _TABLE and content_type == PROTOBUF:
         return None
     return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
-
-
-_META_VERSION = "meta.k8s.io/v1"
-# The number of objects that are encoded before the event loop runs other tasks.
-_AT_A_TIME = 500
-_ENCODED_AT_A_TIME = 20
-
-MakeTable = Callable[[APIResource, list[Raw]], Raw]
 
 
 def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:

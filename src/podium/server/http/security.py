@@ -14,21 +14,15 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
-from podium.apirequests.authorization import (
-    ACCOUNT,
-    AUTHENTICATED,
-    ISSUER,
-    UNAUTHENTICATED,
-    Attributes,
-    User,
-    groups_of,
-    unverified_claims,
-)
+from podium.apirequests import authorization
+from podium.apirequests.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes, User, groups_of
 from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
 from podium.store.errors import StoreError
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 _BEARER = "bearer "
+_IMPERSONATE = "impersonate-"
+_EXTRA = f"{_IMPERSONATE}extra-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +126,14 @@ class Guard:
 
         Raises StoreError 401 for an unknown caller, and 403 for a caller that may not impersonate others.
         """
-        authorization = headers.get("Authorization")
+        header = headers.get("Authorization")
         found: Caller | None = self._anonymous
-        if authorization is not None:
-            is_bearer = authorization[: len(_BEARER)].lower() == _BEARER
-            token = authorization[len(_BEARER) :].strip() if is_bearer else ""
+        if header is not None:
+            is_bearer = header[: len(_BEARER)].lower() == _BEARER
+            token = header[len(_BEARER) :].strip() if is_bearer else ""
             given = self.holder(token)
             # Without tokens of its own, the server ignores credentials that it does not know.
-            is_own = bool(self._tokens) or unverified_claims(token).get("iss") == ISSUER
+            is_own = bool(self._tokens) or authorization.unverified_claims(token).get("iss") == authorization.ISSUER
             found = given if given is not None or is_own else found
         elif certificate:
             groups = _subject_names(certificate, "organizationName")
@@ -178,10 +172,6 @@ def forbidden(problem: str) -> StoreError:
     return StoreError(403, "Forbidden", f"forbidden: {problem}")
 
 
-_IMPERSONATE = "impersonate-"
-_EXTRA = f"{_IMPERSONATE}extra-"
-
-
 def impersonated(headers: Mapping[str, str]) -> User | None:
     """Return the identity that a request assumes, None for none (apiserver's pkg/endpoints/filters/impersonation).
 
@@ -207,8 +197,8 @@ def impersonated(headers: Mapping[str, str]) -> User | None:
 
 def impersonations(user: User) -> Iterator[Attributes]:
     """Yield what someone who impersonates this user must be allowed to do."""
-    if user.name.startswith(ACCOUNT):
-        namespace, _, name = user.name.removeprefix(ACCOUNT).partition(":")
+    if user.name.startswith(authorization.ACCOUNT):
+        namespace, _, name = user.name.removeprefix(authorization.ACCOUNT).partition(":")
         yield Attributes("impersonate", "", "serviceaccounts", "", namespace, name)
     else:
         yield Attributes("impersonate", "", "users", "", "", user.name)

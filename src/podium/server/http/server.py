@@ -23,6 +23,10 @@ from podium.store.errors import StoreError
 
 _DEFAULT = ServerSettings()
 _BACKLOG = 1_024
+_LOG = logging.getLogger("podium.server")
+# The maximum size of the request line, which is not part of the headers.
+_MOST_OF_A_LINE = 1024 * 1024
+_MOST_HEADERS = 500
 
 
 class Server:
@@ -90,12 +94,6 @@ class Server:
         self._connections.pre_shutdown()
         await self._connections.shutdown(self._settings.limits.stop_seconds)
         await listener.wait_closed()
-
-
-_LOG = logging.getLogger("podium.server")
-# The maximum size of the request line, which is not part of the headers.
-_MOST_OF_A_LINE = 1024 * 1024
-_MOST_HEADERS = 500
 
 
 class LimitedConnection(RequestHandler):

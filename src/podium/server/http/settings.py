@@ -12,6 +12,11 @@ from typing import Any, Protocol
 from podium.api.errors import InputError
 from podium.apirequests.authorization import Authorizer, User
 
+SHORTEST_TOKEN = 16
+"""The minimum length of a token in characters."""
+
+_LONGEST = 4_096
+
 
 class Collector(Protocol):
     """An interface to a source of metrics, as in prometheus_client."""
@@ -83,12 +88,6 @@ class ServerSettings:
     collectors: tuple[Collector, ...] = ()
     identify: Callable[[str], User | None] = field(default=lambda _: None, repr=False)
     authorizer: Authorizer | None = None
-
-
-SHORTEST_TOKEN = 16
-"""The minimum length of a token in characters."""
-
-_LONGEST = 4_096
 
 
 def read_token(path: str, *, is_shared: bool = False) -> str:

@@ -153,23 +153,23 @@ class Stream:
             await asyncio.sleep(0)
 
 
+@dataclass(slots=True, eq=False)
 class Hub:
     """All streams of a server; those with new events are written in one iteration of the loop.
 
     ``keep`` returns when the writes behind these events are durable.
     """
 
-    def __init__(self, limits: ServerLimits, keep: Callable[[], None], backend: Backend) -> None:
-        self.limits = limits
-        self.keep = keep
-        self.backend = backend
-        self._streams: set[Stream] = set()
-        self._woken: list[Stream] = []
-        self._is_called = False
-        self._waiting: asyncio.Future[None] | None = None
-        # The duration of the last pass, and its end: after a long one, other tasks run first.
-        self._took_seconds = 0.0
-        self._ended_seconds = 0.0
+    limits: ServerLimits
+    keep: Callable[[], None]
+    backend: Backend
+    _streams: set[Stream] = field(default_factory=set)
+    _woken: list[Stream] = field(default_factory=list)
+    _is_called: bool = False
+    _waiting: asyncio.Future[None] | None = None
+    # The duration of the last pass, and its end: after a long one, other tasks run first.
+    _took_seconds: float = 0.0
+    _ended_seconds: float = 0.0
 
     @contextmanager
     def opened(self, stream: Stream) -> Iterator[None]:

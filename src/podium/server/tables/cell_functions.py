@@ -14,24 +14,8 @@ from podium.api.budget_limits import full_ns, rate_of
 from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS
-from podium.server.tables.cells import (
-    NONE,
-    UNKNOWN,
-    UNSET,
-    access_modes,
-    condition,
-    count,
-    human_duration,
-    label_selector,
-    labels,
-    number,
-    shown,
-    since,
-    some,
-    text,
-    texts,
-    time_at,
-)
+from podium.server.tables import cells
+from podium.server.tables.cells import NONE, UNSET, condition, count, number, shown, some, text, texts
 
 _LIMITS = "limits."
 _ROLE_PREFIX, _ROLE = "node-role.kubernetes.io/", "kubernetes.io/role"
@@ -128,7 +112,7 @@ def _external_addresses(raw: Raw, now: int) -> str:
             return ",".join((*_load_balancer(raw), *given)) or "<pending>"
         case "ExternalName":
             return text(raw, "spec", "externalName")
-    return UNKNOWN
+    return cells.UNKNOWN
 
 
 def _load_balancer(raw: Raw) -> list[str]:
@@ -247,8 +231,8 @@ def _job_completions(raw: Raw, now: int) -> str:
 
 
 def _job_duration(raw: Raw, now: int) -> str:
-    start, end = (time_at(raw, "status", field) for field in ("startTime", "completionTime"))
-    return "" if start is None else human_duration((now if end is None else end) - start)
+    start, end = (cells.time_at(raw, "status", field) for field in ("startTime", "completionTime"))
+    return "" if start is None else cells.human_duration((now if end is None else end) - start)
 
 
 def _controller(raw: Raw, now: int) -> str:
@@ -271,13 +255,13 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "count": lambda raw, _, path: count(raw, *path),
     "flag": lambda raw, _, path: value_at(raw, *path) is True,
     "joined": lambda raw, _, path, field: ",".join(text(one, field) for one in objects_at(raw, *path)),
-    "labels": lambda raw, _, path: labels(value_at(raw, *path)),
+    "labels": lambda raw, _, path: cells.labels(value_at(raw, *path)),
     "number": lambda raw, _, path: number(raw, *path),
     "reference": lambda raw, _, path: _pair(value_at(raw, *path), "kind", "name"),
     "reference_in_namespace": lambda raw, _, path, absent="": (
         absent if value_at(raw, *path) is None else _pair(value_at(raw, *path), "namespace", "name")
     ),
-    "selector": lambda raw, _, path: label_selector(value_at(raw, *path)),
+    "selector": lambda raw, _, path: cells.label_selector(value_at(raw, *path)),
     "text": lambda raw, _, path, default="": text(raw, *path, default=default),
     # Configuration, access and policies
     "availability": _availability,
@@ -291,7 +275,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "quota_usage": _quota_usage,
     "request_condition": _request_condition,
     "requested_duration": lambda raw, _: (
-        human_duration(number(raw, "spec", "expirationSeconds") * 10**9)
+        cells.human_duration(number(raw, "spec", "expirationSeconds") * 10**9)
         if type(value_at(raw, "spec", "expirationSeconds")) is int
         else NONE
     ),
@@ -315,10 +299,10 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         some([text(port, "port") or text(port, "name", default="*") for port in objects_at(raw, "ports")]) or UNSET
     ),
     # Nodes and volumes
-    "access_modes": lambda raw, _, path: access_modes(texts(raw, *path)),
+    "access_modes": lambda raw, _, path: cells.access_modes(texts(raw, *path)),
     "attach_required": lambda raw, _: value_at(raw, "spec", "attachRequired") is not False,
     "bound_capacity": lambda raw, _: text(raw, "status", "capacity", "storage", default="0") if _is_bound(raw) else "",
-    "bound_modes": lambda raw, _: access_modes(texts(raw, "status", "accessModes")) if _is_bound(raw) else "",
+    "bound_modes": lambda raw, _: cells.access_modes(texts(raw, "status", "accessModes")) if _is_bound(raw) else "",
     "claim_state": _claim_state,
     "class_name": _class_name,
     "lifecycle_modes": lambda raw, _: ",".join(texts(raw, "spec", "volumeLifecycleModes")) or NONE,
@@ -343,7 +327,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "job_duration": _job_duration,
     "job_status": _job_status,
     "ready_replicas": lambda raw, _: f"{number(raw, 'status', 'readyReplicas')}/{number(raw, 'spec', 'replicas')}",
-    "since": lambda raw, now, path: NONE if value_at(raw, *path) is None else since(raw, now, *path),
+    "since": lambda raw, now, path: NONE if value_at(raw, *path) is None else cells.since(raw, now, *path),
     "suspension": lambda raw, _: {True: "True", False: "False"}.get(value_at(raw, "spec", "suspend"), UNSET),
 }
 """The functions by name."""

@@ -25,6 +25,10 @@ UNKNOWN = "<unknown>"
 _SECOND = 10**9
 _ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
+Cells = Sequence[Any]
+Cell = Callable[[Raw, int], Any]
+"""A function that returns the cell of an object at a time."""
+
 
 def text(raw: Any, *path: str, default: str = "") -> str:
     """Return the value at a path as text, or `default`."""
@@ -140,11 +144,6 @@ def some(found: list[str]) -> str:
     """Return the first three entries, and the number of further ones."""
     listed = ",".join(found[:3])
     return f"{listed} + {len(found) - 3} more..." if len(found) > 3 else listed
-
-
-Cells = Sequence[Any]
-Cell = Callable[[Raw, int], Any]
-"""A function that returns the cell of an object at a time."""
 
 
 @dataclass(frozen=True, slots=True)

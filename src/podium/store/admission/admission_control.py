@@ -24,8 +24,7 @@ from podium.api.times import parse_time
 from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
-from podium.store.admission.limit_ranges import check_claim_limits
-from podium.store.admission.pod_admission import admit_pod
+from podium.store.admission.pod_admission import admit_pod, check_claim_limits
 from podium.store.admission.priorities import (
     NO_RULES,
     PriorityRules,
@@ -43,6 +42,9 @@ from podium.store.stored import Stored
 from podium.store.verbs.readings import filled_in
 
 _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
+_Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
+TOO_STRICT = "stricter than the DisruptionPolicy allows"
+"""The text by which the message of a refusal can be recognized."""
 
 
 class Admission:
@@ -173,11 +175,6 @@ class Admission:
 
 def _strictness(budget: PodDisruptionBudget) -> tuple[object, ...]:
     return budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)
-
-
-_Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
-TOO_STRICT = "stricter than the DisruptionPolicy allows"
-"""The text by which the message of a refusal can be recognized."""
 
 
 def check_bounds(

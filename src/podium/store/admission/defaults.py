@@ -22,6 +22,9 @@ from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests
 from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
 
+_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+_OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+
 
 def with_defaults(kind: str, raw: Raw) -> Raw:
     """Return the object with defaults for unset fields; the object itself if nothing is unset."""
@@ -347,10 +350,6 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
             free = before.get("healthCheckNodePort") or next(port for port in _NODE_PORTS if port not in used)
             spec.setdefault("healthCheckNodePort", free)
     return {**raw, "spec": spec}
-
-
-_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
-_OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
 def _without_former(spec: Raw, before: Raw) -> Raw:

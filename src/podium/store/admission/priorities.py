@@ -24,15 +24,6 @@ from podium.store.stored import Stored
 
 _NO_POLICY = DisruptionPolicy()
 
-
-def current_policy(revisions: Revisions) -> tuple[Stored | None, DisruptionPolicy]:
-    """Return the cluster's DisruptionPolicy in both forms; without one, the defaults."""
-    stored = revisions.of("DisruptionPolicy").get(POLICY_NAME)
-    if stored is None or not isinstance(stored.object, DisruptionPolicy):
-        return None, _NO_POLICY
-    return stored, stored.object
-
-
 SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
 
@@ -40,6 +31,20 @@ LEVEL_OF = "A level of "
 """How the description of a class begins that exists because a DisruptionPolicy has a level of its name."""
 
 _RESERVED = "system-"
+# New classes get values between these; values beyond both ends stay free for others.
+_TOP, _BOTTOM = 1_000_000_000, -1_000_000_000
+_RESOURCE = BUILT_IN["podium.dev", "DisruptionPolicy"]
+
+NamespaceLabels = Callable[[str], Mapping[str, str]]
+"""A function that returns the labels of a namespace by its name; no labels if the namespace does not exist."""
+
+
+def current_policy(revisions: Revisions) -> tuple[Stored | None, DisruptionPolicy]:
+    """Return the cluster's DisruptionPolicy in both forms; without one, the defaults."""
+    stored = revisions.of("DisruptionPolicy").get(POLICY_NAME)
+    if stored is None or not isinstance(stored.object, DisruptionPolicy):
+        return None, _NO_POLICY
+    return stored, stored.object
 
 
 def check_priority_class(resource: APIResource, new: PriorityClass) -> None:
@@ -130,11 +135,6 @@ def readmit_group(raw: Raw, previous: Raw) -> Raw:
     return {**raw, "spec": {**given, "priority": before["priority"]}}
 
 
-# New classes get values between these; values beyond both ends stay free for others.
-_TOP, _BOTTOM = 1_000_000_000, -1_000_000_000
-_RESOURCE = BUILT_IN["podium.dev", "DisruptionPolicy"]
-
-
 def missing_classes(policy: DisruptionPolicy, classes: Mapping[str, PriorityClass]) -> list[Raw]:
     """Return the PriorityClasses that the policy's levels lack, highest first.
 
@@ -194,10 +194,6 @@ def _spread(
 
 def _refused(policy: DisruptionPolicy, problem: str) -> StoreError:
     return invalid(_RESOURCE, policy.key, problem, "spec.priorities")
-
-
-NamespaceLabels = Callable[[str], Mapping[str, str]]
-"""A function that returns the labels of a namespace by its name; no labels if the namespace does not exist."""
 
 
 class PriorityRules:

@@ -6,26 +6,19 @@ Amounts are integers: milli-units for cpu, bytes for memory and storage, counts 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from podium.api import quantity
 from podium.api.meta import Kubernetes, Raw, object_at, objects_at, value_at
 from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.api.policy import ATTRIBUTES_CLASS, PRIORITY_CLASS, ResourceQuota, ScopeRequirement
-from podium.api.quantity import (
-    CPU,
-    EPHEMERAL_STORAGE,
-    MEMORY,
-    is_bytes,
-    is_extended,
-    is_huge_pages,
-    milli_value,
-    whole_value,
-)
+from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, milli_value, whole_value
 from podium.api.resource_requests import effective_spec, pod_requests, qos_class
 from podium.api.selectors import Requirement
 from podium.api.storage import STORAGE_CLASS
-from podium.store.admission.limit_ranges import with_limits_as_requests
+from podium.store.admission.pod_admission import with_limits_as_requests
 from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored, reread
@@ -123,9 +116,9 @@ def _attributes_classes(stored: Stored) -> list[str]:
     return [name for name in names if name]
 
 
-def read_amount(name: str, quantity: str | int | float) -> int:
+def read_amount(name: str, amount: str | int | float) -> int:
     """Return the amount of a quantity of a quota."""
-    return milli_value(quantity) if _resource(name) == CPU else whole_value(quantity)
+    return milli_value(amount) if _resource(name) == CPU else whole_value(amount)
 
 
 def written_amount(name: str, amount: int) -> str:
@@ -134,7 +127,7 @@ def written_amount(name: str, amount: int) -> str:
     if resource == CPU:
         return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"
     unit = ""
-    if is_bytes(resource):
+    if quantity.is_bytes(resource):
         for larger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
             if not amount or amount % 1_024:
                 break
@@ -162,9 +155,9 @@ def _pod_usage(pod: Pod) -> dict[str, int]:
     """Return the pod's usage; for an in-place resize the maximum of desired, allocated and actual resources."""
     usage = {"pods": 1}
     for name, amount in pod_requests(effective_spec(pod)).items():
-        if name in _BOUNDED or is_huge_pages(name):
+        if name in _BOUNDED or quantity.is_huge_pages(name):
             usage[name] = amount
-        if name in _BOUNDED or is_huge_pages(name) or is_extended(name):
+        if name in _BOUNDED or quantity.is_huge_pages(name) or quantity.is_extended(name):
             usage[f"requests.{name}"] = amount
     spec = pod.spec
     limited = replace(
@@ -199,18 +192,18 @@ def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
     return Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(name)
 
 
+@dataclass(frozen=True, slots=True)
 class QuotaAccounting:
     """The quotas among the objects."""
 
-    def __init__(self, revisions: Revisions) -> None:
-        self._revisions = revisions
+    revisions: Revisions
 
     def counted(self, candidate: Stored, quota: ResourceQuota) -> Raw:
         """Return a quota to be written, with the usage of its namespace in its status."""
         used = dict.fromkeys(quota.spec.hard, 0)
         _add(used, usage_of(candidate) if is_counted(quota, candidate) else {}, 1)
-        for kind in self._revisions.kinds():
-            for stored in self._revisions.in_namespace(kind, quota.metadata.namespace):
+        for kind in self.revisions.kinds():
+            for stored in self.revisions.in_namespace(kind, quota.metadata.namespace):
                 if stored.uid != candidate.uid and is_counted(quota, stored):
                     _add(used, usage_of(stored), 1)
         return {
@@ -225,7 +218,7 @@ class QuotaAccounting:
         limited resource.
         """
         about = after or previous
-        if not self._revisions.of("ResourceQuota") or about is None:
+        if not self.revisions.of("ResourceQuota") or about is None:
             return
         if previous is not None and after is not None:
             # The usage follows from the spec, the phase, and the classes that a claim has.
@@ -235,7 +228,7 @@ class QuotaAccounting:
             )
             if before == now:
                 return
-        for stored in self._revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
+        for stored in self.revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
             quota = stored.object
             if not isinstance(quota, ResourceQuota):
                 raise TypeError(f"{stored.kind} {stored.key} is no ResourceQuota")
@@ -253,7 +246,7 @@ class QuotaAccounting:
         if not any(change.values()):
             return
         used = {name: read_amount(name, quota.status.used.get(name, 0)) for name in quota.spec.hard}
-        hard = {name: read_amount(name, quantity) for name, quantity in quota.spec.hard.items()}
+        hard = {name: read_amount(name, most) for name, most in quota.spec.hard.items()}
         exceeded = sorted(name for name in change if change[name] > 0 and used[name] + change[name] > hard[name])
         if after is not None and exceeded:
             amounts_text = ", ".join(
@@ -264,7 +257,7 @@ class QuotaAccounting:
         _add(used, change, 1)
         raw = {**stored.raw, "status": {**stored.raw.get("status", {}), "used": _written(used)}}
         read: Kubernetes = reread(quota, stored.raw, raw)
-        self._revisions.write(stored.resource, stored, raw, read, is_gone=False)
+        self.revisions.write(stored.resource, stored, raw, read, is_gone=False)
 
 
 def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:

@@ -24,6 +24,12 @@ from podium.store.errors import StoreError, bad_request, invalid, invalid_fields
 from podium.store.stored import SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
 
+_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
+_NO_CONTENT = ("apiVersion", "kind", "metadata")
+_UID, _NAME = "controller-uid", "job-name"
+_BATCH = "batch.kubernetes.io/"
+_OWN = (f"{_BATCH}{_UID}", f"{_BATCH}{_NAME}", _UID, _NAME)
+
 
 def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
     """Return the shared specification of a valid pod; None for an invalid pod and for other kinds."""
@@ -166,10 +172,6 @@ def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Findi
     return invalid_fields(resource, key, findings)
 
 
-_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
-_NO_CONTENT = ("apiVersion", "kind", "metadata")
-
-
 def replaced(previous: Stored, raw: Raw) -> Raw:
     """Return the object of an update: `raw`, except for the status and fields that only the server writes.
 
@@ -235,11 +237,6 @@ def identity(resource: APIResource, raw: Raw) -> tuple[str, str, str]:
 def _content(previous: Stored, raw: Raw) -> Raw:
     without = (*_NO_CONTENT, "status") if previous.resource.has_status else _NO_CONTENT
     return {name: value for name, value in raw.items() if name not in without}
-
-
-_UID, _NAME = "controller-uid", "job-name"
-_BATCH = "batch.kubernetes.io/"
-_OWN = (f"{_BATCH}{_UID}", f"{_BATCH}{_NAME}", _UID, _NAME)
 
 
 def with_generated_selector(job: Raw, name: str, uid: str) -> Raw:

@@ -27,6 +27,19 @@ from podium.store.stored import Stored
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
 _IMMUTABLE = "field is immutable"
+_CLAIM = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SEALED = ("ConfigMap", "Secret")
+_SEALED_FIELDS = ("immutable", "data", "binaryData")
+_PROBLEM = "the field is immutable"
+_FORBIDDEN_POD_CHANGE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+SCALE = APIResource(group="autoscaling", kind="Scale", plural="scales", namespaced=True)
+
+_IN_SCALES = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def check_job_update(previous: Stored, raw: Raw, release: Release) -> None:
@@ -79,9 +92,6 @@ def _fixed_part(template: Any, *, is_open: bool, has_open_resources: bool) -> An
     return marks, affinity, kept
 
 
-_CLAIM = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-
-
 def _check_volume(previous: Stored, raw: Raw) -> None:
     """Raise StoreError 422 for a change of a volume's source or mode."""
     old, new = _specs(previous, raw)
@@ -125,11 +135,6 @@ def _changed(old: Raw, new: Raw, fields: Iterable[str]) -> list[str]:
 
 def _differ(old: Raw, new: Raw, path: tuple[str, ...]) -> bool:
     return (value_at(old, *path) or None) != (value_at(new, *path) or None)
-
-
-_SEALED = ("ConfigMap", "Secret")
-_SEALED_FIELDS = ("immutable", "data", "binaryData")
-_PROBLEM = "the field is immutable"
 
 
 def check_update(previous: Stored, raw: Raw, release: Release) -> None:
@@ -185,13 +190,6 @@ def check_finalizers(previous: Stored, raw: Raw) -> None:
     if added:
         problem = f"an object that is being deleted takes no new finalizers, such as {added[0]}"
         raise _invalid(previous, "metadata.finalizers", problem, "FieldValueForbidden")
-
-
-_FORBIDDEN_POD_CHANGE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
 
 
 def _check_pod(previous: Stored, raw: Raw) -> None:
@@ -357,11 +355,6 @@ def approved(previous: Stored, raw: Raw, now: int) -> Raw:
     if "Approved" in types and "Denied" in types:
         raise _invalid(previous, path, "Approved and Denied conditions are mutually exclusive")
     return {**raw, "status": {**previous.raw.get("status", {}), "conditions": conditions}}
-
-
-SCALE = APIResource(group="autoscaling", kind="Scale", plural="scales", namespaced=True)
-
-_IN_SCALES = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def scale_of(stored: Stored) -> Raw:

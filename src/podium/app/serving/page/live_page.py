@@ -22,8 +22,7 @@ from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.now import NowView, described
 from podium.app.serving.page.watching import WATCHED, Shown, Watching
-from podium.server.http.bodies import read_body
-from podium.server.http.exchange import Exchange, Pages, read_target
+from podium.server.http.exchange import Exchange, Pages, read_body, read_target
 from podium.server.http.handler import AuditIDs
 from podium.server.http.metrics import READING, InFlightLimits
 from podium.server.http.replies import Reply, of_error, of_object, send
