@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from podium.apirequests.request import Response
-from tests.apirequests.asking import API
+from podium.apirequests.authorization import Authorizer
+from podium.apirequests.request import Request, Response
+from podium.apirequests.router import Router
+from tests.apirequests.asking import API, NOW
 from tests.store.objects import Raw, pod
 
 GROUP = "admissionregistration.k8s.io/v1"
@@ -193,6 +196,91 @@ def test_a_policy_that_cannot_be_evaluated_is_warned_of() -> None:
     response = API().ask("create", "ValidatingAdmissionPolicy", body=validating({"expression": "authorizer.x()"}))
     assert response.code == 201
     assert response.warnings[0].startswith("spec.validations[0].expression cannot be evaluated: ")
+
+
+ASKED = "authorizer.group('').resource('secrets').namespace('default')"
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("authorizer.requestResource.check('create').allowed()", 201),
+        ("authorizer.requestResource.check('delete').allowed()", 422),
+        (f"{ASKED}.name('mine').check('get').allowed()", 201),
+        (f"{ASKED}.name('yours').subresource('x').check('get').allowed()", 422),
+        (f"!{ASKED}.name('yours').check('get').errored() && {ASKED}.check('get').reason() == ''", 201),
+        (f"{ASKED}.fieldSelector('a=b').name('mine').check('get').allowed()", 201),
+        ("authorizer.path('/metrics').check('get').allowed()", 201),
+        ("authorizer.path('/healthz').check('get').allowed()", 422),
+        ("authorizer.serviceAccount('default', 'robot').group('apps').resource('x').check('list').allowed()", 201),
+        ("authorizer.group('apps').resource('x').check('list').allowed()", 422),
+        ("request.userInfo.groups == ['writers']", 201),
+    ],
+)
+def test_expressions_ask_the_authorizer_about_the_user(expression: str, code: int) -> None:
+    rules = [
+        {"verbs": ["create"], "apiGroups": [""], "resources": ["configmaps"]},
+        {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["mine"]},
+        {"verbs": ["get"], "nonResourceURLs": ["/metrics"]},
+    ]
+    robot = [{"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*"]}]
+    asked = api(
+        validating({"expression": expression}),
+        *role("writer", rules, {"kind": "Group", "name": "writers"}),
+        *role("robot", robot, {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}),
+    )
+    router = Router(asked.store, authorizer=Authorizer(asked.store))
+    body = config_map()
+    anna = Request(verb="create", kind="ConfigMap", body=body, user="anna", groups=("writers",))
+
+    assert router.answer(anna, NOW).code == code
+    # Without an authorizer everything is allowed.
+    assert code == 201 or create(asked, body).code == 201
+
+
+def role(name: str, rules: list[Raw], subject: Raw) -> list[Raw]:
+    """Return a ClusterRole with these rules, and its binding."""
+    group = "rbac.authorization.k8s.io"
+    head = {"apiVersion": f"{group}/v1", "metadata": {"name": name}}
+    reference = {"apiGroup": group, "kind": "ClusterRole", "name": name}
+    binding = {**head, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]}
+    return [{**head, "kind": "ClusterRole", "rules": rules}, binding]
+
+
+def test_audit_annotations_are_evaluated_for_admitted_and_denied_requests() -> None:
+    annotations = [
+        {"key": "size", "valueExpression": "string(size(object.data)) + ' entries'"},
+        {"key": "none", "valueExpression": "size(object.data) > 5 ? 'large' : null"},
+    ]
+    asked = api(validating(SHORT, auditAnnotations=annotations))
+
+    assert create(asked, config_map(a="1")).audited == {"p/size": "1 entries"}
+    denied = create(asked, config_map("b", a="1", b="2"))
+    assert (denied.code, denied.audited) == (422, {"p/size": "2 entries"})
+
+
+def test_an_audit_annotation_that_fails_denies_the_request_unless_failures_are_ignored() -> None:
+    annotations = [{"key": "size", "valueExpression": "object.data.absent"}]
+    policy = validating(SHORT, auditAnnotations=annotations)
+
+    denied = create(api(policy, binding=bound(policy, validationActions=["Warn"])), config_map())
+    policy["spec"]["failurePolicy"] = "Ignore"
+    admitted = create(api(policy), config_map())
+
+    assert (denied.code, admitted.code, admitted.audited) == (422, 201, {})
+    assert "no such key: absent" in denied.to_dict()["message"]
+
+
+def test_violations_are_recorded_in_the_audit_event() -> None:
+    policy = validating({"expression": "true"}, SHORT)
+    asked = api(policy, binding=bound(policy, validationActions=["Audit"]))
+
+    response = create(asked, config_map(a="1", b="2"))
+
+    [(key, value)] = response.audited.items()
+    assert (response.code, key) == (201, "validation.policy.admission.k8s.io/validation_failure")
+    failure = {"message": "too much data", "policy": "p", "binding": "b", "expressionIndex": 1}
+    assert json.loads(value) == [{**failure, "validationActions": ["Audit"]}]
 
 
 def test_apply_configurations_are_merged() -> None:

@@ -94,6 +94,44 @@ def test_a_signer_writes_the_certificate_to_the_status() -> None:
     assert patched["status"]["certificate"] == REQUEST
 
 
+def by_status(api: API, **status: Any) -> Raw:
+    """Write the status of the request `web` as a signer does."""
+    raw: Raw = api.ask("get", KIND, "web").to_dict()
+    return api.ask("update", KIND, "web", body={**raw, "status": status}, subresource="status").to_dict()
+
+
+@pytest.mark.parametrize("type_", ["Approved", "Denied"])
+def test_a_status_update_cannot_decide_a_request(type_: str) -> None:
+    api = requested()
+
+    refused = by_status(api, conditions=[{"type": type_, "status": "True"}])
+
+    assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "status.conditions")
+    assert f'updates may not add a condition of type "{type_}"' in refused["message"]
+
+
+def test_a_status_update_keeps_the_decision_as_it_is_and_may_report_a_failure() -> None:
+    api = requested()
+    [approval] = decide(api, "Approved").to_dict()["status"]["conditions"]
+    failed = {"type": "Failed", "status": "True", "reason": "Test"}
+
+    changed = by_status(api, conditions=[{**approval, "reason": "Other"}, failed])
+    refused = by_status(api, conditions=[failed])
+
+    assert [changed["status"]["conditions"][0], changed["status"]["conditions"][1]["type"]] == [approval, "Failed"]
+    assert 'updates may not remove a condition of type "Approved"' in refused["message"]
+
+
+def test_an_issued_certificate_cannot_be_replaced() -> None:
+    api = requested()
+    by_status(api, certificate=REQUEST)
+
+    refused = by_status(api, certificate="b3RoZXI=")
+
+    assert refused["details"]["causes"][0]["field"] == "status.certificate"
+    assert "updates may not modify existing certificate content" in refused["message"]
+
+
 def test_requests_are_selected_by_their_signer() -> None:
     api = requested()
 

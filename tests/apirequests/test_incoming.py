@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests.authorization import User
 from podium.apirequests.http_mapping import Paths, incoming_request, request_of
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import Request
@@ -153,10 +154,11 @@ def test_a_watch_of_one_object_does_not_ask_for_others() -> None:
 def test_omitted_request_fields_have_the_callers_defaults() -> None:
     place = Paths(APIResources()).place(PODS)
     assert place is not None
-    request = partial(request_of, user="me", field_manager="kubectl", field_validation="Warn")
+    request = partial(request_of, user=User("me", ("us",)), field_manager="kubectl", field_validation="Warn")
     said = (("fieldManager", "mine"), ("fieldValidation", "Strict"))
     quiet = request(incoming_request("POST", place, read_parameters(())), pod("a"))
     report = request(incoming_request("POST", place, read_parameters(said)), pod("a"))
+    assert (quiet.groups, report.groups) == (("us",), ("us",))
     assert (quiet.user, quiet.field_manager, quiet.field_validation) == ("me", "kubectl", "Warn")
     assert (report.user, report.field_manager, report.field_validation) == ("me", "mine", "Strict")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.store.initial_objects import NAMESPACES, create_initial_objects
+from podium.store.initial_objects import NAMESPACES, create_initial_objects, initial_objects
 from podium.store.store import Store
 from tests.store.objects import Raw
 
@@ -42,6 +42,26 @@ def test_every_binding_of_a_default_role_names_an_existing_role() -> None:
     roles = {stored.raw["roleRef"]["name"] for stored in store.objects("ClusterRoleBinding")}
 
     assert roles <= {stored.key for stored in store.objects("ClusterRole")}
+
+
+def test_each_controller_has_a_role_that_is_bound_to_its_service_account() -> None:
+    store, prefix = cluster(), "system:controller:"
+
+    roles = [stored.key.removeprefix(prefix) for stored in store.objects("ClusterRole") if prefix in stored.key]
+    subjects = [store.get("ClusterRoleBinding", f"{prefix}{name}").raw["subjects"] for name in roles]
+
+    assert {"deployment-controller", "generic-garbage-collector", "node-controller"} <= set(roles)
+    assert [found[0]["name"] for found in subjects] == roles
+    assert {(found[0]["kind"], found[0]["namespace"]) for found in subjects} == {("ServiceAccount", "kube-system")}
+    rules = store.get("ClusterRole", f"{prefix}replicaset-controller").raw["rules"]
+    assert {"verbs": ["create", "patch", "update"], "apiGroups": [""], "resources": ["events"]} in rules
+    assert "events" not in str(store.get("ClusterRole", f"{prefix}namespace-controller").raw["rules"])
+
+
+def test_initial_objects_are_valid_as_new_objects() -> None:
+    store = Store(require_namespaces=True)
+    for raw in initial_objects():
+        store.create(raw, now=0, is_new=True)
 
 
 def test_every_system_flow_schema_names_an_existing_priority_level() -> None:

@@ -46,5 +46,4 @@ def test_keys_added_and_removed_between_reads_leave_no_trace() -> None:
         keys.add(f"a/{number}")
         keys.remove(f"a/{number}")
 
-    assert not keys._added
-    assert not keys._gone
+    assert not keys._changes

@@ -277,7 +277,7 @@ def write_part(context: Context, request: Request, now: int) -> Response:
         result = patched(stored.resource, stored.raw, request.body, request.patch_type)
         raw = context.completed(stored.resource, as_stored(stored.resource, result, ""))
     if request.subresource == "approval":
-        return object_response(context.store.update_status(approved(stored, raw, now)))
+        return object_response(context.store.update_status(approved(stored, raw, now), approves=True))
     return object_response(context.store.update_part(raw, PARTS[request.subresource]))
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from podium.api.errors import shown
 from podium.api.meta import Raw, object_at, value_at
+from podium.apirequests.authorization import User
 from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
 from podium.apirequests.request import FieldValidation, Request, Response, Verb
 from podium.store.api_resource import APIResource
@@ -52,7 +53,7 @@ def request_of(
     body: Any = None,
     patch_type: PatchType = "merge",
     *,
-    user: str = "",
+    user: User = User(""),  # noqa: B008 - an immutable value
     field_manager: str = "",
     field_validation: FieldValidation = "",
 ) -> Request:
@@ -87,7 +88,8 @@ def request_of(
         field_manager=parameters.field_manager or field_manager,
         force=bool(parameters.force),
         api_version="" if place.is_stored_version else place.resource.api_version,
-        user=user,
+        user=user.name,
+        groups=user.groups,
     )
 
 

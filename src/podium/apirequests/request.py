@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +12,7 @@ from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.times import format_duration, parse_duration
+from podium.apirequests.authorization import AUTHENTICATED, MASTERS
 from podium.controllers.observations import Problem
 from podium.store.errors import StoreError, bad_request
 from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage, Watch
@@ -36,7 +37,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     `api_version` is the version of the objects in request and response, "" for the storage version. `reading` is the
     typed reading of the body, if the caller has it: the response is the same without it. `field_manager` is the manager
     of the written fields, "" if ownership is not recorded; `force` lets an apply patch take fields from other managers.
-    `user` is the name of the user, "" if unknown. `repeated` are the problems of fields that the body has twice.
+    `user` is the name of the user, "" if unknown; `groups` are the user's. `repeated` are the problems of fields that
+    the body has twice.
     Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
     """
 
@@ -54,6 +56,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     field_manager: str = ""
     force: bool = False
     user: str = ""
+    groups: tuple[str, ...] = (MASTERS, AUTHENTICATED)
     reading: Kubernetes | None = None
     repeated: tuple[str, ...] = ()
 
@@ -75,7 +78,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     """A response of the API server: an object or a Status, a page of a list, a watch, or an error.
 
     `code` is the HTTP status. `stored` has the encoded bytes of `object`, if it is a stored object. `warnings` are for
-    people, one header each.
+    people, one header each. `audited` are annotations of the audit Event.
     """
 
     code: int = 200
@@ -85,6 +88,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
     watch: Watch | None = None
     error: StoreError | None = None
     warnings: tuple[str, ...] = ()
+    audited: Mapping[str, str] = {}
 
     def objects(self) -> list[Raw]:
         if self.page is not None:

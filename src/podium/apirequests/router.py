@@ -15,6 +15,7 @@ from podium.api.meta import MAX_OBJECT_BYTES, Raw, value_at
 from podium.apirequests import handlers
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, Attributes, Policies
 from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
+from podium.apirequests.authorization import Authorizer, User
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
 from podium.store.api_resource import APIResource
@@ -60,11 +61,22 @@ class Router:
     """A router that answers requests from a store.
 
     With `takes_history`, created objects keep their uid, times and status, as parts of a cluster that existed before;
-    by default the server sets these. `rules` are the administrator's.
+    by default the server sets these. `rules` are the administrator's. The `authorizer` answers expressions of policies;
+    without one everything is allowed.
     """
 
-    def __init__(self, store: Store, *, takes_history: bool = False, rules: RequestRules = DEFAULT_RULES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        takes_history: bool = False,
+        rules: RequestRules = DEFAULT_RULES,
+        authorizer: Authorizer | None = None,
+    ) -> None:
         self.store = store
+        self._authorizer = authorizer
+        # The annotations of the current request's audit Event.
+        self._audited: dict[str, str] = {}
         self._context = Context(store, rules, creates_new=not takes_history)
         self._policies, self._webhooks = Policies(store), Webhooks(store)
         # The handlers of plain requests by verb, kind and subresource, valid for the current version of the kinds.
@@ -105,6 +117,7 @@ class Router:
 
     def _answer_in_full(self, request: Request, now: int) -> Response:
         """Answer any request, and remember the handler of plain ones for similar requests."""
+        self._audited = {}
         try:
             resource = self.store.resources.named(request.kind)
             handle = _handle_of(resource, request)
@@ -125,13 +138,10 @@ class Router:
                         raise too_large_object()
             else:
                 response = self._answer(handle, request, now)
-            return _in_version(resource, request, response)
+            response = _in_version(resource, request, response)
         except StoreError as error:
-            return Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
-        finally:
-            if request.kind == DEFINITION:
-                # Undo the effects of definitions from a dry run or a refused request.
-                self.store.definitions.follow()
+            response = Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
+        return msgspec.structs.replace(response, audited=self._audited) if self._audited else response
 
     def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
         if not request.dry_run and not self._is_admitted(request):
@@ -163,8 +173,9 @@ class Router:
             api_version=request.api_version or resource.api_version,
             subresource=request.subresource,
             old=old,
-            user=request.user,
+            user=User(request.user, request.groups),
             dry_run=request.dry_run,
+            authorizer=self._authorizer,
         )
         if request.verb == "delete":
             self._validate(replace(seen, operation="DELETE"), warnings)
@@ -185,7 +196,7 @@ class Router:
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
     def _validate(self, seen: Attributes, warnings: list[str]) -> None:
-        self._policies.validate(seen, warnings)
+        self._policies.validate(seen, warnings, self._audited)
         self._webhooks.validate(seen, warnings)
 
 

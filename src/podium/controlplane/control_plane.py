@@ -84,7 +84,7 @@ class ControlPlane:
         self.account = account
         self.rules = settings.rules
         self.authorizer = Authorizer(store) if settings.authorizes_by_roles else None
-        self._router = Router(store, rules=settings.rules)
+        self._router = Router(store, rules=settings.rules, authorizer=self.authorizer)
         self._recorder = EventRecorder()
         self._events = ActionEvents(store, self._router)
         now = clock.now()

@@ -228,7 +228,6 @@ class NamespaceCleaner:
     store: Store
     carry_out: StepRunner
     _version: int = 0
-    _changes: int = -1
     terminating: dict[str, bool] = field(default_factory=dict)
     """The terminating namespaces, each with whether the namespace or its contents have changed."""
 
@@ -246,13 +245,8 @@ class NamespaceCleaner:
 
     def _next(self) -> str:
         """Return the first changed terminating namespace by name; "" if there is none."""
-        changes = self.store.changes("Namespace")
-        if self.terminating or changes != self._changes:
-            if self._version != self.store.version:
-                self._observe()
-            self._changes = changes
-        if not self.terminating:
-            return ""
+        if self._version != self.store.version:
+            self._observe()
         return min((name for name, is_touched in self.terminating.items() if is_touched), default="")
 
     def _observe(self) -> None:

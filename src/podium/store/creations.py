@@ -15,6 +15,8 @@ from podium.api.policy import ResourceQuota
 from podium.api.resource_requests import qos_class
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
 from podium.api.times import format_time, parse_time
+from podium.api.versions.gates import Gate
+from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.api.workloads import Job
 from podium.store.admission.admission_control import Admission
 from podium.store.admission.priorities import check_rule_classes, missing_classes
@@ -55,8 +57,7 @@ class WritableStore(ReadableStore):
 
     def __init__(self, resources: APIResources, revisions: Revisions, *, require_namespaces: bool) -> None:
         super().__init__(resources, revisions)
-        self._admission = Admission(revisions)
-        self._labels_pods = True
+        self.serve_as(DEFAULT_RELEASE)
         self._quotas = QuotaAccounting(revisions)
         self.definitions = CustomKinds(revisions, resources)
         self.definitions.follow()
@@ -66,6 +67,16 @@ class WritableStore(ReadableStore):
         self._require_namespaces = require_namespaces
         self._writer: FieldWriter | None = None
         self._admit: Callable[[Raw], Raw] | None = None
+
+    def serve_as(self, release: Release) -> None:
+        """Follow the rules of the API server of a version from now on."""
+        self.resources.serve_as(release)
+        by_condition = release.has(Behavior.EVICTION_CAUSE_BY_CONDITION)
+        self._disruptions = deletion.DisruptionAccounting(self._revisions, by_condition=by_condition)
+        self._admission = Admission(self._revisions, release)
+        self._clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
+        self._labels_pods = release.enabled(Gate.TOPOLOGY_LABELS)
+        self._release = release
 
     def transaction(self, *, dry_run: bool = False) -> AbstractContextManager[None]:
         """Publish the writes within together, or none of them after an error.
@@ -170,7 +181,6 @@ class WritableStore(ReadableStore):
         raw = {**definition.raw, "metadata": {**definition.raw["metadata"], "finalizers": left}}
         object_ = rereading(definition.resource, definition.object, definition.raw, raw)
         self.commit(definition.resource, definition, raw, object_)
-        self.definitions.follow()
 
     def create(
         self, raw: Raw, *, now: int, reading: Kubernetes | None = None, is_new: bool = False, was_there: bool = False
@@ -190,8 +200,6 @@ class WritableStore(ReadableStore):
                 self._complete_levels(stored)
                 if is_new and stored.kind == "Namespace":
                     self.create(deletion.default_service_account(stored.key), now=now, is_new=True)
-                if stored.kind == DEFINITION:
-                    self.definitions.follow()
                 return stored
         identities = self._revisions.identities
         mark = identities.mark()

@@ -66,7 +66,7 @@ class CustomKinds:
                     self._made[name] = spec, kind
 
     def _definition_changed(self, event: WatchEvent) -> None:
-        """End the watches of a kind whose definition was deleted or changed.
+        """Serve the kind of a definition that was written, and end its watches if it was deleted or changed.
 
         Source: apiextensions-apiserver (pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
         """
@@ -78,6 +78,7 @@ class CustomKinds:
             self.complete(kind_name(after))
         elif before is not None and after is None:
             self._revisions.forget(kind_name(before))
+            self.follow()
 
     def complete(self, kind: str) -> None:
         """Give the objects of a kind the defaults of its schema, as kube-apiserver does whenever it reads them."""

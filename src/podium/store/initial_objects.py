@@ -137,6 +137,87 @@ system:node
   get: resource.k8s.io:resourceclaims
   all: resource.k8s.io:resourceslices
 """
+# ClusterRoles of the controllers (system:controller:NAME), each bound to the account of that name in kube-system; those
+# without a "-" may also write Events. After the name and ":" its rules as above, separated by ";".
+_CONTROLLERS = """
+attachdetach-controller: list,watch: persistentvolumes,persistentvolumeclaims,pods;
+  read: nodes storage.k8s.io:csidrivers,csinodes; patch,update: nodes/status;
+  create,delete,get,list,watch: storage.k8s.io:volumeattachments
+certificate-controller: delete,get,list,watch: certificates.k8s.io:certificatesigningrequests;
+  update: certificates.k8s.io:certificatesigningrequests/status,certificatesigningrequests/approval;
+  approve: certificates.k8s.io:signers=kubernetes.io/kube-apiserver-client-kubelet;
+  sign: certificates.k8s.io:signers=kubernetes.io/legacy-unknown,kubernetes.io/kube-apiserver-client;
+  sign: certificates.k8s.io:signers=kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving;
+  create: authorization.k8s.io:subjectaccessreviews
+clusterrole-aggregation-controller -: escalate,get,list,patch,update,watch: rbac.authorization.k8s.io:clusterroles
+cronjob-controller: get,list,update,watch: batch:cronjobs; create,delete,get,list,patch,update,watch: batch:jobs;
+  update: batch:cronjobs/status,cronjobs/finalizers; delete,list,watch: pods
+daemon-set-controller: read: extensions:daemonsets apps:daemonsets; list,watch: nodes;
+  create,delete,list,patch,watch: pods;
+  update: extensions:daemonsets/status,daemonsets/finalizers apps:daemonsets/status,daemonsets/finalizers;
+  create: pods/binding; create,delete,get,list,patch,update,watch: apps:controllerrevisions
+deployment-controller: get,list,update,watch: extensions:deployments apps:deployments pods;
+  update: extensions:deployments/status,deployments/finalizers apps:deployments/status,deployments/finalizers;
+  create,delete,get,list,patch,update,watch: apps:replicasets extensions:replicasets
+disruption-controller:
+  read: extensions:deployments,replicasets apps:deployments,replicasets,statefulsets replicationcontrollers;
+  read: policy:poddisruptionbudgets; update: policy:poddisruptionbudgets/status; patch,update: pods/status;
+  get: *:*/scale
+endpoint-controller: read: services,pods; create,delete,get,list,update,watch: endpoints; create: endpoints/restricted
+endpointslice-controller: read: services,pods,nodes; update: services/finalizers;
+  create,delete,get,list,update,watch: discovery.k8s.io:endpointslices
+endpointslicemirroring-controller: read: services,endpoints; update: services/finalizers,endpoints/finalizers;
+  create,delete,get,list,update,watch: discovery.k8s.io:endpointslices
+ephemeral-volume-controller: read: pods; update: pods/finalizers; create,get,list,watch: persistentvolumeclaims
+expand-controller: get,list,patch,update,watch: persistentvolumes; patch,update: persistentvolumeclaims/status;
+  read: persistentvolumeclaims; get: services
+generic-garbage-collector: delete,get,list,patch,update,watch: *:*
+horizontal-pod-autoscaler:
+  read: autoscaling:horizontalpodautoscalers custom.metrics.k8s.io:* external.metrics.k8s.io:*;
+  update: autoscaling:horizontalpodautoscalers/status; get,update: *:*/scale; list,watch: pods metrics.k8s.io:pods
+job-controller: get,list,patch,update,watch: batch:jobs; update: batch:jobs/status,jobs/finalizers;
+  create,delete,list,patch,watch: pods
+legacy-service-account-token-cleaner -: get: configmaps=kube-apiserver-legacy-service-account-token-tracking;
+  delete,patch: secrets
+namespace-controller -: delete,get,list,watch: namespaces; update: namespaces/finalize,namespaces/status;
+  delete,deletecollection,get,list,watch: *:*
+node-controller: delete,get,list,patch,update,watch: nodes; patch,update: nodes/status,pods/status;
+  delete,get,list,watch: pods
+persistent-volume-binder: create,delete,get,list,update,watch: persistentvolumes;
+  get,list,update,watch: persistentvolumeclaims; update: persistentvolumes/status,persistentvolumeclaims/status;
+  create,delete,get,list,watch: pods; read: storage.k8s.io:storageclasses; list,watch: nodes; watch: events;
+  get: services
+pod-garbage-collector -: delete,list,watch: pods; read: nodes; patch: pods/status
+pv-protection-controller: get,list,update,watch: persistentvolumes
+pvc-protection-controller: get,list,update,watch: persistentvolumeclaims; read: pods
+replicaset-controller: get,list,update,watch: apps:replicasets extensions:replicasets;
+  create,delete,list,patch,watch: pods;
+  update: apps:replicasets/status,replicasets/finalizers extensions:replicasets/status,replicasets/finalizers
+replication-controller: get,list,update,watch: replicationcontrollers; create,delete,list,patch,watch: pods;
+  update: replicationcontrollers/status,replicationcontrollers/finalizers
+resource-claim-controller: read: pods; update: pods/finalizers;
+  create,delete,get,list,watch: resource.k8s.io:resourceclaims;
+  patch,update: resource.k8s.io:resourceclaims,resourceclaims/status pods/status
+resourcequota-controller: list,watch: *:*; update: resourcequotas/status
+root-ca-cert-publisher: create,update: configmaps
+route-controller: list,watch: nodes; patch: nodes/status
+selinux-warning-controller: read: persistentvolumes,persistentvolumeclaims,pods storage.k8s.io:csidrivers
+service-account-controller: create: serviceaccounts
+service-cidrs-controller: get,list,patch,update,watch: networking.k8s.io:servicecidrs;
+  read: networking.k8s.io:ipaddresses; patch,update: networking.k8s.io:servicecidrs/finalizers,servicecidrs/status
+service-controller: read: services; patch,update: services/status; list,watch: nodes
+statefulset-controller: list,watch: pods; read: apps:statefulsets;
+  update: apps:statefulsets/status,statefulsets/finalizers pods/finalizers; create,delete,get,patch,update: pods;
+  create,delete,get,list,patch,update,watch: apps:controllerrevisions;
+  create,delete,get,list,update,watch: persistentvolumeclaims
+ttl-after-finished-controller: delete,get,list,watch: batch:jobs
+ttl-controller: list,patch,update,watch: nodes
+validatingadmissionpolicy-status-controller: read: admissionregistration.k8s.io:validatingadmissionpolicies;
+  get,patch,update: admissionregistration.k8s.io:validatingadmissionpolicies/status
+volumeattributesclass-protection-controller: read: persistentvolumeclaims,persistentvolumes;
+  get,list,update,watch: storage.k8s.io:volumeattributesclasses
+"""
+_EVENTS = "create,patch,update: events events.k8s.io:events"
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 _READ = ("get", "list", "watch")
 _VERBS = {"all": (*_WRITE, *_READ), "read": _READ, "write": _WRITE}
@@ -191,7 +272,8 @@ def create_initial_objects(store: Store, *, now: int) -> None:
     """Create the initial objects that are missing; those that were deleted come back at the next start."""
     for raw in initial_objects():
         if store.find(raw["kind"], key_of(raw["metadata"])) is None:
-            store.create(raw, now=now, is_new="status" not in raw)
+            # The others lack nothing that a new object gets, and need no validation.
+            store.create(raw, now=now, is_new=raw["kind"] in ("Namespace", "Service"))
 
 
 @cache
@@ -209,15 +291,18 @@ def _objects() -> Iterator[Raw]:
     yield from _kubernetes_service()
     for role in _ROLES.strip().replace("\n  ", "\t").splitlines():
         yield _role(*role.split("\t"))
-    for line in _BINDINGS.strip().splitlines():
+    bindings = _BINDINGS.strip().splitlines()
+    for line in _CONTROLLERS.strip().replace("\n  ", " ").splitlines():
+        head, rules = line.split(": ", 1)
+        account, *without_events = head.split()
+        name = f"system:controller:{account}"
+        yield _role(name, *rules.split("; "), *(() if without_events else (_EVENTS,)))
+        bindings.append(f"{name} kube-system/{account}")
+    for line in bindings:
         name, *subjects = line.split()
-        yield _object(
-            f"{_RBAC}/v1",
-            "ClusterRoleBinding",
-            _rbac_metadata(name),
-            roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": name},
-            subjects=[_subject(text, apiGroup=_RBAC) for text in subjects],
-        )
+        role_ref = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
+        found = [_subject(text, apiGroup=_RBAC) for text in subjects]
+        yield _object(f"{_RBAC}/v1", "ClusterRoleBinding", _rbac_metadata(name), roleRef=role_ref, subjects=found)
     for line in _LEVELS.strip().splitlines():
         yield _level(*line.split())
     for line in _FLOWS.strip().splitlines():

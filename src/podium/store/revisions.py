@@ -328,23 +328,18 @@ class SortedKeys:
     """
 
     _sorted: list[str] = field(default_factory=list)
-    # The changes since the last sort: keys to add and keys to remove.
-    _added: dict[str, None] = field(default_factory=dict)
-    _gone: set[str] = field(default_factory=set)
+    # The keys that were added (True) or removed since the last sort.
+    _changes: dict[str, bool] = field(default_factory=dict)
 
     def add(self, key: str) -> None:
         """Add a key that is absent."""
-        if key in self._gone:
-            self._gone.remove(key)
-        else:
-            self._added[key] = None
+        if self._changes.pop(key, True):
+            self._changes[key] = True
 
     def remove(self, key: str) -> None:
         """Remove a key that is present."""
-        if key in self._added:
-            del self._added[key]
-        else:
-            self._gone.add(key)
+        if not self._changes.pop(key, False):
+            self._changes[key] = False
 
     def span(self, namespace: str = "", after: str = "") -> tuple[int, int]:
         """Return the range of positions of a namespace's keys (all for ""), excluding keys up to `after`."""
@@ -367,20 +362,19 @@ class SortedKeys:
 
     def _settled(self) -> list[str]:
         """Return the keys with all recorded changes."""
-        keys = self._sorted
-        if not self._added and not self._gone:
+        keys, changes = self._sorted, self._changes
+        if not changes:
             return keys
-        if len(self._added) + len(self._gone) <= _FEW:
-            for key in self._gone:
-                del keys[bisect_left(keys, key)]
-            for key in self._added:
-                keys.insert(bisect_left(keys, key), key)
+        if len(changes) <= _FEW:
+            for key, is_added in changes.items():
+                place = bisect_left(keys, key)
+                if is_added:
+                    keys.insert(place, key)
+                else:
+                    del keys[place]
         else:
-            if self._gone:
-                keys = [key for key in keys if key not in self._gone]
-            keys.extend(self._added)
+            self._sorted = keys = [key for key in keys if key not in changes]
+            keys.extend(key for key, is_added in changes.items() if is_added)
             keys.sort()
-            self._sorted = keys
-        self._added.clear()
-        self._gone.clear()
+        changes.clear()
         return keys

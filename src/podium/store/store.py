@@ -14,9 +14,6 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.api.versions.gates import Gate
-from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
-from podium.store.admission.admission_control import Admission
 from podium.store.api_resources import APIResources
 from podium.store.conditions import with_condition
 from podium.store.creations import WritableStore, with_topology
@@ -27,9 +24,9 @@ from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
 from podium.store.verbs import deletion
-from podium.store.verbs.deletion import DisruptionAccounting, with_disruption_target
+from podium.store.verbs.deletion import with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
-from podium.store.verbs.updates import check_finalizers, check_update
+from podium.store.verbs.updates import check_finalizers, check_update, signed
 from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
@@ -60,20 +57,8 @@ class Store(WritableStore):
         require_namespaces: bool = False,
     ) -> None:
         resources = resources or APIResources()
-        super().__init__(
-            resources, revisions_of(journal, resources, seed, log_capacity), require_namespaces=require_namespaces
-        )
-        self.serve_as(DEFAULT_RELEASE)
-
-    def serve_as(self, release: Release) -> None:
-        """Follow the rules of the API server of a version from now on."""
-        self.resources.serve_as(release)
-        by_condition = release.has(Behavior.EVICTION_CAUSE_BY_CONDITION)
-        self._disruptions = DisruptionAccounting(self._revisions, by_condition=by_condition)
-        self._admission = Admission(self._revisions, release)
-        self._clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
-        self._labels_pods = release.enabled(Gate.TOPOLOGY_LABELS)
-        self._release = release
+        revisions = revisions_of(journal, resources, seed, log_capacity)
+        super().__init__(resources, revisions, require_namespaces=require_namespaces)
 
     def state(self) -> RevisionsState | None:
         """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
@@ -107,9 +92,7 @@ class Store(WritableStore):
         elif resource.name == DEFINITION:
             created = parse_time(updated["metadata"]["creationTimestamp"])
             judged = self.definitions.judged(resource, updated, previous.raw, created)
-            stored = self.commit(resource, previous, judged, object_)
-            self.definitions.follow()
-            return stored
+            return self.commit(resource, previous, judged, object_)
         check_update(previous, updated, self._release)
         self._admission.check_update(previous, object_)
         if not isinstance(object_, DisruptionPolicy) or not isinstance(previous.object, DisruptionPolicy):
@@ -123,22 +106,28 @@ class Store(WritableStore):
             self._complete_levels(stored)
             return stored
 
-    def update_status(self, raw: Raw) -> Stored:
+    def update_status(self, raw: Raw, *, approves: bool = False) -> Stored:
         """Replace an object's status, and for most kinds its metadata; preconditions and errors as of `update`.
 
-        A pod that has ended cannot change its phase (422). Kinds without a status have no such subresource (404).
+        A pod that has ended cannot change its phase (422), and a certificate request is only decided if the request
+        `approves` it (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
-        return self._replace_status(previous, raw.get("status", _NOT_GIVEN), raw["metadata"])
+        return self._replace_status(previous, raw.get("status", _NOT_GIVEN), raw["metadata"], approves=approves)
 
-    def _replace_status(self, previous: Stored, status: Any, metadata: Raw | None = None) -> Stored:
+    def _replace_status(
+        self, previous: Stored, status: Any, metadata: Raw | None = None, *, approves: bool = False
+    ) -> Stored:
         """Write the status, if one is given, and the metadata that a status update of the kind may change."""
         resource = previous.resource
         if not resource.has_status:
             raise unknown_kind(f"{resource.name}/status")
         updated, object_ = previous.raw, previous.object
         if status is not _NOT_GIVEN:
-            updated = {**updated, "status": self._admitted({**updated, "status": status}).get("status")}
+            status = self._admitted({**updated, "status": status}).get("status")
+            if resource.name == "CertificateSigningRequest" and isinstance(status, dict) and not approves:
+                status = signed(previous, status)
+            updated = {**updated, "status": status}
             if resource.is_custom:
                 updated = self.definitions.shaped(resource, updated)
                 self.definitions.check(resource, updated, previous.raw)
@@ -306,12 +295,10 @@ class Store(WritableStore):
             has_objects = bool(kind and self.objects(kind))
             raw = as_terminating(previous.raw, now) if has_objects else previous.raw
             remaining = self.terminate(previous, raw, None, now)
-        self.definitions.follow()
         for stored in self.definitions.of_group(previous.raw["spec"]["group"]):
             if not is_established(stored.raw):
                 raw = self.definitions.judged(stored.resource, stored.raw, stored.raw, now)
                 self.commit(stored.resource, stored, raw, stored.object)
-        self.definitions.follow()
         return remaining
 
 

@@ -142,7 +142,7 @@ class Compiler:
         if owner.fields is not None and node.field not in owner.fields:
             raise self.error(node, f"undefined field '{node.field}'")
         operand = self.compile(node.operand)
-        if operand.type not in (DYN, "map", "object", OPTIONAL):
+        if operand.type not in (DYN, "map", "object", OPTIONAL) and owner.fields is None:
             raise self.error(node, f"type '{operand.type}' does not support field selection")
         evaluate, field, look = operand.evaluate, node.field, looked_for if node.is_optional else looked_up
 

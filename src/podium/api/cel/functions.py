@@ -1,8 +1,8 @@
 """The functions and methods of expressions: CEL's own, those for strings and lists, quantities, versions and formats.
 
 Source: cel-spec (standard definitions), cel-go ext (strings, sets, formatting) and apiserver/pkg/cel/library (lists,
-regex, quantity, semver, format); times, addresses and optional values have modules of their own. Not supported, and
-refused at compilation: images and the authorizer.
+regex, quantity, semver, format); times, addresses, optional values and the authorizer have modules of their own. Not
+supported, and refused at compilation: images.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from podium.api.cel import types, values
+from podium.api.cel import access, types, values
 from podium.api.cel.types import Timestamp, Url
 from podium.api.cel.values import (
     DYN,
@@ -445,6 +445,6 @@ FUNCTIONS, METHODS = Table(Functions(), Functions())
 
 for _fill in (
     *(fill_operators, _conversions, _texts, _collections, _quantities, _versions),
-    *(_formats, fill_optionals, types.fill_times, types.fill_addresses),
+    *(_formats, fill_optionals, types.fill_times, types.fill_addresses, access.fill),
 ):
     _fill(Table(FUNCTIONS, METHODS))

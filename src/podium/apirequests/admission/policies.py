@@ -6,11 +6,13 @@ patch, generic/policy_dispatcher.go).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from podium.api.cel.access import AUTHORIZER, RESOURCE, AuthorizerValue
 from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
 from podium.api.cel.syntax import parse
 from podium.api.cel.values import DYN, CompileError, EvaluationError, Value
@@ -19,6 +21,7 @@ from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.api.ownership import KeyMissingError, merged
 from podium.api.reading import read
 from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, forbidden
@@ -31,10 +34,12 @@ COST_LIMIT = 1_000_000
 
 _NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
 _DECLARED = {name: Declaration(DYN) for name in _NAMES}
+_DECLARED["authorizer"] = Declaration(AUTHORIZER, {"requestResource": Declaration(RESOURCE)})
 _EXPRESSIONS = (
     *("expression", "messageExpression", "valueExpression"),
     *("applyConfiguration.expression", "jsonPatch.expression"),
 )
+_LONGEST_ANNOTATION = 10 * 1024
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -121,12 +126,13 @@ class Evaluation:
 
     def __init__(self, attributes: Attributes, namespace: Raw | None, params: Raw | None, policy: Raw) -> None:
         texts = {str(entry.get("name")): str(entry.get("expression")) for entry in objects_at(policy, "variables")}
-        values = {
+        values: dict[str, Value] = {
             "object": plain(attributes.object),
             "oldObject": plain(attributes.old),
             "request": plain(attributes.as_request()),
             "params": plain(params),
             "namespaceObject": plain(namespace),
+            "authorizer": AuthorizerValue(attributes.may, request=attributes.as_access()),
         }
         self._scope = Variables(values, COST_LIMIT)
         values["variables"] = _LazyVariables(texts, self._scope)
@@ -159,35 +165,65 @@ class Policies:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def validate(self, attributes: Attributes, warnings: list[str]) -> None:
-        """Append the warnings of policies. Raises StoreError if one of them denies the request."""
-        for name, policy, binding in self._bound("ValidatingAdmissionPolicy", attributes):
-            for message, reason in self._violations(policy, binding, attributes):
-                actions = binding.spec.get("validationActions") or ["Deny"]
-                about = f"ValidatingAdmissionPolicy '{name}' with binding '{binding.name}'"
-                if "Warn" in actions:
-                    warnings.append(f"Validation failed for {about}: {message}")
-                if "Deny" in actions:
-                    raise _denial(attributes, f"{about} denied request: {message}", reason)
+    def validate(self, attributes: Attributes, warnings: list[str], audited: dict[str, str]) -> None:
+        """Append the warnings of policies, and add their annotations of the audit Event.
 
-    def _violations(self, policy: Raw, binding: _Binding, attributes: Attributes) -> Iterator[tuple[str, str]]:
-        """Yield the message and the reason of each violated validation."""
+        Raises StoreError if one of them denies the request.
+        """
+        denial: StoreError | None = None
+        failures: list[Raw] = []
+        for name, policy, binding in self._bound("ValidatingAdmissionPolicy", attributes):
+            about = f"ValidatingAdmissionPolicy '{name}' with binding '{binding.name}'"
+            actions = binding.spec.get("validationActions") or ["Deny"]
+            for index, message, reason in self._violations(name, policy, binding, attributes, audited):
+                if index is not None and "Warn" in actions:
+                    warnings.append(f"Validation failed for {about}: {message}")
+                if index is not None and "Audit" in actions:
+                    where = {"policy": name, "binding": binding.name, "expressionIndex": index}
+                    failures.append({"message": message, **where, "validationActions": actions})
+                if index is None or "Deny" in actions:
+                    denial = denial or _denial(attributes, f"{about} denied request: {message}", reason)
+        if failures:
+            audited["validation.policy.admission.k8s.io/validation_failure"] = json.dumps(
+                failures, separators=(",", ":")
+            )
+        if denial is not None:
+            raise denial
+
+    def _violations(
+        self, name: str, policy: Raw, binding: _Binding, attributes: Attributes, audited: dict[str, str]
+    ) -> Iterator[tuple[int | None, str, str]]:
+        """Yield the index, the message and the reason of each violated validation.
+
+        The index None is that of an audit annotation that cannot be evaluated; the others are added to ``audited``.
+        """
         try:
             evaluation = self._evaluation(policy, binding, attributes)
         except PolicyError as error:
-            yield from _as_failure(policy, error)
+            yield from _as_failure(policy, error, 0)
             return
         if evaluation is None:
             return
-        for validation in objects_at(policy, "validations"):
+        for index, validation in enumerate(objects_at(policy, "validations")):
             text = str(validation.get("expression"))
             try:
                 if evaluation.value(text) is True:
                     continue
             except PolicyError as error:
-                yield from _as_failure(policy, error)
+                yield from _as_failure(policy, error, index)
                 continue
-            yield self._message(validation, evaluation, text), str(validation.get("reason") or "Invalid")
+            yield index, self._message(validation, evaluation, text), str(validation.get("reason") or "Invalid")
+        for annotation in objects_at(policy, "auditAnnotations"):
+            key = f"{name}/{annotation.get('key')}"
+            try:
+                value = evaluation.value(str(annotation.get("valueExpression")))
+            except PolicyError as error:
+                yield from _as_failure(policy, error, None)
+                continue
+            # Several bindings or parameters may give several values.
+            before = audited.get(key)
+            if isinstance(value, str) and value[:_LONGEST_ANNOTATION] not in (before or "").split(", "):
+                audited[key] = f"{before}, {value[:_LONGEST_ANNOTATION]}" if before else value[:_LONGEST_ANNOTATION]
 
     def _message(self, validation: Raw, evaluation: Evaluation, text: str) -> str:
         if validation.get("messageExpression"):
@@ -290,9 +326,9 @@ class Policies:
         return found
 
 
-def _as_failure(policy: Raw, error: PolicyError) -> Iterator[tuple[str, str]]:
+def _as_failure(policy: Raw, error: PolicyError, index: int | None) -> Iterator[tuple[int | None, str, str]]:
     if policy.get("failurePolicy") != "Ignore":
-        yield str(error), "Invalid"
+        yield index, str(error), "Invalid"
 
 
 def _denial(attributes: Attributes, message: str, reason: str) -> StoreError:
@@ -333,8 +369,9 @@ class Attributes:
     subresource: str = ""
     object: Raw | None = None
     old: Raw | None = None
-    user: str = ""
+    user: authorization.User
     dry_run: bool = False
+    authorizer: authorization.Authorizer | None = None
 
     @property
     def metadata(self) -> Raw:
@@ -348,6 +385,20 @@ class Attributes:
     @property
     def key(self) -> str:
         return key_of(self.metadata) if self.metadata.get("name") else ""
+
+    def as_access(self) -> dict[str, str]:
+        """Return the parts of the request that roles distinguish, without its verb."""
+        name = str(self.metadata.get("name") or "")
+        of = {"group": self.resource.group, "resource": self.resource.plural, "subresource": self.subresource}
+        return {**of, "namespace": self.namespace, "name": name}
+
+    def may(self, account: str, parts: Mapping[str, str]) -> bool:
+        """Return whether the user, or a service account (`namespace:name`), may do what `parts` say."""
+        user = self.user
+        if account:
+            name = f"{authorization.ACCOUNT}{account}"
+            user = authorization.User(name, (*authorization.groups_of(name), authorization.AUTHENTICATED))
+        return self.authorizer is None or self.authorizer.allows(user, authorization.Attributes(**parts))
 
     def as_request(self) -> Raw:
         """Return the request as policies and webhooks see it."""
@@ -363,7 +414,7 @@ class Attributes:
             **({"name": self.metadata["name"]} if self.metadata.get("name") else {}),
             **({"namespace": self.namespace} if self.namespace else {}),
             "operation": self.operation,
-            "userInfo": {"username": self.user, "groups": ["system:masters", "system:authenticated"]},
+            "userInfo": {"username": self.user.name, "groups": list(self.user.groups)},
             "dryRun": self.dry_run,
         }
 

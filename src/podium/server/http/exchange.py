@@ -7,6 +7,7 @@ import json
 import math
 import re
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -38,7 +39,7 @@ _MOST_REPORTED = 10
 class Exchange:
     """A request: its decoded path and query, caller, subject, and response headers.
 
-    `place` is its place among the API objects, None for other paths.
+    `place` is its place among the API objects, None for other paths. `audited` are annotations of its audit Event.
     """
 
     request: BaseRequest
@@ -47,6 +48,7 @@ class Exchange:
     caller: Caller
     reply_headers: dict[str, str]
     place: ResourcePath | None = None
+    audited: Mapping[str, str] = field(default_factory=dict)
     method: str = field(init=False)
     headers: CIMultiDictProxy[str] = field(init=False)
     subject: Subject = field(init=False)

@@ -252,6 +252,8 @@ def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) ->
         "requestReceivedTimestamp": format_exact_time(received_ns),
         "stageTimestamp": format_exact_time(sent_ns),
     }
+    if exchange.audited:
+        event["annotations"] = exchange.audited
     if exchange.place is not None:
         place = exchange.place
         reference = {

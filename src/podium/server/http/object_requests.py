@@ -79,6 +79,7 @@ class ObjectRequests:
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
         request, warnings, size = await self._request(exchange, what)
         response = await self.backend.respond(request, size)
+        exchange.audited = response.audited
         if response.error is not None:
             return replies.of_error(response.error, form.content_type)
         if response.page is not None:
@@ -97,7 +98,7 @@ class ObjectRequests:
     async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str], int]:
         """Return the request, the warnings about its body, and the size of the body in bytes."""
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
-        who: dict[str, Any] = {"user": exchange.caller.user, "field_manager": exchange.program}
+        who: dict[str, Any] = {"user": exchange.caller.identity, "field_manager": exchange.program}
         if what.verb != "watch":
             check_timeout(exchange.query)
         if what.verb in _WITHOUT_BODY:

@@ -330,7 +330,8 @@ PARTS: Mapping[str, Callable[[Stored, Raw], Raw]] = {
 """By subresource: the function that returns a pod with that part taken from another."""
 
 
-_FINAL_CONDITIONS = ("Approved", "Denied", "Failed")
+_DECISIONS = ("Approved", "Denied")
+_FINAL_CONDITIONS = (*_DECISIONS, "Failed")
 
 
 def approved(previous: Stored, raw: Raw, now: int) -> Raw:
@@ -339,22 +340,49 @@ def approved(previous: Stored, raw: Raw, now: int) -> Raw:
     Source: pkg/registry/certificates/certificates/strategy.go, pkg/apis/certificates/validation. Raises StoreError 422.
     """
     before = {condition.get("type"): condition for condition in objects_at(previous.raw, "status", "conditions")}
-    path, conditions, time = "status.conditions", [], format_time(now)
-    for index, condition in enumerate(objects_at(raw, "status", "conditions")):
+    conditions, time = [], format_time(now)
+    for condition in objects_at(raw, "status", "conditions"):
         old = before.get(condition.get("type"), {})
         is_same = old.get("status") == condition.get("status")
         since = old.get("lastTransitionTime", time) if is_same else time
         conditions.append({"lastUpdateTime": time, "lastTransitionTime": since, **condition})
+    _check_request(previous, conditions)
+    return {**raw, "status": {**previous.raw.get("status", {}), "conditions": conditions}}
+
+
+def signed(previous: Stored, status: Any) -> Any:
+    """Return the status of a certificate request as a signer writes it, which cannot approve or deny the request.
+
+    Existing approvals and denials stay as they are. Raises StoreError 422 for new ones, and for another certificate.
+    """
+    conditions, path = objects_at(status, "conditions"), "status.conditions"
+    before = {str(one.get("type")): one for one in objects_at(previous.raw, "status", "conditions")}
+    decided = {type_: before[type_] for type_ in _DECISIONS if type_ in before}
+    _check_request(previous, conditions)
+    for condition in conditions:
+        if condition.get("type") in _DECISIONS and condition["type"] not in decided:
+            raise _forbidden(previous, path, f'updates may not add a condition of type "{condition["type"]}"')
+    issued = value_at(previous.raw, "status", "certificate")
+    if issued and value_at(status, "certificate") != issued:
+        raise _forbidden(previous, "status.certificate", "updates may not modify existing certificate content")
+    if not decided:
+        return status
+    return {**status, "conditions": [decided.get(str(one.get("type")), one) for one in conditions]}
+
+
+def _check_request(previous: Stored, conditions: list[Raw]) -> None:
+    """Raise StoreError 422 for conditions that a certificate request cannot have, or no longer lack."""
+    path, types = "status.conditions", [condition.get("type") for condition in conditions]
+    for index, condition in enumerate(conditions):
         if condition.get("type") in _FINAL_CONDITIONS and condition.get("status") != "True":
             problem = f'Unsupported value: "{condition.get("status", "")}": supported values: "True"'
             raise _invalid(previous, f"{path}[{index}].status", problem, "FieldValueNotSupported")
-    types = [condition.get("type") for condition in conditions]
+    before = {condition.get("type") for condition in objects_at(previous.raw, "status", "conditions")}
     for type_ in _FINAL_CONDITIONS:
         if type_ in before and type_ not in types:
             raise _forbidden(previous, path, f'updates may not remove a condition of type "{type_}"')
     if "Approved" in types and "Denied" in types:
         raise _invalid(previous, path, "Approved and Denied conditions are mutually exclusive")
-    return {**raw, "status": {**previous.raw.get("status", {}), "conditions": conditions}}
 
 
 def scale_of(stored: Stored) -> Raw:
