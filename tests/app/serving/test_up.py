@@ -156,6 +156,24 @@ def test_the_audit_log_appends_only_mutations_and_is_private(tmp_path: Path) -> 
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
 
 
+def test_audit_annotations_of_policies_are_in_the_audit_log(tmp_path: Path) -> None:
+    group, head = "admissionregistration.k8s.io", {"metadata": {"name": "p"}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    annotation = {"key": "user", "valueExpression": "request.userInfo.username"}
+    policy = {"matchConstraints": {"resourceRules": [rule]}, "auditAnnotations": [annotation]}
+    with up(tmp_path, "--port", "0", "--audit-log", "audit.jsonl") as life:
+        for plural, kind, spec in (
+            ("policies", "Policy", policy),
+            ("policybindings", "PolicyBinding", {"policyName": "p", "validationActions": ["Audit"]}),
+        ):
+            raw = {**head, "apiVersion": f"{group}/v1", "kind": f"ValidatingAdmission{kind}", "spec": spec}
+            assert life.ask("POST", f"/apis/{group}/v1/validatingadmission{plural}", raw)[0] == 201
+        assert life.ask("POST", PODS, pod("a"))[0] == 201
+
+    last = json.loads((tmp_path / "audit.jsonl").read_text().splitlines()[-1])
+    assert last["annotations"] == {"p/user": last["user"]["username"]}
+
+
 def test_an_occupied_default_port_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()

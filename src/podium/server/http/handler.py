@@ -61,7 +61,7 @@ class Handler:
         self._documents = documents
         self._paths = Paths(backend.resources)
         self._guard = guard
-        self._audit_ids = AuditIDs(secrets.token_bytes(10))
+        self._audit_ids = AuditIDs()
         self._flights = InFlightLimits(
             {READING: limits.reads_in_flight, WRITING: limits.writes_in_flight, WATCHING: limits.watches}
         )
@@ -350,9 +350,8 @@ def _result(check: Callable[[], str]) -> str:
 class AuditIDs:
     """A generator of request ids in the form of a UUID: the server's part and a counter."""
 
-    def __init__(self, own: bytes) -> None:
-        """Start a sequence; `own` are ten bytes that are unique to the server."""
-        text = own.hex()
+    def __init__(self) -> None:
+        text = secrets.token_hex(10)
         self._own = f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-"
         self._count = 0
 

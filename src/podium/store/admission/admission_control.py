@@ -6,7 +6,7 @@ controlled-rescheduling.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -24,16 +24,8 @@ from podium.api.times import parse_time
 from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
+from podium.store.admission import priorities
 from podium.store.admission.pod_admission import admit_pod, check_claim_limits
-from podium.store.admission.priorities import (
-    NO_RULES,
-    PriorityRules,
-    admit_group,
-    check_default_class,
-    check_priority_class,
-    current_policy,
-    default_class,
-)
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import forbidden
@@ -60,7 +52,7 @@ class Admission:
         self._seen: tuple[int | None, ...] = ()
         self._where = object()
         # The policy's rules as last compiled, and what they were compiled from.
-        self._rules = NO_RULES
+        self._rules = priorities.NO_RULES
         self._rules_of: tuple[PriorityRule, ...] = ()
 
     def admit(
@@ -70,7 +62,7 @@ class Admission:
 
         A pod may have a `shared` specification. A budget that has a uid, or that existed before (`was_there`), may be
         stricter than the policy's bounds. Raises StoreError as `admit_pod`, `admit_group`, `check_claim_limits`,
-        `check_priority_class`, `check_default_class` and `check_bounds` do.
+        `check_priority_class`, `check_default_class` and `_check_bounds` do.
         """
         is_new = not object_.metadata.uid
         if isinstance(object_, Pod):
@@ -78,19 +70,19 @@ class Admission:
         if is_new and (kept := as_kept(raw, resource.name, self._release)) is not raw:
             raw, object_ = filled_in(resource, object_, raw, kept)
         if isinstance(object_, PodGroup):
-            return filled_in(resource, object_, raw, admit_group(raw, object_.key, self.priority_classes()))
+            return filled_in(resource, object_, raw, priorities.admit_group(raw, object_.key, self.priority_classes()))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
             ranges = self._revisions.typed(LimitRange, object_.metadata.namespace)
             check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
             classes = self._revisions.typed(StorageClass)
             return filled_in(resource, object_, raw, with_default_class(raw, object_, classes))
         if isinstance(object_, PriorityClass):
-            check_priority_class(resource, object_)
+            priorities.check_priority_class(resource, object_)
             # A cluster dump may contain several defaults.
             if is_new:
-                check_default_class(resource, object_, self.priority_classes().values())
+                priorities.check_default_class(resource, object_, self.priority_classes().values())
         if isinstance(object_, PodDisruptionBudget) and is_new and not was_there:
-            check_bounds(resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
+            self._check_bounds(resource, object_)
         return raw, object_
 
     def kept(self, previous: Stored, raw: Raw) -> Raw:
@@ -107,7 +99,7 @@ class Admission:
         meta, spec = object_.metadata, object_.spec
         if self.priority_rules().deciding(meta.namespace, meta.labels, lambda: spec) is not None:
             return
-        default = default_class(self.priority_classes().values())
+        default = priorities.default_class(self.priority_classes().values())
         computed = 0 if default is None else default.value
         if spec.priority != computed:
             problem = f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
@@ -117,15 +109,15 @@ class Admission:
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
         """Check an update of a PriorityClass or budget.
 
-        Raises StoreError as `check_default_class` does, and as `check_bounds` does for a budget that becomes stricter.
+        Raises StoreError as `check_default_class` does, and as `_check_bounds` does for a budget that becomes stricter.
         """
         if isinstance(object_, PriorityClass):
-            check_default_class(previous.resource, object_, self.priority_classes().values())
+            priorities.check_default_class(previous.resource, object_, self.priority_classes().values())
         before = previous.object
         if not isinstance(object_, PodDisruptionBudget):
             return
         if not isinstance(before, PodDisruptionBudget) or _strictness(before) != _strictness(object_):
-            check_bounds(previous.resource, object_, self._revisions, self.priority_classes(), self.priority_rules())
+            self._check_bounds(previous.resource, object_)
 
     def _admit_pod(
         self, resource: APIResource, raw: Raw, pod: Pod, shared: SharedSpec | None
@@ -161,67 +153,52 @@ class Admission:
         """Return the cluster's PriorityClasses, by name."""
         return {found.key: found for found in self._revisions.typed(PriorityClass)}
 
-    def priority_rules(self) -> PriorityRules:
+    def priority_rules(self) -> priorities.PriorityRules:
         """Return the rules of the current DisruptionPolicy."""
-        rules = current_policy(self._revisions)[1].spec.priority_rules
+        rules = priorities.current_policy(self._revisions)[1].spec.priority_rules
         if rules is not self._rules_of:
-            self._rules, self._rules_of = PriorityRules(rules, self._namespace_labels), rules
+            self._rules, self._rules_of = priorities.PriorityRules(rules, self._namespace_labels), rules
         return self._rules
 
     def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
         stored = self._revisions.of("Namespace").get(namespace)
         return {} if stored is None else stored.object.metadata.labels
 
+    def _check_bounds(self, resource: APIResource, budget: PodDisruptionBudget) -> None:
+        """Raise StoreError 403 for a budget that is stricter than the policy allows.
+
+        The bound is that of the lowest priority among its pods: existing pods, and pods that workloads will create.
+        While the budget covers no pods, it is refused if it is too strict for pods of every priority.
+        """
+        spec = priorities.current_policy(self._revisions)[1].spec
+        if not spec.budget_bounds:
+            return
+        covered, expected = self._covered(budget)
+        bounds = [spec.budget_bound(min(covered))] if covered else spec.possible_bounds
+        rate = annotated_rate(budget)
+        problems = [bound and strictness_problem(budget.spec, rate, bound, expected) for bound in bounds]
+        if all(problems):
+            subject = f"pods of priority {min(covered)}" if covered else "pods of any priority"
+            raise forbidden(resource, budget.key, f"{TOO_STRICT} for {subject}: {problems[0]}")
+
+    def _covered(self, budget: PodDisruptionBudget) -> tuple[set[int], int | None]:
+        """Return the priorities of the pods that the budget covers, and their expected number, None for no pods."""
+        selector, namespace = compile_label_selector(budget.spec.selector), budget.metadata.namespace
+        classes, rules = self.priority_classes(), self.priority_rules()
+        found, wanted = set[int](), 0
+        for template, replicas in _templates(self._revisions, namespace):
+            if selector.matches(template.metadata.labels):
+                found.add(rules.template_priority(template, namespace, classes))
+                wanted += replicas
+        existing = (pod for pod in self._revisions.typed(Pod, namespace) if not pod.is_terminal)
+        pods = [pod for pod in existing if selector.matches(pod.metadata.labels)]
+        found |= {pod.priority for pod in pods}
+        wanted += sum(pod.metadata.controller is None for pod in pods)
+        return found, max(wanted, len(pods)) if found else None
+
 
 def _strictness(budget: PodDisruptionBudget) -> tuple[object, ...]:
     return budget.spec, budget.metadata.annotations.get(MAX_DISRUPTIONS)
-
-
-def check_bounds(
-    resource: APIResource,
-    budget: PodDisruptionBudget,
-    revisions: Revisions,
-    classes: Mapping[str, PriorityClass],
-    rules: PriorityRules,
-) -> None:
-    """Raise StoreError 403 for a budget that is stricter than the policy allows.
-
-    The bound is that of the lowest priority among its pods: existing pods, and pods that workloads will create. While
-    the budget covers no pods, it is refused if it is too strict for pods of every priority.
-    """
-    spec, namespace = current_policy(revisions)[1].spec, budget.metadata.namespace
-    if not spec.budget_bounds:
-        return
-    priorities, expected = _covered(
-        budget, revisions, lambda template: rules.template_priority(template, namespace, classes)
-    )
-    bounds = [spec.budget_bound(min(priorities))] if priorities else spec.possible_bounds
-    rate = annotated_rate(budget)
-    problems = [bound and strictness_problem(budget.spec, rate, bound, expected) for bound in bounds]
-    if all(problems):
-        subject = f"pods of priority {min(priorities)}" if priorities else "pods of any priority"
-        raise forbidden(resource, budget.key, f"{TOO_STRICT} for {subject}: {problems[0]}")
-
-
-def _covered(
-    budget: PodDisruptionBudget, revisions: Revisions, priority_of: Callable[[PodTemplate], int]
-) -> tuple[set[int], int | None]:
-    """Return the priorities of the pods that the budget covers, and their expected number.
-
-    None while there are none.
-    """
-    selector, namespace = compile_label_selector(budget.spec.selector), budget.metadata.namespace
-    priorities, wanted = set[int](), 0
-    for template, replicas in _templates(revisions, namespace):
-        if selector.matches(template.metadata.labels):
-            priorities.add(priority_of(template))
-            wanted += replicas
-    pods = [
-        pod for pod in revisions.typed(Pod, namespace) if not pod.is_terminal and selector.matches(pod.metadata.labels)
-    ]
-    priorities |= {pod.priority for pod in pods}
-    wanted += sum(pod.metadata.controller is None for pod in pods)
-    return priorities, max(wanted, len(pods)) if priorities else None
 
 
 def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTemplate, int]]:

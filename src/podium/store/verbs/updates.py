@@ -36,9 +36,7 @@ _FORBIDDEN_POD_CHANGE = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-
 SCALE = APIResource(group="autoscaling", kind="Scale", plural="scales", namespaced=True)
-
 _IN_SCALES = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 

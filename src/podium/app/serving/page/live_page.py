@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -248,7 +247,7 @@ class PageAside:
         self._pages = pages
         tokens = (Token(text=token),) if token else ()
         self._guard = Guard(ServerSettings(host=host, tokens=tokens))
-        self._audit_ids = AuditIDs(secrets.token_bytes(10))
+        self._audit_ids = AuditIDs()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         head = {**_HEAD, **dict(HEADERS), "Audit-Id": self._audit_ids.audit_id(request.headers)}
