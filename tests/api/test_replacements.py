@@ -1,6 +1,7 @@
 """Hints for replacements, recorded beside a node's avoid list."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,8 @@ from hypothesis import strategies as st
 
 from podium.api.avoid_list import (
     EVICTED,
-    AvoidFor,
     AvoidList,
     EvictedPod,
-    ForReplacement,
     LeftBehind,
     Replacement,
     Wishes,
@@ -27,7 +26,7 @@ from podium.api.meta import OwnerReference
 from tests.builders import DAY_ONE_NS, pod
 
 SECOND, MINUTE = 10**9, 60 * 10**9
-FIRST = ForReplacement(first=True, node_name="n7")
+FIRST = Wishes(first=True, node_name="n7")
 LIMITS = AvoidLists(max_entries=2)
 
 
@@ -145,13 +144,13 @@ def test_in_place_of_a_pod_of_a_stateful_set_comes_one_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (ForReplacement(is_awaited=True), "the replacement of pod a is awaited"),
-        (ForReplacement(first=True), "the front of the queue for the replacement of pod a"),
-        (ForReplacement(node_name="n7"), "a try at n7 for the replacement of pod a"),
+        (Wishes(is_awaited=True), "the replacement of pod a is awaited"),
+        (Wishes(first=True), "the front of the queue for the replacement of pod a"),
+        (Wishes(node_name="n7"), "a try at n7 for the replacement of pod a"),
         (FIRST, "the front of the queue and a try at n7 for the replacement of pod a"),
     ],
 )
-def test_a_replacement_hint_has_a_text_form(wanted: ForReplacement, words: str) -> None:
+def test_a_replacement_hint_has_a_text_form(wanted: Wishes, words: str) -> None:
     one = replacement(controller("web"), EvictedPod(name="a", uid="a"), wanted, 0, 0)
 
     assert replacement_in_words(one) == words
@@ -165,7 +164,7 @@ def test_an_eviction_leaves_what_is_wished_for() -> None:
 
     plain = left_behind(web, Wishes(), None, "", None, DAY_ONE_NS)
     avoided = left_behind(web, Wishes(avoid_node=True), None, "", None, DAY_ONE_NS)
-    both = left_behind(web, Wishes(avoid_node=True, for_replacement=FIRST), None, "mine", 5, DAY_ONE_NS)
+    both = left_behind(web, replace(FIRST, avoid_node=True), None, "mine", 5, DAY_ONE_NS)
 
     assert not plain
     assert avoided.replacement is None
@@ -177,14 +176,14 @@ def test_an_eviction_leaves_what_is_wished_for() -> None:
 
 
 def test_nothing_is_left_of_a_pod_without_a_controller() -> None:
-    assert not left_behind(pod("a", on="n1"), Wishes(avoid_node=True, for_replacement=FIRST), None, "", None, 0)
+    assert not left_behind(pod("a", on="n1"), replace(FIRST, avoid_node=True), None, "", None, 0)
 
 
 def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
     """The first eviction has recorded its hints; an eviction that is requested twice counts once."""
     ending = pod("web-1", owner="ReplicaSet/web", on="n1", terminating=True)
 
-    found = left_behind(ending, Wishes(avoid_node=True, for_replacement=FIRST), None, "", None, 0)
+    found = left_behind(ending, replace(FIRST, avoid_node=True), None, "", None, 0)
 
     assert found.entry is not None
     assert found.replacement is None
@@ -192,7 +191,7 @@ def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
 
 def test_hints_do_not_block_nodes_for_a_pod_that_has_a_node() -> None:
     web, big = pod("web-1", owner="ReplicaSet/web", on="n1"), pod("big", on="n1")
-    wishes = Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled=big.key), for_replacement=FIRST)
+    wishes = replace(FIRST, avoid_node=True, until_scheduled=big.key)
 
     found = left_behind(web, wishes, big, "", None, 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -9,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
+from podium.api.avoid_list import AwaitedPod, Wishes
 from podium.api.input.codec import decode
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.apirequests.actions import carry_out, conversation_of
@@ -232,20 +233,20 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 @pytest.mark.parametrize(
     "avoid_for",
     [
-        AvoidFor(),
-        AvoidFor(90 * SECOND),
-        AvoidFor(None, "default/b"),
-        AvoidFor(SECOND, "default/b"),
-        AvoidFor(until_replaced=AwaitedPod(namespace="default", name="b")),
-        AvoidFor(SECOND, until_replaced=AwaitedPod(namespace="default", name="b", uid="u")),
+        Wishes(),
+        Wishes(avoid_for_ns=90 * SECOND),
+        Wishes(until_scheduled="default/b"),
+        Wishes(avoid_for_ns=SECOND, until_scheduled="default/b"),
+        Wishes(until_replaced=AwaitedPod(namespace="default", name="b")),
+        Wishes(avoid_for_ns=SECOND, until_replaced=AwaitedPod(namespace="default", name="b", uid="u")),
     ],
 )
 @pytest.mark.parametrize("avoid_node", [True, False])
-@pytest.mark.parametrize("left", [ForReplacement(), ForReplacement(first=True), ForReplacement(node_name="n2")])
-def test_eviction_fields_survive_a_round_trip(avoid_for: AvoidFor, avoid_node: bool, left: ForReplacement) -> None:
+@pytest.mark.parametrize("left", [{}, {"first": True}, {"node_name": "n2"}])
+def test_eviction_fields_survive_a_round_trip(avoid_for: Wishes, avoid_node: bool, left: dict[str, Any]) -> None:
     api = cluster()
     uid = api.uid("Pod", A)
-    wishes = Wishes(avoid_node=avoid_node, avoid_for=avoid_for, for_replacement=left)
+    wishes = dataclasses.replace(avoid_for, avoid_node=avoid_node, **left)
     action = Evict(A, uid, "test", "drain", 7, wishes)
     problem(api, action)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidFor, AvoidList, AwaitedPod, ForReplacement, Wishes, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, AwaitedPod, Wishes, avoid_list
 from podium.apirequests.actions import conversation_of
 from podium.apirequests.request import Request, Response, run_conversation
 from podium.controllers.actions import Evict
@@ -18,7 +18,7 @@ from tests.store.objects import Raw, budget, disruption_policy, node, pod, runni
 
 A = "default/a"
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": True}
-FIRST = ForReplacement(first=True, node_name="n2")
+FIRST: dict[str, Any] = {"first": True, "node_name": "n2"}
 WHOLE: tuple[str, ...] = (
     "get Pod",
     "get DisruptionPolicy",
@@ -102,7 +102,7 @@ def refusing(wanted: str, error: StoreError, times: int = 1) -> Fault:
 def test_the_node_is_written_before_the_pod_is_evicted() -> None:
     foreign = Foreign(owned("a"))
 
-    assert foreign.evict(for_replacement=FIRST) is None
+    assert foreign.evict(**FIRST) is None
 
     assert foreign.asked == WHOLE
     (entry,), (left,) = foreign.list.entries, foreign.list.replacements
@@ -113,7 +113,7 @@ def test_the_node_is_written_before_the_pod_is_evicted() -> None:
 
 def test_foreign_evictions_write_the_same_list_as_podiums_server() -> None:
     ours, foreign = Foreign(owned("a")), Foreign(owned("a"))
-    wanted: dict[str, Any] = {"avoid_for": AvoidFor(90 * 10**9), "for_replacement": FIRST}
+    wanted: dict[str, Any] = {"avoid_for_ns": 90 * 10**9, **FIRST}
     action = Evict(A, ours.api.uid("Pod", A), "test", "rescheduler", wishes=Wishes(avoid_node=True, **wanted))
 
     run_conversation(conversation_of(action, "rescheduler", NOW), ours.api.answer, NOW)
@@ -157,7 +157,7 @@ def test_a_budget_is_asked_and_not_debited_by_the_dry_run() -> None:
 def before_that(*objects: Raw) -> Foreign:
     """Return where another pod of the controller was evicted some time ago."""
     foreign = Foreign(owned("old"), owned("a"), *objects)
-    assert foreign.evict("old", now=NOW - 10**10, for_replacement=FIRST) is None
+    assert foreign.evict("old", now=NOW - 10**10, **FIRST) is None
     return foreign
 
 
@@ -167,7 +167,7 @@ def test_hints_are_removed_when_the_eviction_is_rejected_after_all(code: int) ->
         before, refusal = foreign.text, StoreError(code, "", "no")
         foreign.fault = refusing(WHOLE[-1], refusal)
 
-        assert foreign.evict(for_replacement=FIRST) is refusal
+        assert foreign.evict(**FIRST) is refusal
 
         assert foreign.asked == (*WHOLE, "get Node", "patch Node")
         assert foreign.text == before
@@ -188,9 +188,9 @@ def test_hints_are_kept_when_the_pod_may_have_been_evicted(code: int) -> None:
 def test_asking_again_leaves_no_more_than_once() -> None:
     foreign = Foreign(owned("a"))
     foreign.fault = refusing(WHOLE[-1], StoreError(504, "Timeout", "nobody knows"))
-    foreign.evict(for_replacement=FIRST)
+    foreign.evict(**FIRST)
 
-    assert foreign.evict(now=NOW + 10**9, for_replacement=FIRST) is None
+    assert foreign.evict(now=NOW + 10**9, **FIRST) is None
 
     assert (len(foreign.list.entries), len(foreign.list.replacements)) == (1, 1)
 
@@ -208,7 +208,7 @@ def test_concurrent_changes_by_other_clients_are_kept() -> None:
 
     foreign.fault = fault
 
-    assert foreign.evict(for_replacement=FIRST) is EXHAUSTED
+    assert foreign.evict(**FIRST) is EXHAUSTED
 
     assert [entry.reason for entry in foreign.list.entries] == ["theirs"]
 
@@ -297,7 +297,7 @@ def test_another_pod_of_that_name_is_left_alone() -> None:
 
 
 def test_a_pod_that_is_to_have_the_room_is_looked_at() -> None:
-    wanted: dict[str, Any] = {"avoid_for": AvoidFor(until_scheduled="default/big")}
+    wanted: dict[str, Any] = {"until_scheduled": "default/big"}
     missing, waiting, placed = (Foreign(owned("a"), *more) for more in ([], [pod("big")], [pod("big", node="n2")]))
 
     error = missing.evict(**wanted)
@@ -318,7 +318,7 @@ def test_an_awaited_pod_without_uid_is_looked_up() -> None:
     missing, there, report = (Foreign(owned("a"), *more) for more in ([], [pod("big", node="n2")], []))
 
     def waiting_for(uid: str = "") -> dict[str, Any]:
-        return {"avoid_for": AvoidFor(until_replaced=AwaitedPod(namespace="default", name="big", uid=uid))}
+        return {"until_replaced": AwaitedPod(namespace="default", name="big", uid=uid)}
 
     error = missing.evict(**waiting_for())
     assert error is not None
@@ -336,7 +336,7 @@ def test_an_awaited_pod_without_uid_is_looked_up() -> None:
 def test_an_expected_replacement_is_recorded_even_without_hints() -> None:
     foreign = Foreign(owned("a"))
 
-    assert foreign.evict(for_replacement=ForReplacement(is_awaited=True)) is None
+    assert foreign.evict(is_awaited=True) is None
 
     (left,) = foreign.list.replacements
     assert (left.evicted_pod.name, left.first, left.node_name) == ("a", False, "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, ForReplacement, Wishes, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, Wishes, avoid_list
 from podium.api.pod import PodCondition
 from podium.apirequests.request import Request
 from podium.client.credentials import ClusterAccess, Credentials
@@ -170,7 +170,7 @@ def owned(name: str) -> Raw:
 def leaving(rig: Rig) -> Evict:
     """Return an eviction of web-1 that leaves something on its node, at a server of others."""
     rig.transport.is_podium_server = False
-    wishes = Wishes(avoid_node=True, for_replacement=ForReplacement(first=True))
+    wishes = Wishes(avoid_node=True, first=True)
     return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", wishes=wishes)
 
 

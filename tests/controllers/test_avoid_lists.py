@@ -11,9 +11,9 @@ from podium.api.avoid_list import (
     AvoidList,
     AwaitedPod,
     EvictedPod,
-    ForReplacement,
     PodSignature,
     Replacement,
+    Wishes,
     avoid_entry,
     avoid_list,
     replacement,
@@ -392,7 +392,7 @@ def nothing_awaited(rig: Rig) -> bool:
 def owed(name: str, seconds: int = 0, owned_by: str = "web", grace: int = 30) -> Replacement:
     """Return what the eviction of a pod left at a time."""
     evicted_pod = EvictedPod(name=name, uid=f"uid-{name}")
-    return replacement(owner(owned_by), evicted_pod, ForReplacement(first=True), grace, seconds * SECOND)
+    return replacement(owner(owned_by), evicted_pod, Wishes(first=True), grace, seconds * SECOND)
 
 
 def owing(*found: Replacement, version: int = 1, entries: tuple[AvoidEntry, ...] = ()) -> Node:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.api.avoid_list import ForReplacement, Wishes
+from podium.api.avoid_list import Wishes
 from podium.controllers.actions import DeleteObject, Evict
 from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
@@ -173,8 +173,8 @@ class FleetRun:
             avoids = self.random.random() < 0.3
             component = self.random.choice(("", "drain", "maintenance"))
             nodes = simulation.store.objects("Node")
-            left = ForReplacement(avoids, nodes[0].key if avoids and nodes else "")
-            wishes = Wishes(avoid_node=avoids, for_replacement=left)
+            hint = nodes[0].key if avoids and nodes else ""
+            wishes = Wishes(avoid_node=avoids, first=avoids, node_name=hint)
             self._ask(Evict(pod.key, pod.uid, "somebody", component, wishes=wishes))
         elif Feature.DELETIONS in self.features:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))

@@ -1,6 +1,7 @@
 """What disruptions use besides a budget: its rate and a component's cap; and the avoid list of the node."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,9 +9,7 @@ import pytest
 
 from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
-    AvoidFor,
     AwaitedPod,
-    ForReplacement,
     Wishes,
     avoid_list,
 )
@@ -482,43 +481,37 @@ def lasting(store: Store) -> list[tuple[str | None, str | None]]:
 
 def test_the_eviction_states_how_long_the_node_is_avoided() -> None:
     store = on_node(owned("web-0"), pod("big"))
-    for_a_day = AvoidFor(expire_after_ns=24 * 3600 * SECOND)
+    for_a_day = Wishes(avoid_node=True, avoid_for_ns=24 * 3600 * SECOND)
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=for_a_day), dry_run=True)
+    store.evict("default/web-0", now=0, wishes=for_a_day, dry_run=True)
     assert lasting(store) == []
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=for_a_day))
+    store.evict("default/web-0", now=0, wishes=for_a_day)
     assert lasting(store) == [("24h", None)]
 
 
 def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> None:
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), pod("big"), running("there"))
 
-    store.evict(
-        "default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/big"))
-    )
-    store.evict(
-        "default/web-1", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/there"))
-    )
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/big"))
+    store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/there"))
     assert lasting(store) == [(None, "big")]
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict(
-            "default/web-2", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(until_scheduled="default/nobody"))
-        )
+        store.evict("default/web-2", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/nobody"))
     assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
 
 
 def test_a_node_can_be_avoided_until_a_known_pod_is_replaced() -> None:
-    def waiting_for(name: str, uid: str = "") -> AvoidFor:
-        return AvoidFor(until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
+    def waiting_for(name: str, uid: str = "") -> Wishes:
+        return Wishes(avoid_node=True, until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
 
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), running("there"))
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=waiting_for("nobody")))
+        store.evict("default/web-0", now=0, wishes=waiting_for("nobody"))
     found = []
     for name, awaited in (("web-0", waiting_for("there")), ("web-1", waiting_for("gone", "u-gone"))):
-        store.evict(f"default/{name}", now=0, wishes=Wishes(avoid_node=True, avoid_for=awaited))
+        store.evict(f"default/{name}", now=0, wishes=awaited)
         entry = avoid_list(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS]).entries[-1]
         assert entry.until_replaced is not None
         found.append((entry.until_replaced.key, entry.until_replaced.uid))
@@ -530,9 +523,7 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
     policy = disruption_policy(avoidLists={"expireAfter": "10m"})
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), policy=policy)
 
-    store.evict(
-        "default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for=AvoidFor(expire_after_ns=3600 * SECOND))
-    )
+    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for_ns=3600 * SECOND))
     store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True))
     store.evict("default/web-2", now=601 * SECOND, wishes=Wishes(avoid_node=True))
 
@@ -542,7 +533,7 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
 # What is left for replacements
 
 
-FIRST = ForReplacement(first=True, node_name="n2")
+FIRST = Wishes(first=True, node_name="n2")
 
 
 def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
@@ -554,8 +545,8 @@ def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
 def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -> None:
     store = on_node(owned("web-0"), owned("web-1"), budget(allowed=1))
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, for_replacement=FIRST), grace_seconds=60)
-    refusal(store, lambda: store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True, for_replacement=FIRST)))
+    store.evict("default/web-0", now=0, wishes=replace(FIRST, avoid_node=True), grace_seconds=60)
+    refusal(store, lambda: store.evict("default/web-1", now=0, wishes=replace(FIRST, avoid_node=True)))
 
     assert left_for(store) == [("web-0", True, "n2", "11m")]
     assert [uid for uid, _, _ in avoided(store)] == ["u1"]
@@ -564,7 +555,7 @@ def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -
 def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> None:
     store = on_node(owned("web-0"))
 
-    store.evict("default/web-0", now=0, wishes=Wishes(for_replacement=ForReplacement(first=True)))
+    store.evict("default/web-0", now=0, wishes=Wishes(first=True))
 
     assert left_for(store) == [("web-0", True, "", "10m30s")]
     assert avoided(store) == []
@@ -572,10 +563,10 @@ def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> N
 
 def test_an_eviction_that_is_asked_for_twice_leaves_it_once() -> None:
     store = on_node(owned("web-0"))
-    store.evict("default/web-0", now=0, wishes=Wishes(for_replacement=FIRST))
+    store.evict("default/web-0", now=0, wishes=FIRST)
     before = store.get("Node", "n1")
 
-    store.evict("default/web-0", now=5 * SECOND, wishes=Wishes(for_replacement=FIRST))
+    store.evict("default/web-0", now=5 * SECOND, wishes=FIRST)
 
     assert left_for(store) == [("web-0", True, "n2", "10m30s")]
     assert store.get("Node", "n1") is before

@@ -49,19 +49,42 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class AvoidFor:
-    """The period for which an evictor wants a node to be avoided; None means that of the DisruptionPolicy.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """The hints that an evictor requests: whether and how long to avoid the node, and for the replacement.
 
+    ``avoid_for_ns`` is the period for which the node is avoided; None means that of the DisruptionPolicy.
     ``until_scheduled`` is the key of a pod ("" for none) that the room is reserved for: the entry is removed when that
     pod has a node or is gone. ``until_replaced`` is a pod that is evicted together with this one, and whose replacement
     gets the room: the entry is removed when the replacement has a node or is no longer awaited, and until then it
     excludes its controller's pods entirely. Its uid may be "" while that pod exists. Such entries also expire.
+
+    ``first`` moves the replacement to the front of the scheduling queue, regardless of its priority. Its priority does
+    not change: it cannot preempt more pods than otherwise. ``node_name`` is a node that is expected to have room (""
+    for none): the scheduler tries that node first, and reserves nothing there. With ``is_awaited`` the replacement gets
+    nothing, but its arrival is recorded for avoid list entries that last until then.
     """
 
-    expire_after_ns: int | None = None
+    avoid_node: bool = False
+    avoid_for_ns: int | None = None
     until_scheduled: str = ""
     until_replaced: AwaitedPod | None = None
+    first: bool = False
+    node_name: str = ""
+    is_awaited: bool = False
+
+    def __bool__(self) -> bool:
+        return self.avoid_node or self.is_about_replacement
+
+    @property
+    def is_about_replacement(self) -> bool:
+        """Return whether there are hints for the replacement."""
+        return self.first or bool(self.node_name) or self.is_awaited
+
+    def with_replaced_uid(self, uid: str) -> Wishes:
+        """Return the hints with the uid of the pod whose replacement is awaited, if there is one."""
+        awaited = self.until_replaced
+        return self if awaited is None else replace(self, until_replaced=msgspec.structs.replace(awaited, uid=uid))
 
 
 class EarlierEviction(Narrow, frozen=True, kw_only=True):
@@ -212,24 +235,6 @@ _MAX_GRACE_SECONDS = 86_400
 _KEEPS_NAMES = frozenset(("StatefulSet",))
 
 
-@dataclass(frozen=True, slots=True)
-class ForReplacement:
-    """The hints that an evictor requests for the replacement.
-
-    ``first`` moves it to the front of the scheduling queue, regardless of its priority. Its priority does not change:
-    it cannot preempt more pods than otherwise. ``node_name`` is a node that is expected to have room ("" for none): the
-    scheduler tries that node first, and reserves nothing there. With ``is_awaited`` it gets nothing, but its arrival is
-    recorded for avoid list entries that last until then.
-    """
-
-    first: bool = False
-    node_name: str = ""
-    is_awaited: bool = False
-
-    def __bool__(self) -> bool:
-        return self.first or bool(self.node_name) or self.is_awaited
-
-
 class EvictedPod(Narrow, frozen=True, kw_only=True):
     """The evicted pod."""
 
@@ -274,7 +279,7 @@ class Replacement(Narrow, frozen=True, kw_only=True):
 
 
 def replacement(
-    controller: OwnerReference, evicted: EvictedPod, wanted: ForReplacement, grace_seconds: int, now: int
+    controller: OwnerReference, evicted: EvictedPod, wanted: Wishes, grace_seconds: int, now: int
 ) -> Replacement:
     """Return the hints for the replacement of a pod that is evicted now with that grace period."""
     waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
@@ -306,26 +311,6 @@ def gets_in_words(left: Replacement) -> str:
 
 EVICTED = "EvictionByEvictionAPI"
 """The reason of hints from an eviction without a component, and of the evicted pod's DisruptionTarget."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """The hints that an evictor requests: whether and how long to avoid the node, and for the replacement."""
-
-    avoid_node: bool = False
-    avoid_for: AvoidFor = AvoidFor()
-    for_replacement: ForReplacement = ForReplacement()
-
-    def __bool__(self) -> bool:
-        return self.avoid_node or bool(self.for_replacement)
-
-    def until_replaced(self, uid: str) -> Wishes:
-        """Return the hints with the uid of the pod whose replacement is awaited."""
-        awaited = self.avoid_for.until_replaced
-        if awaited is None:
-            return self
-        known = msgspec.structs.replace(awaited, uid=uid)
-        return replace(self, avoid_for=replace(self.avoid_for, until_replaced=known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +362,7 @@ def left_behind(
         return LeftBehind()
     entry, left = None, None
     if wishes.avoid_node and (awaited is None or not awaited.spec.node_name):
-        lasts_ns, until = wishes.avoid_for.expire_after_ns, None
+        lasts_ns, until = wishes.avoid_for_ns, None
         if awaited is not None:
             meta = awaited.metadata
             until = AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
@@ -385,10 +370,10 @@ def left_behind(
             avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now),
             expire_after=None if lasts_ns is None else format_duration(lasts_ns),
             until_scheduled=until,
-            until_replaced=wishes.avoid_for.until_replaced,
+            until_replaced=wishes.until_replaced,
         )
-    if wishes.for_replacement and not pod.is_terminating:
+    if wishes.is_about_replacement and not pod.is_terminating:
         evicted = EvictedPod(name=pod.metadata.name, uid=pod.metadata.uid)
         grace = pod.spec.termination_grace_period_seconds if grace_seconds is None else grace_seconds
-        left = replacement(controller, evicted, wishes.for_replacement, grace, now)
+        left = replacement(controller, evicted, wishes, grace, now)
     return LeftBehind(entry, left)

@@ -304,12 +304,12 @@ def evict_at_foreign_server(action: actions.Evict, now: int) -> Conversation:
     pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
     if pod.metadata.uid != action.uid:
         raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
-    key = action.wishes.avoid_for.until_scheduled
+    key = action.wishes.until_scheduled
     awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
-    wishes, replaced = action.wishes, action.wishes.avoid_for.until_replaced
+    wishes, replaced = action.wishes, action.wishes.until_replaced
     if replaced is not None and not replaced.uid:
         found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
-        wishes = wishes.until_replaced(found.metadata.uid)
+        wishes = wishes.with_replaced_uid(found.metadata.uid)
     left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
         yield plain

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
+from podium.api.avoid_list import AwaitedPod, Wishes
 from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
@@ -196,16 +196,15 @@ def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | N
     """Return the Eviction of a pod, with Podium's extensions in its annotations."""
     said = {COMPONENT: component}
     if wishes is not None:
-        avoid_for, for_replacement = wishes.avoid_for, wishes.for_replacement
-        lasts_ns, replaced = avoid_for.expire_after_ns, avoid_for.until_replaced
+        lasts_ns, replaced = wishes.avoid_for_ns, wishes.until_replaced
         said |= {
             AVOID_NODE: "true" if wishes.avoid_node else "",
             AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
-            AVOID_UNTIL_SCHEDULED: avoid_for.until_scheduled,
+            AVOID_UNTIL_SCHEDULED: wishes.until_scheduled,
             AVOID_UNTIL_REPLACED: "" if replaced is None else f"{replaced.key}/{replaced.uid}".rstrip("/"),
-            REPLACEMENT_AWAITED: "true" if for_replacement.is_awaited else "",
-            REPLACEMENT_FIRST: "true" if for_replacement.first else "",
-            REPLACEMENT_NODE: for_replacement.node_name,
+            REPLACEMENT_AWAITED: "true" if wishes.is_awaited else "",
+            REPLACEMENT_FIRST: "true" if wishes.first else "",
+            REPLACEMENT_NODE: wishes.node_name,
         }
     annotations = {name: value for name, value in said.items() if value}
     namespace, _, name = key.rpartition("/")
@@ -220,25 +219,24 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
     raw, metadata = _about(body, "Eviction", key)
     annotations = _object(metadata.get("annotations") or {}, "metadata.annotations")
     delete, component = read_delete_options(raw.get("deleteOptions")), _text(annotations.get(COMPONENT), COMPONENT)
-    lasts = annotations.get(AVOID_FOR)
+    lasts, replaced = annotations.get(AVOID_FOR), _text(annotations.get(AVOID_UNTIL_REPLACED), AVOID_UNTIL_REPLACED)
     try:
-        expire_after_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
+        avoid_for_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
     except ValueError as error:
         raise bad_request(f"metadata.annotations[{AVOID_FOR}]: {error}") from None
-    until_scheduled = _text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED)
-    replaced = _text(annotations.get(AVOID_UNTIL_REPLACED), AVOID_UNTIL_REPLACED)
-    if until_scheduled and replaced:
-        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
-    avoid_for = AvoidFor(expire_after_ns, until_scheduled, _read_pod(replaced) if replaced else None)
-    node_name = _text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE)
-    problem = subdomain_problem(node_name) if node_name else None
-    if problem:
-        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
-    avoids, is_first, is_awaited = (
-        annotations.get(name) == "true" for name in (AVOID_NODE, REPLACEMENT_FIRST, REPLACEMENT_AWAITED)
+    wishes = Wishes(
+        avoid_node=annotations.get(AVOID_NODE) == "true",
+        avoid_for_ns=avoid_for_ns,
+        until_scheduled=_text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED),
+        until_replaced=_read_pod(replaced) if replaced else None,
+        first=annotations.get(REPLACEMENT_FIRST) == "true",
+        node_name=_text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE),
+        is_awaited=annotations.get(REPLACEMENT_AWAITED) == "true",
     )
-    replacement = ForReplacement(is_first, node_name, is_awaited)
-    wishes = Wishes(avoid_node=avoids, avoid_for=avoid_for, for_replacement=replacement)
+    if wishes.until_scheduled and replaced:
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
+    if wishes.node_name and (problem := subdomain_problem(wishes.node_name)):
+        raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
     return EvictionOptions(delete=delete, component=component, wishes=wishes)
 
 

@@ -47,7 +47,7 @@ def _kinds() -> dict[tuple[str, str], str]:
     return {
         (written.api_version, name.rpartition(".")[2]): name
         for name, written in _types().items()
-        if written.fields[:2] == ["apiVersion", "kind"] and written.api_version != META_VERSION
+        if written.fields[:2] == ["apiVersion@-", "kind@-"] and written.api_version != META_VERSION
         if {"metadata"} <= {name for name, _ in own_fields(name)}
         if all(field.number for own, field in own_fields(name) if own not in ("apiVersion", "kind"))
     }

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
+from podium.api.avoid_list import AwaitedPod, Wishes
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
@@ -186,8 +186,11 @@ class PlannedEvictions:
             awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
         wishes = Wishes(
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
-            avoid_for=AvoidFor(planned.avoid_for_ns, until_replaced=awaited),
-            for_replacement=ForReplacement(settings.goes_first, hint, planned.is_awaited(asked)),
+            avoid_for_ns=planned.avoid_for_ns,
+            until_replaced=awaited,
+            first=settings.goes_first,
+            node_name=hint,
+            is_awaited=planned.is_awaited(asked),
         )
         return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, wishes=wishes)]
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta
 
-from podium.api.avoid_list import AvoidFor, AwaitedPod, ForReplacement, Wishes
+from podium.api.avoid_list import AwaitedPod, Wishes
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
@@ -160,8 +160,8 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
     until_scheduled: NamedObject | None = None
     until_replaced: NamedObject | None = None
 
-    def avoid_for(self) -> AvoidFor:
-        """Return the period. Raises InputError."""
+    def as_wishes(self) -> Wishes:
+        """Return the hints to avoid the node. Raises InputError."""
         until, replaced = self.until_scheduled, self.until_replaced
         if until is not None and replaced is not None:
             problem = "is one thing to wait for too many; untilScheduled stands there as well"
@@ -169,7 +169,8 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
         awaited = None
         if replaced is not None:
             awaited = AwaitedPod(namespace=replaced.namespace or "default", name=replaced.name)
-        return AvoidFor(self.expire_after, "" if until is None else until.key, awaited)
+        key = "" if until is None else until.key
+        return Wishes(avoid_node=True, avoid_for_ns=self.expire_after, until_scheduled=key, until_replaced=awaited)
 
 
 class ReplacementHints(Strict, frozen=True, kw_only=True):
@@ -191,11 +192,10 @@ class EvictAction(NamedObject, Action, frozen=True, kw_only=True):
 
     def _change(self, _: str) -> steps.Change:
         avoid, hints = self.avoid_node, self.replacement
-        avoid_for = avoid.avoid_for() if isinstance(avoid, AvoidNode) else AvoidFor()
+        wishes = avoid.as_wishes() if isinstance(avoid, AvoidNode) else Wishes(avoid_node=avoid)
         if hints.node_name and (problem := subdomain_problem(hints.node_name)):
             raise InputError(problem, path=".replacement.nodeName")
-        left = ForReplacement(hints.first, hints.node_name, hints.awaited)
-        wishes = Wishes(avoid_node=avoid is not False, avoid_for=avoid_for, for_replacement=left)
+        wishes = replace(wishes, first=hints.first, node_name=hints.node_name, is_awaited=hints.awaited)
         eviction = Evict("", "", steps.SCENARIO, self.component, self.grace_period_seconds, wishes)
         return steps.EvictPod(self.key, self.kind, eviction)
 

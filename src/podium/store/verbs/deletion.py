@@ -347,17 +347,17 @@ class DisruptionAccounting:
         Raises StoreError 404 if the hints refer to a pod that does not exist: the one that the avoidance waits for, or
         the one to be replaced if its uid is not given.
         """
-        until = wishes.avoid_for.until_scheduled
+        until = wishes.until_scheduled
         wanted = self.revisions.of("Pod").get(until)
         if until and wanted is None:
             raise not_found(POD, until)
         awaited = wanted.object if wanted is not None and isinstance(wanted.object, Pod) else None
-        replaced = wishes.avoid_for.until_replaced
+        replaced = wishes.until_replaced
         if replaced is not None and not replaced.uid:
             found = self.revisions.of("Pod").get(replaced.key)
             if found is None:
                 raise not_found(POD, replaced.key)
-            wishes = wishes.until_replaced(found.uid)
+            wishes = wishes.with_replaced_uid(found.uid)
         left = left_behind(pod, wishes, awaited, component, grace_seconds, now)
         node = self.revisions.of("Node").get(pod.spec.node_name)
         if node is None or not left:
