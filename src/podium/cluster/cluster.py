@@ -232,7 +232,8 @@ class Cluster:
 
     def is_ending(self, record: PodRecord) -> bool:
         """Return whether a pod terminates: the API shows that, or a preemption has deleted the pod."""
-        return record.terminating or self.deleted_victims.get(record.uid, self.now) > self.now
+        deleted = self.deleted_victims
+        return record.terminating or (bool(deleted) and deleted.get(record.uid, self.now) > self.now)
 
     def is_ending_victim(self, record: PodRecord) -> bool:
         """Return whether a pod terminates because a scheduler's preemption deleted it."""
