@@ -17,8 +17,8 @@ import numpy as np
 
 from podium.api.input.codec import decode
 from podium.api.meta import Raw
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
@@ -166,9 +166,9 @@ def _put(cluster: Cluster, raw: Raw) -> None:
         cluster.put(item)
 
 
-def _budgets() -> EvictionBudgets:
+def _budgets() -> Budgets:
     """Return a budget that allows all disruptions; without one pods would be moved one after the other."""
-    budgets = EvictionBudgets()
+    budgets = Budgets()
     status = {"disruptionsAllowed": PODS, "expectedPods": PODS, "currentHealthy": PODS}
     item: Any = decode(
         {

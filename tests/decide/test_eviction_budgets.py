@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from podium.api.policy import PodDisruptionBudget
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
-from podium.decide.evictions import Allowance, EvictionBudgets
+from podium.decide.evictions import Allowance
 from tests.builders import budget, pod
 
 CLUSTER = Cluster()
@@ -13,8 +14,8 @@ PLAIN = CLUSTER.read(pod("plain"))
 ELSEWHERE = CLUSTER.read(pod("web", namespace="shop", labels={"app": "web"}))
 
 
-def budgets(*given: PodDisruptionBudget) -> EvictionBudgets:
-    found = EvictionBudgets()
+def budgets(*given: PodDisruptionBudget) -> Budgets:
+    found = Budgets()
     for one in given:
         found.put(one)
     return found
@@ -60,7 +61,7 @@ def test_a_pod_with_several_budgets_stays_unless_all_are_asked() -> None:
 
 
 def test_budget_updates_without_news_are_recognized() -> None:
-    found, one = EvictionBudgets(), budget("b", "app=web", 1)
+    found, one = Budgets(), budget("b", "app=web", 1)
 
     assert found.put(one)
     assert not found.put(replace(one, status=replace(one.status, current_healthy=7)))
@@ -68,8 +69,8 @@ def test_budget_updates_without_news_are_recognized() -> None:
 
 
 def test_a_deleted_budget_blocks_no_pod() -> None:
-    found, one = EvictionBudgets(), budget("b", "app=web", 0)
+    found, one = Budgets(), budget("b", "app=web", 0)
     found.put(one)
-    found.remove(one)
+    found.remove(one.key)
 
     assert Allowance(found).take(WEB) == ""

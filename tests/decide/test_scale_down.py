@@ -15,6 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
 from podium.decide.autoscaling import (
     RemovalTerms,
@@ -26,7 +27,6 @@ from podium.decide.autoscaling import (
     utilisation,
     why_kept,
 )
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.transaction import ClusterTransaction
 from tests import builders
 from tests.builders import HOSTNAME, budget, cluster_of, node, plain_runner, term
@@ -50,7 +50,7 @@ def around(
     closed: Collection[str] = (),
     **options: Any,
 ) -> RemovalTerms:
-    known = EvictionBudgets()
+    known = Budgets()
     for one in budgets:
         known.put(one)
     return RemovalTerms(known, keeps_data, closed, ScaleDownOptions(**options))

@@ -1,20 +1,21 @@
-"""Disruption budgets as preemption uses them: the pods that they cover and the disruptions left.
+"""Disruption budgets, for preemption and for evictions: the pods that they cover and the disruptions left.
 
-Source: pkg/scheduler/framework/preemption/preemption.go (filterPodsWithPDBViolation); controlled-rescheduling.md,
-Disruption budget, for rates.
+Source: pkg/scheduler/framework/preemption/preemption.go (filterPodsWithPDBViolation);
+pkg/registry/core/pod/storage/eviction.go (getPodDisruptionBudgets); controlled-rescheduling.md, Disruption budget, for
+rates.
 """
 
 from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import Rate
 from podium.api.policy import PodDisruptionBudget
-from podium.api.selectors import NOTHING, Selector, compile_label_selector
+from podium.api.selectors import Selector, compile_label_selector
 from podium.cluster.arrays import BoundedLog
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.selector_index import NAMESPACE, RequiredKeys, selector_keys
@@ -24,7 +25,13 @@ _LOG_LIMIT = 512
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget; ``disrupted`` are pods that its status has already counted, ``tokens`` are left of its rate, if any."""
+    """A budget; ``disrupted`` are pods that its status has already counted, ``tokens`` are left of its rate, if any.
+
+    The other fields are for evictions and do not count for equality. ``bucket`` is that of the rate. ``with_all_up`` is
+    how many disruptions might be allowed if all pods were healthy. ``is_behind``: the budget's controller has not
+    processed its present form yet, and until then no pod is evicted. ``spares_unready``: pods that are not ready do not
+    count.
+    """
 
     namespace: str
     name: str
@@ -32,6 +39,10 @@ class Budget:
     disruptions_allowed: int
     disrupted: frozenset[str]
     tokens: int | None = None
+    bucket: Bucket | None = field(default=None, compare=False)
+    with_all_up: int = field(default=0, compare=False)
+    is_behind: bool = field(default=False, compare=False)
+    spares_unready: bool = field(default=False, compare=False)
 
     @property
     def key(self) -> str:
@@ -80,14 +91,17 @@ class Bucket:
 
 
 class Budgets:
-    """All budgets as of a point in time."""
+    """All budgets as of a point in time.
+
+    ``requires_all``: a pod that several of them count may be evicted if all allow it; otherwise it never is.
+    """
 
     def __init__(self) -> None:
+        self.requires_all = False
         # By namespace and name.
         self._budgets: dict[str, dict[str, Budget]] = {}
         # By namespace and class, the sorted names of the budgets that count the class.
         self._over: dict[str, WeakKeyDictionary[PodClass, list[str]]] = {}
-        self._buckets: dict[str, Bucket] = {}
         self._now = 0
         self._next_change_ns: int | None = None
         self.changes: BoundedLog[Budget] = BoundedLog(_LOG_LIMIT)
@@ -96,24 +110,14 @@ class Budgets:
     def __len__(self) -> int:
         return sum(map(len, self._budgets.values()))
 
-    def put(self, budget: PodDisruptionBudget) -> None:
-        """Add or replace a budget. As upstream, a selector that does not parse covers nothing."""
-        bucket = bucket_of(budget)
-        if bucket is None:
-            self._buckets.pop(budget.key, None)
-        else:
-            self._buckets[budget.key] = bucket
-        self._set(
-            Budget(
-                namespace=budget.metadata.namespace,
-                name=budget.metadata.name,
-                selector=compile_label_selector(budget.spec.selector) if budget.spec.selector else NOTHING,
-                disruptions_allowed=budget.status.disruptions_allowed,
-                disrupted=frozenset(budget.status.disrupted_pods),
-                tokens=None if bucket is None else bucket.tokens(self._now),
-            )
-        )
-        self._expect_change(bucket)
+    def put(self, budget: PodDisruptionBudget) -> bool:
+        """Add or replace a budget; return whether its selector or the disruptions that it allows change."""
+        before, read = self.find(budget.key), _read(budget, self._now)
+        self._set(read)
+        self._expect_change(read.bucket)
+        if before is None:
+            return True
+        return (before.selector, before.disruptions_allowed) != (read.selector, read.disruptions_allowed)
 
     def remove(self, key: str) -> None:
         namespace, _, name = key.partition("/")
@@ -127,7 +131,6 @@ class Budgets:
         if not in_namespace:
             del self._budgets[namespace]
             self._over.pop(namespace, None)
-        self._buckets.pop(key, None)
         self.changes.append(before)
 
     def pass_time(self, now: int) -> None:
@@ -138,17 +141,22 @@ class Budgets:
         if self._next_change_ns is None or (now < self._next_change_ns and not is_back):
             return
         self._next_change_ns = None
-        for key, bucket in sorted(self._buckets.items()):
-            namespace, _, name = key.partition("/")
-            budget = self._budgets[namespace][name]
-            self._set(replace(budget, tokens=bucket.tokens(now)))
-            self._expect_change(bucket)
+        for budget in self.all():
+            if budget.bucket is not None:
+                self._set(replace(budget, tokens=budget.bucket.tokens(now)))
+                self._expect_change(budget.bucket)
 
     def next_token_ns(self, keys: Iterable[str]) -> int | None:
         """Return when the next token of the rates of some budgets comes back; None if none is missing."""
-        buckets = (self._buckets[key] for key in keys if key in self._buckets)
-        times = (bucket.next_change_ns(self._now) for bucket in buckets)
+        buckets = (budget.bucket for budget in map(self.find, keys) if budget is not None)
+        times = (bucket.next_change_ns(self._now) for bucket in buckets if bucket is not None)
         return min((time_ns for time_ns in times if time_ns is not None), default=None)
+
+    def next_free_ns(self, now: int) -> int | None:
+        """Return when the first exhausted rate allows a disruption again; None if no rate is exhausted."""
+        buckets = (budget.bucket for budgets in self._budgets.values() for budget in budgets.values())
+        times = (bucket.rate.next_ns(bucket.full_ns, now) for bucket in buckets if bucket is not None)
+        return min((time_ns for time_ns in times if time_ns > now), default=None)
 
     def find(self, key: str) -> Budget | None:
         namespace, _, name = key.partition("/")
@@ -184,9 +192,9 @@ class Budgets:
     def _set(self, budget: Budget) -> None:
         in_namespace = self._budgets.setdefault(budget.namespace, {})
         before = in_namespace.get(budget.name)
+        in_namespace[budget.name] = budget
         if before == budget:
             return
-        in_namespace[budget.name] = budget
         if before is None or before.selector != budget.selector:
             for pod_class, names in self._over.get(budget.namespace, {}).items():
                 is_known = budget.name in names
@@ -205,7 +213,28 @@ class Budgets:
             self._next_change_ns = time_ns
 
 
-def bucket_of(budget: PodDisruptionBudget) -> Bucket | None:
+def _read(budget: PodDisruptionBudget, now: int) -> Budget:
+    """Return a budget with its tokens at ``now``. As upstream, a selector that does not parse covers nothing."""
+    meta, status, bucket = budget.metadata, budget.status, _bucket_of(budget)
+    is_behind = status.observed_generation < meta.generation
+    condition = status.condition("DisruptionAllowed")
+    is_computed = not is_behind and (condition is None or condition.reason != "SyncFailed")
+    return Budget(
+        meta.namespace,
+        meta.name,
+        compile_label_selector(budget.spec.selector),
+        status.disruptions_allowed,
+        frozenset(status.disrupted_pods),
+        None if bucket is None else bucket.tokens(now),
+        bucket,
+        with_all_up=max(status.disruptions_allowed, status.expected_pods - status.desired_healthy),
+        is_behind=is_behind,
+        spares_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+        or (is_computed and status.current_healthy >= status.desired_healthy > 0),
+    )
+
+
+def _bucket_of(budget: PodDisruptionBudget) -> Bucket | None:
     """Return the bucket of a budget's rate; None without a valid rate."""
     try:
         rate = rate_of(budget)

@@ -12,10 +12,10 @@ from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.versions.release import Release
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster, ClusterUpdater
 from podium.cluster.pods import PodRecord
 from podium.cluster.storage import StorageObject
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.kubelet import has_local_storage
 
 
@@ -30,7 +30,7 @@ class ClusterView(ABC):
 
     def __init__(self, release: Release) -> None:
         self.cluster = Cluster(release)
-        self.budgets = EvictionBudgets()
+        self.budgets = Budgets()
         self.unschedulable: dict[str, PodRecord] = {}
         self.keeps_data: set[str] = set()
         self._updater = ClusterUpdater(self.cluster)
@@ -61,7 +61,7 @@ class ClusterView(ABC):
             case Node():
                 return self._node_gone(object_) if raw is None else self._node_changed(object_, raw)
             case PodDisruptionBudget() if raw is None:
-                self.budgets.remove(object_)
+                self.budgets.remove(object_.key)
                 return True
             case PodDisruptionBudget():
                 return self.budgets.put(object_)

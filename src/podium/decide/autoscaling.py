@@ -19,9 +19,10 @@ from podium.api.node import Node, Taint
 from podium.api.reading import read
 from podium.api.resource_requests import node_allocatable
 from podium.cluster.arrays import Bools
+from podium.cluster.budgets import Budgets
 from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
-from podium.decide.evictions import DAEMON_SET, Allowance, EvictionBudgets
+from podium.decide.evictions import DAEMON_SET, Allowance
 from podium.decide.transaction import ClusterTransaction
 
 GROUP_LABEL = "podium.dev/node-group"
@@ -354,7 +355,7 @@ class RemovalTerms:
     removed and those that are starting.
     """
 
-    budgets: EvictionBudgets
+    budgets: Budgets
     keeps_data: Collection[str]
     closed: Collection[str]
     options: ScaleDownOptions

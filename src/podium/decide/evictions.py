@@ -1,25 +1,21 @@
 """Evictions: the pods that a drain evicts, the disruptions that budgets allow, and the work that an evicted pod loses.
 
-Source: kubectl pkg/drain/filters.go; pkg/registry/core/pod/storage/eviction.go (getPodDisruptionBudgets). Preemption
-reads the budgets' selectors differently: see `podium.cluster.budgets`. For lost work controlled-rescheduling.md,
-Example use cases (a pod that makes progress is moved at a price): a Job's pod starts its work again when it is
-recreated, unless it saves its work and declares that.
+Source: kubectl pkg/drain/filters.go. For lost work controlled-rescheduling.md, Example use cases (a pod that makes
+progress is moved at a price): a Job's pod starts its work again when it is recreated, unless it saves its work and
+declares that.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from podium.api.disruption_policy import Rate
 from podium.api.errors import shown
 from podium.api.pod import MIRROR_ANNOTATION, Pod
-from podium.api.policy import PodDisruptionBudget
-from podium.api.selectors import Selector, compile_label_selector
 from podium.api.times import parse_duration, parse_time
-from podium.cluster.budgets import bucket_of
+from podium.cluster.budgets import Budgets
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT, tolerated
 
@@ -125,91 +121,10 @@ def _wait(pod: Pod, options: DrainOptions, now: int) -> PodDrainAction:
     return PodDrainAction(pod, "leave", "it should have ended long ago")
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionBudget:
-    """A disruption budget: the number of selected pods that may be evicted now.
-
-    ``with_all_up`` is how many might be if all its pods were healthy. ``is_behind``: its controller has not processed
-    its present form yet, and until then no pod is evicted. ``spares_unready``: pods that are not ready do not count.
-    ``full_ns`` is when the bucket of its ``rate`` is full. Only key, selector and ``allowed`` count for equality.
-    """
-
-    key: str
-    selector: Selector
-    allowed: int
-    with_all_up: int = field(default=0, compare=False)
-    is_behind: bool = field(default=False, compare=False)
-    spares_unready: bool = field(default=False, compare=False)
-    rate: Rate | None = field(default=None, compare=False)
-    full_ns: int = field(default=0, compare=False)
-
-    def tokens(self, now: int) -> int | None:
-        """Return how many disruptions its rate allows at a time; None without a rate."""
-        return None if self.rate is None else max(0, self.rate.tokens(self.full_ns, now))
-
-
-class EvictionBudgets:
-    """All budgets, by namespace. ``requires_all``: a pod with several may go if all allow it; otherwise never."""
-
-    def __init__(self) -> None:
-        self.requires_all = False
-        self._budgets: dict[str, dict[str, EvictionBudget]] = {}
-
-    def put(self, budget: PodDisruptionBudget) -> bool:
-        """Add or replace a budget; return whether that changes anything.
-
-        The empty selector covers all pods, a missing one none.
-        """
-        meta = budget.metadata
-        read = _read(budget)
-        in_namespace = self._budgets.setdefault(meta.namespace, {})
-        changed = in_namespace.get(meta.name) != read
-        in_namespace[meta.name] = read
-        return changed
-
-    def remove(self, budget: PodDisruptionBudget) -> None:
-        meta = budget.metadata
-        in_namespace = self._budgets.get(meta.namespace, {})
-        in_namespace.pop(meta.name, None)
-        if not in_namespace:
-            self._budgets.pop(meta.namespace, None)
-
-    def next_token_ns(self, now: int) -> int | None:
-        """Return when the first exhausted rate allows a disruption again; None if no rate is exhausted."""
-        found = (budget for budgets in self._budgets.values() for budget in budgets.values())
-        rates = ((budget.rate, budget.full_ns) for budget in found)
-        times = (rate.next_ns(full_ns, now) for rate, full_ns in rates if rate is not None)
-        return min((time for time in times if time > now), default=None)
-
-    def covering(self, pod: PodRecord) -> list[EvictionBudget]:
-        """Return the budgets that cover a pod, by name."""
-        budgets = self._budgets.get(pod.namespace, {})
-        return [budgets[name] for name in sorted(budgets) if budgets[name].selector.matches(pod.labels)]
-
-
-def _read(budget: PodDisruptionBudget) -> EvictionBudget:
-    status, allowed = budget.status, budget.status.disruptions_allowed
-    bucket = bucket_of(budget)
-    is_behind = status.observed_generation < budget.metadata.generation
-    condition = status.condition("DisruptionAllowed")
-    is_computed = not is_behind and (condition is None or condition.reason != "SyncFailed")
-    return EvictionBudget(
-        key=budget.key,
-        selector=compile_label_selector(budget.spec.selector),
-        allowed=allowed,
-        with_all_up=max(allowed, status.expected_pods - status.desired_healthy),
-        is_behind=is_behind,
-        spares_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
-        or (is_computed and status.current_healthy >= status.desired_healthy > 0),
-        rate=None if bucket is None else bucket.rate,
-        full_ns=0 if bucket is None else bucket.full_ns,
-    )
-
-
 class Allowance:
     """The evictions that budgets allow, minus those already planned."""
 
-    def __init__(self, budgets: EvictionBudgets) -> None:
+    def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
         self._planned: Counter[str] = Counter()
 
@@ -217,12 +132,12 @@ class Allowance:
         """Plan to evict all of the pods; return "", or why that is not allowed, and then nothing is planned."""
         wanted: Counter[str] = Counter()
         for pod in pods:
-            covering = self._budgets.covering(pod)
+            covering = list(self._budgets.over(pod.pod_class))
             if len(covering) > 1 and not self._budgets.requires_all:
                 return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
             for budget in covering:
                 wanted[budget.key] += 1
-                if self._planned[budget.key] + wanted[budget.key] > budget.allowed:
+                if self._planned[budget.key] + wanted[budget.key] > budget.disruptions_allowed:
                     return f"{pod.key} may not be evicted: the disruption budget {budget.key} is used up"
         self._planned += wanted
         return ""

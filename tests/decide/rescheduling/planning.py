@@ -15,9 +15,9 @@ from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.arrays import Bools
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
@@ -151,7 +151,7 @@ class Given:
     """A cluster, and what its rescheduler stands on."""
 
     cluster: Cluster
-    budgets: EvictionBudgets
+    budgets: Budgets
     runners: Mapping[str, Runner]
     kubelet: Runner
 
@@ -163,7 +163,7 @@ class Given:
 def given(*objects: Kubernetes, profile: Mapping[str, Any] | None = None) -> Given:
     """Return the cluster of some objects, whose scheduler has the default profile but for what is said."""
     cluster = cluster_of(*objects)
-    budgets = EvictionBudgets()
+    budgets = Budgets()
     for one in objects:
         if isinstance(one, PodDisruptionBudget):
             budgets.put(one)

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.policy import PodDisruptionBudget
+from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from tests.builders import budget, pod
 from tests.decide.rescheduling.planning import NOW, free_settings
@@ -35,7 +35,7 @@ def budget_of(expected: int, desired: int, healthy: int | None = None, **spec: A
 def room(
     *budgets: PodDisruptionBudget, cap: int | None = None, requires_all: bool = False, **settings: Any
 ) -> BudgetRoom:
-    known = EvictionBudgets()
+    known = Budgets()
     known.requires_all = requires_all
     for each in budgets:
         known.put(each)

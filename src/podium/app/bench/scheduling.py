@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from podium.api.collector import collector_paused
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
 from podium.api.times import parse_time
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench.clusters import BUILDERS, Workload, drifted
@@ -26,7 +25,6 @@ from podium.cluster.cluster import Cluster
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
 from podium.controllers.observations import Answered, Changed, Gone, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.decide.evictions import EvictionBudgets
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
@@ -160,14 +158,12 @@ def _planning(nodes: int, pods: int) -> Callable[[], ReschedulingPlan]:
 
     Planning does not change the cluster.
     """
-    cluster, budgets = Cluster(), EvictionBudgets()
+    cluster = Cluster()
     for item in drifted(nodes, pods):
         if isinstance(item, Pod):
             cluster.add_pod(cluster.read(item))
-            continue
-        cluster.put(item)
-        if isinstance(item, PodDisruptionBudget):
-            budgets.put(item)
+        else:
+            cluster.put(item)
     registry = Registry(IN_TREE)
     profiles = build_profiles(default_configuration(), registry, cluster)
     runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
@@ -176,7 +172,7 @@ def _planning(nodes: int, pods: int) -> Callable[[], ReschedulingPlan]:
     planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), cluster), ReschedulerSettings(policies))
 
     def plan() -> ReschedulingPlan:
-        inputs = PlanInputs((), budgets)
+        inputs = PlanInputs((), cluster.budgets)
         picture = planner.picture(cluster, runners, kubelet, _NOW, inputs=inputs)
         with ClusterTransaction(cluster, runners) as scratch:
             return planner.plan(scratch, picture, inputs)

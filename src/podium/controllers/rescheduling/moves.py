@@ -79,7 +79,7 @@ class Moves:
             owner_uid=pod.owner_uid,
             source=pod.node_name,
             evicted_ns=now,
-            has_budget=bool(self._picture.budgets.covering(pod)),
+            has_budget=self._picture.budgets.counts(pod.pod_class),
             target=target,
             pod_uid=pod.uid,
             pod=pod.without_node(),
@@ -134,7 +134,7 @@ class Moves:
             if not move.pod_uid and (pods := self._picture.pods_of(move.owner_uid)):
                 # An avoid list entry from before a restart describes the owner, not the pod.
                 move.namespace = pods[0].namespace
-                move.has_budget = bool(self._picture.budgets.covering(pods[0]))
+                move.has_budget = self._picture.budgets.counts(pods[0].pod_class)
         taken: set[str] = set()
         for move in self._moves:
             if not move.is_over:

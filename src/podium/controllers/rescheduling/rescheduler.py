@@ -216,7 +216,7 @@ class Rescheduler:
         It is a refusal, a cap, or an eviction that is not observed yet. ``capped`` are the namespaces whose cap allows
         nothing.
         """
-        if pod.namespace in capped and self._picture.budgets.covering(pod):
+        if pod.namespace in capped and self._picture.budgets.counts(pod.pod_class):
             return f"the cap on disruptions in {pod.namespace} leaves none"
         if pod.uid in self._evictions.refusals.uids:
             return "its eviction was refused, and is tried again later"

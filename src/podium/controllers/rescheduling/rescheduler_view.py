@@ -96,7 +96,7 @@ class ReschedulerView(ClusterView):
         full = full_times(self._policy.status.caps)
         rates = {cap.scope: cap.rate for cap in self._policy.spec.caps if cap.counts(RESCHEDULER)}
         times = [rates[bucket.scope].next_ns(full_ns, now) for bucket, full_ns in full.items() if bucket.scope in rates]
-        return earliest((self.budgets.next_token_ns(now), *(time for time in times if time > now)))
+        return earliest((self.budgets.next_free_ns(now), *(time for time in times if time > now)))
 
     def capped_namespaces(self, now: int) -> frozenset[str]:
         """Return the namespaces in which a cap now forbids disruptions of pods with a budget."""

@@ -17,13 +17,14 @@ from podium.api.node import Node
 from podium.api.pod import SOURCE_ANNOTATION
 from podium.api.times import format_duration
 from podium.cluster.arrays import Bools
+from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
-from podium.decide.evictions import DAEMON_SET, EvictionBudget, EvictionBudgets, is_at_work, lost_work_ns
+from podium.decide.evictions import DAEMON_SET, is_at_work, lost_work_ns
 from podium.decide.kubelet import CRITICAL_PRIORITY
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
@@ -224,17 +225,16 @@ class BudgetRoom:
         self._cap_left = inputs.component_may_evict
         self._planned: Counter[str] = Counter()
         self._planned_in_all = 0
-        self._over: dict[PodClass, list[EvictionBudget]] = {}
 
     def is_protected(self, pod: PodRecord) -> bool:
-        return bool(self._covering(pod))
+        return self._budgets.counts(pod.pod_class)
 
     def why(self, pods: Iterable[PodRecord]) -> str:
         """Return why the pods must not be evicted together; "" if they may be."""
         wanted: Counter[str] = Counter()
         counted = 0
         for pod in pods:
-            covering = self._covering(pod)
+            covering = list(self._budgets.over(pod.pod_class))
             if len(covering) > 1 and not self._budgets.requires_all:
                 return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
             asked = [budget for budget in covering if _asks(budget, pod)]
@@ -253,7 +253,7 @@ class BudgetRoom:
 
         "" if they would allow it.
         """
-        for budget in self._covering(pod):
+        for budget in self._budgets.over(pod.pod_class):
             if _asks(budget, pod) and budget.with_all_up - self.reserve(budget) < 1:
                 allowed = max(budget.with_all_up, 0)
                 return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
@@ -261,36 +261,29 @@ class BudgetRoom:
 
     def take(self, pods: Iterable[PodRecord]) -> None:
         for pod in pods:
-            asked = [budget.key for budget in self._covering(pod) if _asks(budget, pod)]
+            asked = [budget.key for budget in self._budgets.over(pod.pod_class) if _asks(budget, pod)]
             self._planned.update(asked)
             self._planned_in_all += bool(asked)
 
-    def reserve(self, budget: EvictionBudget) -> int:
+    def reserve(self, budget: Budget) -> int:
         """Return how many of the disruptions that a budget allows are reserved for others."""
         settings = self._settings
         return max(settings.budget_reserve, ceil(settings.budget_reserve_share * budget.with_all_up))
 
-    def _covering(self, pod: PodRecord) -> list[EvictionBudget]:
-        """Return the budgets that cover a pod, by name; a pod class is looked up once."""
-        known = self._over.get(pod.pod_class)
-        if known is None:
-            known = self._over[pod.pod_class] = self._budgets.covering(pod)
-        return known
-
-    def _why_not(self, budget: EvictionBudget, number: int) -> str:
+    def _why_not(self, budget: Budget, number: int) -> str:
         """Return why a budget refuses this many evictions in total; "" if it allows them."""
         if budget.is_behind:
             return "is still being processed"
-        reserve, tokens = self.reserve(budget), budget.tokens(self._now)
-        if number > budget.allowed - reserve:
+        reserve, bucket = self.reserve(budget), budget.bucket
+        if number > budget.disruptions_allowed - reserve:
             kept = f", of which {reserve} are left to others" if reserve else ""
-            return f"allows {max(budget.allowed, 0)}{kept}"
-        if tokens is not None and number > tokens:
-            return f"has a rate of {budget.rate}, which leaves {tokens}"
+            return f"allows {max(budget.disruptions_allowed, 0)}{kept}"
+        if bucket is not None and number > (tokens := bucket.tokens(self._now)):
+            return f"has a rate of {bucket.rate}, which leaves {tokens}"
         return ""
 
 
-def _asks(budget: EvictionBudget, pod: PodRecord) -> bool:
+def _asks(budget: Budget, pod: PodRecord) -> bool:
     """Return whether the eviction of the pod counts against a budget that covers it."""
     return pod.ready or not budget.spares_unready
 
@@ -364,7 +357,7 @@ class PlanInputs:
     """
 
     past: tuple[PastMove, ...]
-    budgets: EvictionBudgets
+    budgets: Budgets
     cooling: Collection[tuple[str, str]] = frozenset()
     keeps_data: Collection[str] = frozenset()
     refused: Collection[str] = frozenset()

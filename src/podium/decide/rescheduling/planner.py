@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from math import isfinite
+from typing import NamedTuple
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -133,8 +134,8 @@ class _Planning:
     ) -> None:
         self._settings = settings
         self._transaction = transaction
-        self._past = inputs.past
-        self._why = guards.why
+        self._inputs = inputs
+        self._guards = guards
         # Nothing stored here refers back to this object, so that a plan is freed as soon as it is unused.
         touched: set[str] = set()
         may_touch = picture.is_movable
@@ -142,35 +143,35 @@ class _Planning:
         self._touched = touched
         self._picture = replace(picture, is_movable=lambda pod: pod.uid not in touched and may_touch(pod))
         self._limits = MoveLimits(inputs.past, settings, picture.now)
+        # The limits with no pod moved yet.
+        self._free = MoveLimits((), settings, picture.now)
         self._room = BudgetRoom(inputs, settings, picture.now)
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(
             transaction, self._picture, self._objectives, MovedClaims(transaction, self._picture), settings
         )
-        self._turns = RoundRobin(
-            [policy for policy, _ in policies], self._picture, partial(_late, self._room, self._limits)
-        )
         self._policies = [policy for policy, _ in policies]
-        self._parts = PartialMoves(settings, self._limits, self._room, inputs, picture.now)
+        self._turns = RoundRobin(self._policies, self._picture, partial(_late, self._room, self._limits))
+        # The node that is being emptied in parts, "" for none.
+        self._emptying = inputs.emptying
         if inputs.emptying in picture.cluster.nodes.row_of:
             self._trials.close(picture.cluster.nodes.row_of[inputs.emptying])
-        self._keeping_off = KeepingOff(picture, settings, self._limits, guards.why_ended)
+        self._left_alone: list[LeftAlone] = []
+        self._errors: list[str] = []
         self._tried = 0
         self._before: dict[str, float] = {}
         self._total = 0.0
 
     def plan(self) -> ReschedulingPlan:
         now, timeout_ns = self._picture.now, self._settings.move_timeout_ns
-        under_way = [move for move in self._past if move.is_under_way(now, timeout_ns)]
+        under_way = [move for move in self._inputs.past if move.is_under_way(now, timeout_ns)]
         # First, while the pods that represent unobserved replacements still exist.
         keep_expected(self._transaction, under_way, now)
         self._trials.going = let_go(self._transaction, under_way)
         self._before = before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
-        self._keeping_off.plan(self._policies)
-        planned, left_alone = list[PlannedMoves](), self._keeping_off.left_alone
-        is_cut = False
+        kept_off, planned, is_cut = self._keep_off(), list[PlannedMoves](), False
         stopped = self._limits.used_up
         with closing(iter(self._turns)) as proposals:
             while not stopped and (entry := next(proposals, None)) is not None:
@@ -183,24 +184,24 @@ class _Planning:
                     planned.append(found)
                     stopped = self._limits.used_up
                 else:
-                    left_alone.append(LeftAlone(policy, proposal.relocations[0].pod.key, found))
+                    self._left_alone.append(LeftAlone(policy, proposal.relocations[0].pod.key, found))
         if self._settings.judgement is Judgement.PLACEMENT and self._settings.guidance is not Guidance.BIND:
             kept, why = self._trials.rehearse(at_first)
-            left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
+            self._left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
         # A part is started before all other moves, in the present state; checking it again would mean planning it
         # again.
         parts = [group for group in planned if group.part_of is not None]
         wholes = [group for group in planned if group.part_of is None]
         return ReschedulingPlan(
-            planned=(*parts, *self._keeping_off.planned, *wholes),
-            left_alone=tuple(left_alone),
+            planned=(*parts, *kept_off, *wholes),
+            left_alone=tuple(self._left_alone),
             before=before,
             after=self._objectives.each(),
             trials=self._tried,
             is_cut=is_cut or self._turns.is_cut,
             stopped=stopped,
-            errors=(*self._keeping_off.errors, *self._turns.errors),
+            errors=(*self._errors, *self._turns.errors),
         )
 
     def _look_at(self, policy: str, proposal: Proposal) -> PlannedMoves | str:
@@ -211,7 +212,7 @@ class _Planning:
             return why
         part: tuple[Relocation, ...] = ()
         if too_many := self._limits.why(self._leaving(pods)) or self._room.why(pods):
-            chosen = self._parts.choose(proposal, too_many)
+            chosen = self._part_of(proposal, too_many)
             if isinstance(chosen, str):
                 return chosen
             part = chosen
@@ -224,7 +225,7 @@ class _Planning:
             return found.why
         if part:
             pods = [relocation.pod for relocation in part]
-            self._parts.emptying = pods[0].node_name
+            self._emptying = pods[0].node_name
             self._trials.close(pods[0].row)
         self._limits.take(self._leaving(pods))
         self._room.take(pods)
@@ -234,7 +235,8 @@ class _Planning:
         return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
 
     def _leaving(self, pods: Sequence[PodRecord]) -> list[Leaving]:
-        return [Leaving.of(pod, self._room) for pod in pods]
+        is_protected = self._room.is_protected
+        return [Leaving(pod.node_name, pod.namespace, pod.owner_uid, is_protected(pod)) for pod in pods]
 
     def _refusal(self, pod: PodRecord) -> str:
         """Return why a pod must not be moved, or not moved again."""
@@ -245,7 +247,72 @@ class _Planning:
             return "it is on no node"
         if known is not pod:
             return "it has changed since it was looked at"
-        return self._why(pod) or ("" if self._may_touch(pod) else "it may not be touched")
+        return self._guards.why(pod) or ("" if self._may_touch(pod) else "it may not be touched")
+
+    def _part_of(self, proposal: Proposal, why: str) -> tuple[Relocation, ...] | str:
+        """Return the moves to make now if not all may be made, for the reason ``why``; or why none may be made.
+
+        The pod that finds its place last leaves first. A part is only started if it can be finished: each pod could
+        leave by itself if no other move were under way, and all of them within an hour.
+        """
+        pods = [relocation.pod for relocation in proposal.relocations]
+        nodes, may_part = sorted({pod.node_name for pod in pods}), self._settings.judgement is Judgement.PLACEMENT
+        if not (may_part and proposal.in_parts) or len(pods) == 1 or len(nodes) > 1:
+            return why
+        if self._emptying not in ("", nodes[0]):
+            return f"{why}; and {self._emptying} is already being emptied pod by pod"
+        if nodes[0] in self._inputs.given_up:
+            return f"{why}; and emptying {nodes[0]} pod by pod was given up recently, and has to cool down"
+        for pod in pods:
+            if never := self._free.why(self._leaving([pod])) or self._room.why_never(pod):
+                return never
+        if never := self._free.last_hour.why(self._leaving(pods)):
+            return never
+        chosen: list[Relocation] = []
+        for relocation in reversed(proposal.relocations):
+            pods = [each.pod for each in (*chosen, relocation)]
+            if not (self._limits.why(self._leaving(pods)) or self._room.why(pods)):
+                chosen.append(relocation)
+        return tuple(reversed(chosen)) or why
+
+    def _keep_off(self) -> list[PlannedMoves]:
+        """Return the evictions of finished pods by which controllers come to avoid nodes, by the policies' order.
+
+        Such an eviction counts against the limits like a move. Each owner is added to a node's list once; while it is
+        listed, nothing more is done.
+        """
+        planned: list[PlannedMoves] = []
+        for policy in self._policies if self._settings.steering is Steering.AVOID_LIST else ():
+            if not isinstance(policy, AvoidingPolicy):
+                continue
+            try:
+                with calling_policy(policy.name, "avoidances"):
+                    found = list(policy.avoidances(self._picture))[:_MOST]
+                for avoidance in found:
+                    if not isinstance(avoidance, Avoidance):
+                        raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
+                    listed = {(move.pod.owner_uid, move.source) for group in planned for move in group.moves}
+                    if (avoidance.pod.owner_uid, avoidance.pod.node_name) not in listed:
+                        planned += self._avoided(policy.name, avoidance)
+            except PolicyError as error:
+                self._errors.append(str(error))
+        return planned
+
+    def _avoided(self, policy: str, avoidance: Avoidance) -> list[PlannedMoves]:
+        pod, nodes = avoidance.pod, self._picture.cluster.nodes
+        row, runner = nodes.row_of.get(pod.node_name), self._picture.runners.get(pod.scheduler_name)
+        # Only schedulers that are known to respect avoid lists count.
+        if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or avoids(nodes.node(row), pod):
+            return []
+        # A finished pod counts as one with a budget.
+        leaving = [Leaving(pod.node_name, pod.namespace, pod.owner_uid, has_budget=True)]
+        why = self._guards.why_ended(pod, row) or self._limits.why(leaving)
+        if why:
+            self._left_alone.append(LeftAlone(policy, pod.key, why))
+            return []
+        self._limits.take(leaving)
+        move = PlannedMove(pod, pod.node_name, None, has_ended=True)
+        return [PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns)]
 
 
 def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
@@ -254,116 +321,14 @@ def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
     return max(0 if room.is_protected(pod) else limits.last_hour.counts["owner", pod.owner_uid] for pod in pods)
 
 
-class PartialMoves:
-    """Chooses the pods of a proposal that leave now.
-
-    ``emptying`` is the node that is being emptied in parts, "" for none.
-    """
-
-    def __init__(
-        self, settings: ReschedulerSettings, limits: MoveLimits, room: BudgetRoom, inputs: PlanInputs, now: int
-    ) -> None:
-        self._may_part = settings.judgement is Judgement.PLACEMENT
-        self._limits = limits
-        # The limits with no pod moved yet.
-        self._free = MoveLimits((), settings, now)
-        self._room = room
-        self._given_up = inputs.given_up
-        self.emptying = inputs.emptying
-
-    def choose(self, proposal: Proposal, why: str) -> tuple[Relocation, ...] | str:
-        """Return the moves to make now if not all may be made, for the reason ``why``; or why none may be made.
-
-        The pod that finds its place last leaves first. A part is only started if it can be finished: each pod could
-        leave by itself if no other move were under way, and all of them within an hour.
-        """
-        relocations = proposal.relocations
-        nodes = sorted({relocation.pod.node_name for relocation in relocations})
-        if not (self._may_part and proposal.in_parts) or len(relocations) == 1 or len(nodes) > 1:
-            return why
-        if self.emptying not in ("", nodes[0]):
-            return f"{why}; and {self.emptying} is already being emptied pod by pod"
-        if nodes[0] in self._given_up:
-            return f"{why}; and emptying {nodes[0]} pod by pod was given up recently, and has to cool down"
-        each = [Leaving.of(relocation.pod, self._room) for relocation in relocations]
-        for relocation, leaving in zip(relocations, each, strict=True):
-            if never := self._free.why([leaving]) or self._room.why_never(relocation.pod):
-                return never
-        if never := self._free.last_hour.why(each):
-            return never
-        chosen: list[Relocation] = []
-        for relocation in reversed(relocations):
-            pods = [each.pod for each in (*chosen, relocation)]
-            if not (self._limits.why([Leaving.of(pod, self._room) for pod in pods]) or self._room.why(pods)):
-                chosen.append(relocation)
-        return tuple(reversed(chosen)) or why
-
-
+# The most avoidances of a policy that are considered.
 _MOST = 1_000
-
-
-@dataclass(slots=True, eq=False)
-class KeepingOff:
-    """Plans which controllers avoid which nodes.
-
-    ``why_ended`` returns why a finished pod is not evicted, "" if it may be.
-
-    Such an eviction counts against the limits like a move. Each owner is added to a node's list once; while it is
-    listed, nothing more is done.
-    """
-
-    picture: Picture
-    settings: ReschedulerSettings
-    limits: MoveLimits
-    why_ended: Callable[[PodRecord, int], str]
-    planned: list[PlannedMoves] = field(default_factory=list)
-    left_alone: list[LeftAlone] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def plan(self, policies: Sequence[Policy]) -> None:
-        """Add the proposals of the policies, in their order."""
-        if self.settings.steering is not Steering.AVOID_LIST:
-            return
-        for policy in policies:
-            if not isinstance(policy, AvoidingPolicy):
-                continue
-            try:
-                with calling_policy(policy.name, "avoidances"):
-                    found = list(policy.avoidances(self.picture))[:_MOST]
-                for avoidance in found:
-                    if not isinstance(avoidance, Avoidance):
-                        raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
-                    self._look_at(policy.name, avoidance)
-            except PolicyError as error:
-                self.errors.append(str(error))
-
-    def _look_at(self, policy: str, avoidance: Avoidance) -> None:
-        pod = avoidance.pod
-        row = self.picture.cluster.nodes.row_of.get(pod.node_name)
-        runner = self.picture.runners.get(pod.scheduler_name)
-        # Only schedulers that are known to respect avoid lists count.
-        if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0):
-            return
-        listed = {(move.pod.owner_uid, move.source) for planned in self.planned for move in planned.moves}
-        if (pod.owner_uid, pod.node_name) in listed or avoids(self.picture.cluster.nodes.node(row), pod):
-            return
-        leaving = [Leaving.of(pod, None)]
-        why = self.why_ended(pod, row) or self.limits.why(leaving)
-        if why:
-            self.left_alone.append(LeftAlone(policy, pod.key, why))
-            return
-        self.limits.take(leaving)
-        move = PlannedMove(pod, pod.node_name, None, has_ended=True)
-        self.planned.append(PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns))
-
-
 HOUR_NS = 3_600 * 10**9
 # By what moves are limited besides their total, in the order in which the limits apply.
 _KINDS = ("node", "namespace", "owner")
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(NamedTuple):
     """A pod to be moved, as limits count it: by source node, namespace and owner."""
 
     node: str
@@ -371,15 +336,10 @@ class Leaving:
     owner_uid: str
     has_budget: bool
 
-    @classmethod
-    def of(cls, pod: PodRecord, room: BudgetRoom | None) -> Leaving:
-        """Return the entry of a pod that runs on a node; without ``room`` it counts as one with a budget."""
-        return cls(pod.node_name, pod.namespace, pod.owner_uid, room is None or room.is_protected(pod))
-
     @property
-    def keys(self) -> tuple[tuple[str, str], ...]:
+    def keys(self) -> Iterable[tuple[str, str]]:
         """The keys under which it counts: for each of `_KINDS` the name."""
-        return tuple(zip(_KINDS, (self.node, self.namespace, self.owner_uid), strict=True))
+        return zip(_KINDS, self[:3], strict=True)
 
 
 class MoveLimits:
