@@ -25,7 +25,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, repelling_taints
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, rejecting_plugins
-from podium.decide.preempting.preemption import no_candidates_message
+from podium.decide.preempting.preemption_plan import no_candidates_message
 from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
 from podium.decide.preempting.trials import Trials
 from podium.framework.cache.class_cache import CacheByClass, as_many_as
@@ -237,7 +237,7 @@ class DerivedFailures:
         self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Collection[int]
     ) -> bool:
         """Examine some rows again; return whether each still rejects the pod, and is no candidate for preemption."""
-        _, state, pod = preemptor
+        state, pod = preemptor.state, preemptor.pod
         local = runner.kept.local_filters(state, pod, rows)
         if local is None:
             return False

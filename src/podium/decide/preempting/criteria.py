@@ -414,18 +414,6 @@ class VictimCost:
         """The names of the criteria, as users read them."""
         return tuple(criterion.words for criterion in self.criteria)
 
-    def cheapest(self, sets: VictimSets) -> tuple[Int64s, str]:
-        """Return the cheapest sets, and the words of the last criterion that made a difference ("" for none)."""
-        left, deciding = np.arange(len(sets)), ""
-        for criterion in self.criteria:
-            if len(left) < 2:
-                break
-            values = criterion.values(sets.only(left))
-            best = values == values.min()
-            if not best.all():
-                left, deciding = left[best], criterion.words
-        return left, deciding
-
     def columns(self, sets: VictimSets) -> Int64s:
         """Return ``[criteria, sets]``: the costs of sets."""
         return np.stack([criterion.values(sets) for criterion in self.criteria])

@@ -234,10 +234,13 @@ class WholeGroups:
     def slots_of(self, key: str) -> Int64s:
         return self._cluster.pods.slots_of(self._classes[key])
 
-    def is_below(self, key: str, priority: int) -> bool:
-        """Return whether the group's stated priority, if any, is below a preemptor's."""
+    def mates(self, key: str, priority: int, pool: VictimPool) -> list[int]:
+        """Return the pods of a group, with `NOT_IN_POOL` among them if not all may be victims of a priority."""
         stated = self._cluster.pod_groups.by_key[key].spec.priority
-        return stated is None or stated < priority
+        if stated is not None and stated >= priority:
+            return [NOT_IN_POOL]
+        mates: list[int] = np.sort(pool.index_of[self.slots_of(key)]).tolist()
+        return mates
 
 
 def below_their_groups(cluster: Cluster, further: VictimFilter | None) -> VictimFilter | None:

@@ -31,6 +31,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import RefCountedNumbers
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
+from podium.decide.preempting.criteria import VictimCost
 from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
 from podium.decide.preempting.reprieve import PotentialVictims, Preemptor, TrialTable, choose_victims
 from podium.decide.preempting.trials import Trials
@@ -213,7 +214,13 @@ class FairTrials:
         self._shares = FairShares(cluster, owners)
 
     def on(
-        self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, *, ignores_budgets: bool = False
+        self,
+        preemptor: Preemptor,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        cost: VictimCost | None = None,
+        *,
+        ignores_budgets: bool = False,
     ) -> TrialTable | None:
         """Return the trials on ``rows``, ascending; None if some node will have room without any victims.
 
@@ -229,7 +236,7 @@ class FairTrials:
             if not preemptor.handle.filter_worlds(preemptor.state, pod, worlds, pod.uid).refused.all():
                 return None
         potential = self._potential_victims(pod, rows, leaving, may_disrupt, ignores_budgets=ignores_budgets)
-        return choose_victims(preemptor, rows, potential, pod.uid, self._at(potential.rows, leaving))
+        return choose_victims(preemptor, rows, potential, pod.uid, self._at(potential.rows, leaving), cost=cost)
 
     def _leaving(self, pod: PodRecord) -> list[PodRecord]:
         """Return the pods that leave: those that terminate, and victims of preemptions that have just begun."""

@@ -6,7 +6,6 @@ pkg/scheduler/framework/plugins/defaultpreemption; pkg/scheduler/extender.go (Pr
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
@@ -24,27 +23,29 @@ from podium.decide.preempting.criteria import (
     AFFINITY,
     AFFINITY_KEPT,
     CRITERIA,
-    UPSTREAM,
+    UPSTREAM_COST,
     CostColumn,
     SetCosts,
     VictimCost,
-    VictimFacts,
     VictimSets,
-    cost_of,
 )
 from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
-from podium.decide.preempting.preemption_plan import CandidateChoice, PreemptionCandidate, PreemptionPlan, SearchEffort
+from podium.decide.preempting.preemption_plan import (
+    CandidateChoice,
+    PreemptionCandidate,
+    PreemptionPlan,
+    SearchEffort,
+    without_candidates,
+)
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained
-from podium.decide.preempting.trials import MOST_EQUALS, BestTrial, Trials
+from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
-from podium.framework.handle import Handle
-from podium.framework.verdicts import Code, Outcome, Status
+from podium.framework.verdicts import Outcome, Status
 
 if TYPE_CHECKING:
     from podium.decide.preempting.fair_shares import FairTrials
     from podium.decide.preempting.wide.wide_search import WideTrials
 
-_ERROR = Code.ERROR
 _SUM, _NUMBER = CRITERIA["SumOfPriorities"].words, CRITERIA["Victims"].words
 
 NO_CANDIDATE = "preemption: no candidate node for preemption"
@@ -82,12 +83,12 @@ def plan_preemption(
         return _plan_widely(preemptor, outcome, options.wide, options, detailed=detailed)
     cluster, may_disrupt = preemptor.handle.cluster, _may_disrupt(preemptor, options)
     if may_disrupt is None and options.cost is None and not detailed and _is_best_chosen(preemptor, options):
-        best = trials.best(preemptor, outcome, lot(preemptor.pod.uid, options.seed))
-        if best is not None:
-            return _brief(cluster, best)
+        plan = trials.best(preemptor, outcome, lot(preemptor.pod.uid, options.seed))
+        if plan is not None:
+            return plan
     rows = outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=no_candidates_message(len(cluster.nodes), []))
+        return without_candidates(len(cluster.nodes), [])
     table = trials.on(preemptor, rows, may_disrupt, options.cost)
     if options.requires_budgets and not len(table.candidates):
         # Other pods of a node may suffice than those that budgets allow to go first.
@@ -105,7 +106,7 @@ def _plan_widely(
     """Plan preemption with victims on all nodes at once."""
     cluster, rows = preemptor.handle.cluster, outcome.resolvable()
     if not len(rows):
-        return PreemptionPlan(True, message=no_candidates_message(len(cluster.nodes), []))
+        return without_candidates(len(cluster.nodes), [])
     may_disrupt, effort = options.may_disrupt, list[SearchEffort]()
     if options.requires_budgets:
         may_disrupt = alone_within_budgets(cluster, may_disrupt)
@@ -140,7 +141,7 @@ def plan_exchange(
     if not len(rows):
         return None
     may_disrupt = _may_disrupt(preemptor, options)
-    table = trials.on(preemptor, rows, may_disrupt, ignores_budgets=options.ignores_budgets)
+    table = trials.on(preemptor, rows, may_disrupt, options.cost, ignores_budgets=options.ignores_budgets)
     if table is None or not len(table.candidates):
         return None
     capped = within_cap(preemptor.handle.cluster, table)
@@ -173,28 +174,14 @@ def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> VictimFilt
     return within_budgets(preemptor.handle.cluster, options.may_disrupt)
 
 
-def _brief(cluster: Cluster, best: BestTrial) -> PreemptionPlan:
-    """Return the plan for the best trial, without details."""
-    if best.row is None:
-        message = no_candidates_message(len(cluster.nodes), best.tally)
-        return PreemptionPlan(True, message=message, error=_errors(best.tally))
-    victims = tuple(map(cluster.pods.record, best.victims))
-    chosen = PreemptionCandidate(cluster.nodes.name(best.row), victims, best.budget_violations)
-    choice = CandidateChoice(best.candidates, tuple(map(cluster.nodes.names.__getitem__, best.equals)))
-    return PreemptionPlan(True, chosen=chosen, choice=choice)
-
-
 def _planned(
     preemptor: Preemptor, outcome: Outcome, capped: CappedTable, options: PreemptionOptions, detailed: bool
 ) -> PreemptionPlan:
     """Return the plan for a table of trials; ``outcome`` is that of all rows."""
-    handle, _, pod = preemptor
-    cluster, nodes, cost = handle.cluster, handle.cluster.nodes, options.cost
-    table, put_off = capped.table, capped.put_off
+    pod, cluster, cost = preemptor.pod, preemptor.handle.cluster, options.cost
+    nodes, table, put_off = cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = limited_candidates(nodes, table, outcome, options.minimum_candidates, lot(pod.uid, options.seed))
-    if detailed and cost is not None and not table.is_stated:
-        table = _with_stated_cost(handle, table, cost)
     plan = PreemptionPlan(True)
     if detailed:
         candidates, rejected = _details(cluster, capped, table)
@@ -203,17 +190,17 @@ def _planned(
     extenders = _preempting(preemptor) if len(table.candidates) else ()
     if extenders:
         try:
-            table = _ask_extenders(cluster, extenders, pod, table)
+            table = _ask_extenders(preemptor, extenders, table, cost)
         except ExtenderError as unanswered:
             return replace(plan, error=str(unanswered))
-    tied, criterion = _cheapest(handle, table, cost)
+    tied, criterion = _cheapest(table)
     if extenders and not len(tied):
         return replace(plan, message=NO_CANDIDATE, keeps_nomination=True)
     if not len(tied) and put_off is not None:
         return replace(plan, message=f"preemption: {put_off}", put_off=put_off)
     if not len(tied):
-        tally = table.tally()
-        return replace(plan, message=no_candidates_message(len(nodes), tally), error=_errors(tally))
+        nothing = without_candidates(len(nodes), table.tally())
+        return replace(plan, message=nothing.message, error=nothing.error)
     equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, -1)
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
     row = own if own in equals else pick(nodes, equals, pod.uid, options.seed)
@@ -255,26 +242,6 @@ def _details(
     return candidates, rejected | capped.held_back(names)
 
 
-def _errors(tally: Sequence[tuple[Status, int]]) -> str:
-    """Return the errors of filters on the nodes that were tried, each text once; "" for none (NewAggregate)."""
-    texts = list(dict.fromkeys([status.message for status, _ in tally if status.code is _ERROR]))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
-
-
-def no_candidates_message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
-    """Return kube-scheduler's message for a preemption without candidates: each reason with its number of nodes."""
-    reasons: dict[str, int] = {}
-    rest = nodes
-    for status, number in tally:
-        rest -= number
-        for reason in dict.fromkeys(status.reasons):
-            reasons[reason] = reasons.get(reason, 0) + number
-    counts = [f"{number} {reason}" for reason, number in reasons.items()]
-    if rest > 0:
-        counts.append(f"{rest} Preemption is not helpful for scheduling")
-    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}."
-
-
 def _columns_of(table: TrialTable, cost: VictimCost | None) -> tuple[CostColumn, ...]:
     """Return the columns of candidates for a stated cost."""
     criteria: tuple[CostColumn, ...] = () if cost is None else cost.criteria
@@ -282,11 +249,8 @@ def _columns_of(table: TrialTable, cost: VictimCost | None) -> tuple[CostColumn,
     return (AFFINITY, *criteria) if criteria and keeps_partners else criteria
 
 
-def _cheapest(handle: Handle, table: TrialTable, cost: VictimCost | None) -> tuple[Int64s, str]:
+def _cheapest(table: TrialTable) -> tuple[Int64s, str]:
     """Return the best positions, and the last criterion that made a difference (pickOneNodeForPreemption)."""
-    if cost is not None and not table.is_stated:
-        cheapest, criterion = cost.cheapest(_victim_sets(handle, table))
-        return table.candidates[cheapest], criterion
     left, deciding = table.candidates, ""
     for name, values in zip(table.criteria_names, table.criteria, strict=True):
         if len(left) < 2:
@@ -310,29 +274,16 @@ def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) 
     return _NUMBER if numbers[best].max() < numbers[others].min() else criterion
 
 
-def _with_stated_cost(handle: Handle, table: TrialTable, cost: VictimCost) -> TrialTable:
-    """Return the trials with the costs of their victims."""
-    found = np.zeros((len(cost.criteria), len(table.rows)), dtype=np.int64)
-    if len(table.candidates):
-        found[:, table.candidates] = cost.columns(_victim_sets(handle, table))
-    return dataclasses.replace(
-        table, criteria=found, criteria_names=cost.words, violations=table.budget_violations, is_stated=True
-    )
-
-
-def _victim_sets(handle: Handle, table: TrialTable) -> VictimSets:
-    victims = table.victim_lists(table.candidates)
-    violations = table.budget_violations[table.candidates]
-    return VictimSets(victims.starts, victims.entries, VictimFacts(handle), violations)
-
-
-def _ask_extenders(cluster: Cluster, extenders: Sequence[Extender], pod: PodRecord, table: TrialTable) -> TrialTable:
+def _ask_extenders(
+    preemptor: Preemptor, extenders: Sequence[Extender], table: TrialTable, cost: VictimCost | None
+) -> TrialTable:
     """Let one extender after the other choose among a table's candidates, and change their victims.
 
     Victims are pods of the node that ``pod`` may preempt: less important ones, or as important as the most important
     victim that was proposed there; or pods of other nodes that were proposed. Raises ExtenderError if one that is not
     ignorable gives no such answer.
     """
+    pod, cluster, counted = preemptor.pod, preemptor.handle.cluster, cost or UPSTREAM_COST
     victims: dict[str, Victims] = {}
     for position in table.candidates.tolist():
         pods = tuple(map(cluster.pods.record, table.victims(position)))
@@ -345,15 +296,20 @@ def _ask_extenders(cluster: Cluster, extenders: Sequence[Extender], pod: PodReco
         except ExtenderError:
             if not extender.is_ignorable:
                 raise
-    agreed = {cluster.nodes.row_of[name]: found for name, found in victims.items()}
-    rows = np.array(sorted(agreed), dtype=np.int64)
-    keys = [cost_of(agreed[row].pods, agreed[row].budget_violations) for row in rows.tolist()]
+    agreed = sorted(((cluster.nodes.row_of[name], found) for name, found in victims.items()), key=lambda each: each[0])
+    on_rows = {row: [victim.slot for victim in found.pods] for row, found in agreed}
+    lists = list(on_rows.values())
+    violations = np.array([found.budget_violations for _, found in agreed], dtype=np.int64)
+    slots = np.array([slot for some in lists for slot in some], dtype=np.int64)
     return TrialTable(
-        rows,
-        refused=np.zeros(len(rows), dtype=np.int64),
-        criteria=np.array(keys, dtype=np.int64).reshape(len(rows), len(UPSTREAM)).T,
-        victims_on={row: [victim.slot for victim in found.pods] for row, found in agreed.items()},
-        decoders=table.decoders,
+        np.array(list(on_rows), dtype=np.int64),
+        np.zeros(len(agreed), dtype=np.int64),
+        counted.columns(VictimSets(offsets(list(map(len, lists))), slots, preemptor.facts, violations)),
+        on_rows,
+        table.decoders,
+        criteria_names=counted.words,
+        violations=violations,
+        is_stated=cost is not None,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import msgspec
@@ -12,7 +12,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.cap import CapDelay
 from podium.decide.preempting.criteria import CostColumn
 from podium.decide.preempting.eligibility import HeldBack
-from podium.framework.verdicts import Status
+from podium.framework.verdicts import Code, Status
 
 
 class SearchEffort(msgspec.Struct, frozen=True):
@@ -112,6 +112,30 @@ class PreemptionPlan(Plan, frozen=True):
     error: str = ""
     keeps_nomination: bool = False
     choice: CandidateChoice = CandidateChoice()
+
+
+def without_candidates(nodes: int, tally: Sequence[tuple[Status, int]]) -> PreemptionPlan:
+    """Return the plan for a pod without a candidate: its message, and the errors of filters (NewAggregate).
+
+    ``tally`` has each reason why nodes that were tried are no candidates, with the number of these.
+    """
+    texts = list(dict.fromkeys([status.message for status, _ in tally if status.code is Code.ERROR]))
+    error = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
+    return PreemptionPlan(True, message=no_candidates_message(nodes, tally), error=error)
+
+
+def no_candidates_message(nodes: int, tally: Sequence[tuple[Status, int]]) -> str:
+    """Return kube-scheduler's message for a preemption without candidates: each reason with its number of nodes."""
+    reasons: dict[str, int] = {}
+    rest = nodes
+    for status, number in tally:
+        rest -= number
+        for reason in dict.fromkeys(status.reasons):
+            reasons[reason] = reasons.get(reason, 0) + number
+    counts = [f"{number} {reason}" for reason, number in reasons.items()]
+    if rest > 0:
+        counts.append(f"{rest} Preemption is not helpful for scheduling")
+    return f"preemption: 0/{nodes} nodes are available: {', '.join(sorted(counts))}."
 
 
 class GangCandidate(msgspec.Struct, frozen=True):

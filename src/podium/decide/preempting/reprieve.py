@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -20,7 +21,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s, Lists, offsets
 from podium.cluster.pods import PodRecord
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.criteria import CRITERIA, UPSTREAM, UPSTREAM_COST, VictimFacts, VictimSets
+from podium.decide.preempting.criteria import CRITERIA, UPSTREAM, UPSTREAM_COST, VictimCost, VictimFacts, VictimSets
 from podium.decide.preempting.eligibility import beyond_budgets
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState, Handle
@@ -154,12 +155,18 @@ There the pod stays; elsewhere nothing changes."""
 Unit = TypeVar("Unit")
 
 
-class Preemptor(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Preemptor:
     """A pod that looks for victims: the interface to the scheduler, and what PreFilters prepared for the pod."""
 
     handle: Handle
     state: CycleState
     pod: PodRecord
+
+    @cached_property
+    def facts(self) -> VictimFacts:
+        """Facts about victims, valid until the cluster changes."""
+        return VictimFacts(self.handle)
 
 
 def reprieve(
@@ -257,19 +264,22 @@ def choose_victims(
     own_uid: str,
     gone: tuple[Int64s, Int64s] | None = None,
     order: Int64s | None = None,
+    cost: VictimCost | None = None,
 ) -> TrialTable:
     """Return the trials on ``rows``, ascending; those that ``potential`` leaves out have no potential victims.
 
     ``own_uid`` is the pod whose nomination does not count: the preemptor's own. ``gone`` are pods on these rows that
     count as gone already, and are no victims: positions in ``potential``, ascending, and slots. ``order`` are the
     indices of the potential victims by row, each row's in the order of reprieve. None for kube-scheduler's: pods that
-    violate budgets first, then by falling importance.
+    violate budgets first, then by falling importance. ``cost`` None compares victims as kube-scheduler does.
     """
-    handle, state, pod = preemptor
+    handle, state, pod, counted = preemptor.handle, preemptor.state, preemptor.pod, cost or UPSTREAM_COST
     refused = np.full(len(rows), WITHOUT_VICTIMS, dtype=np.int64)
-    criteria = np.zeros((len(UPSTREAM), len(rows)), dtype=np.int64)
+    criteria = np.zeros((len(counted.criteria), len(rows)), dtype=np.int64)
+    violations = np.zeros(len(rows), dtype=np.int64)
+    table = TrialTable(rows, refused, criteria, {}, {}, None, counted.words, violations, is_stated=cost is not None)
     if not len(potential):
-        return TrialTable(rows, refused, criteria, {}, {})
+        return table
     worlds, owners = WhatIfView(handle.cluster, potential.rows), potential.owners
     if gone is not None:
         worlds.remove(*gone)
@@ -295,10 +305,11 @@ def choose_victims(
     refused[at] = np.where((outcome.refused == 0) & (numbers == 0), NO_VICTIM_NEEDED, outcome.refused)
     some = np.flatnonzero(numbers)
     victims = Lists(offsets(numbers[some]), potential.entries[needed])
-    violations = potential.sums(violating & needed)[some]
-    sets = VictimSets(victims.starts, victims.entries, VictimFacts(handle), violations)
-    criteria[:, at[some]] = UPSTREAM_COST.columns(sets)
-    return TrialTable(rows, refused, criteria, victims_by_row(potential.rows[some], victims), dict(outcome.decoders))
+    violations[at[some]] = potential.sums(violating & needed)[some]
+    sets = VictimSets(victims.starts, victims.entries, preemptor.facts, violations[at[some]])
+    criteria[:, at[some]] = counted.columns(sets)
+    table.victims_on, table.decoders = victims_by_row(potential.rows[some], victims), dict(outcome.decoders)
+    return table
 
 
 def choose_victims_on(

@@ -11,7 +11,6 @@ from collections.abc import Container, Sequence
 from itertools import pairwise, repeat
 from operator import lshift, or_
 
-import msgspec
 import numpy as np
 
 from podium.cluster.arrays import Int64s, Lists, UInt64s, grown, runs
@@ -20,8 +19,14 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimFacts, VictimSets, cost_of
+from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimSets, cost_of
 from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
+from podium.decide.preempting.preemption_plan import (
+    CandidateChoice,
+    PreemptionCandidate,
+    PreemptionPlan,
+    without_candidates,
+)
 from podium.decide.preempting.reprieve import (
     NO_VICTIM_NEEDED,
     WITHOUT_VICTIMS,
@@ -49,22 +54,6 @@ _EMPTIED_ROWS = 1 << 20
 
 MOST_EQUALS = 6
 """The maximum number of equal candidates that are named if no details were requested."""
-
-
-class BestTrial(msgspec.Struct, frozen=True):
-    """The trial that the criteria choose; ``row`` is None if there is no candidate.
-
-    ``victims`` are their slots, most important first. ``tally`` says why the other rows are no candidates, and is
-    filled in only if all of them are none. ``candidates`` is the number of candidates, and ``equals`` are the first
-    rows that cost the same as the chosen one, including it.
-    """
-
-    row: int | None
-    victims: Sequence[int] = ()
-    budget_violations: int = 0
-    tally: tuple[tuple[Status, int], ...] = ()
-    candidates: int = 0
-    equals: tuple[int, ...] = ()
 
 
 class Trials:
@@ -141,10 +130,11 @@ class Trials:
         beside = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
         return beside or first_of(local.refused(pod, row, gone), wide)
 
-    def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> BestTrial | None:
-        """Return the best of the trials that `on` returns for the resolvable rows of ``outcome``, without a full scan.
+    def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> PreemptionPlan | None:
+        """Return the plan with the best of the trials that `on` returns for the resolvable rows of ``outcome``.
 
-        None if a full scan is needed: filters depend on other rows, or ``outcome`` is not the cached one of the class.
+        It has no details. None if a full scan is needed: filters depend on other rows, or ``outcome`` is not the cached
+        one of the class.
         """
         nodes = self._cluster.nodes
         if outcome.position != nodes.changes.position or self._cluster.nominations.depend_on_pods:
@@ -170,13 +160,15 @@ class Trials:
                 order.put(row, stale[row] or cached.trial(row), hashes.item(row))
         drawn = order.draw(lot, MOST_EQUALS, own)
         if drawn is None:
-            return BestTrial(None, tally=tuple(order.tally(decoders)))
+            return without_candidates(len(nodes), order.tally(decoders))
         best, equals = drawn
         if own_trial is not None and best == own:
             victims, violations = own_trial.victims, own_trial.key[0]
         else:
             victims, violations = cached.victims_on[best], cached.criteria.item(0, best)
-        return BestTrial(best, victims, violations, candidates=order.numbers[0], equals=equals)
+        chosen = PreemptionCandidate(nodes.name(best), tuple(map(self._cluster.pods.record, victims)), violations)
+        choice = CandidateChoice(order.numbers[0], tuple(map(nodes.names.__getitem__, equals)))
+        return PreemptionPlan(True, chosen=chosen, choice=choice)
 
     def _try_own(self, preemptor: Preemptor, row: int, decoders: Decoders) -> tuple[RowTrial, Decoders]:
         """Return the trial on the row that a pod is nominated to, without that nomination, and the decoders for it."""
@@ -190,7 +182,8 @@ class Trials:
 
     def _refreshed(self, preemptor: Preemptor) -> CachedTrials:
         """Return the up-to-date trials of the pod's class and priority; the pod's own nomination counts in them."""
-        nodes, budgets, (handle, state, pod) = self._cluster.nodes, self._cluster.budgets, preemptor
+        nodes, budgets = self._cluster.nodes, self._cluster.budgets
+        handle, state, pod = preemptor.handle, preemptor.state, preemptor.pod
         cached = self._cache.get(pod.pod_class, (pod.priority, state.skip_filter), CachedTrials)
         if cached.position == nodes.changes.position and cached.budgets == budgets.changes.position:
             return cached
@@ -229,7 +222,7 @@ class Trials:
 
         It stays if no potential victim on the row counts for these filters.
         """
-        handle, state, pod = preemptor
+        handle, state, pod = preemptor.handle, preemptor.state, preemptor.pod
         parts = handle.filter_parts(state, pod) if len(rows) >= self.worth_parting else None
         if parts is None:
             return self._try(preemptor, rows, None)
@@ -296,12 +289,10 @@ class Trials:
             slots = potential.entries
             violating = beyond_budgets(self._cluster, potential)
             potential = PotentialVictims(potential.starts, slots, potential.rows, violating)
-            facts, alone = VictimFacts(preemptor.handle), np.arange(len(slots) + 1)
-            sets = VictimSets(alone, slots, facts, violating.astype(np.int64))
+            sets = VictimSets(np.arange(len(slots) + 1), slots, preemptor.facts, violating.astype(np.int64))
             order = cost.reprieve_order(sets, potential.owners)
-        return choose_victims(
-            preemptor, rows, potential, preemptor.pod.uid if own_uid is None else own_uid, order=order
-        )
+        own_uid = preemptor.pod.uid if own_uid is None else own_uid
+        return choose_victims(preemptor, rows, potential, own_uid, order=order, cost=cost)
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
         """Try one row, without arrays."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -233,27 +233,21 @@ def placements_hold(
     return all(transaction.try_member(member, row) for member, row in placements)
 
 
-class BoundMember(NamedTuple):
-    """A member, the node that it is bound to, and the state that plugins have prepared for that."""
+def members_bound_first(
+    handle: GroupHandle, gang: Gang, node_of: Mapping[str, str]
+) -> list[tuple[PodRecord, str, CycleState]]:
+    """Return the members that have a node, if only terminating pods keep them off; [] otherwise.
 
-    member: PodRecord
-    node_name: str
-    state: CycleState
-
-
-def members_bound_first(handle: GroupHandle, gang: Gang, node_of: Mapping[str, str]) -> tuple[BoundMember, ...]:
-    """Return the members that have a node, if only terminating pods keep them off; () otherwise.
-
-    Their kubelets hold them until the victims are gone. ``node_of`` has their nodes by uid, "" for none. A kubelet
-    waits for pods on its own node alone, so that those on others count as present. At least as many members as are
-    needed must have a node.
+    Each comes with its node and the state that plugins have prepared. Their kubelets hold them until the victims are
+    gone. ``node_of`` has their nodes by uid, "" for none. A kubelet waits for pods on its own node alone, so that those
+    on others count as present. At least as many members as are needed must have a node.
     """
     row_of = handle.cluster.nodes.row_of
     rows = {uid: row_of[node_name] for uid, node_name in node_of.items() if node_name in row_of}
     is_one_domain = any(domain is None or set(rows.values()) <= set(domain.tolist()) for _, domain in gang.domains)
     if len(rows) < gang.needed or not is_one_domain:
-        return ()
-    found: list[BoundMember] = []
+        return []
+    found: list[tuple[PodRecord, str, CycleState]] = []
     with GangTransaction(handle, gang) as transaction:
         for member in gang.members:
             row = rows.get(member.uid)
@@ -264,9 +258,9 @@ def members_bound_first(handle: GroupHandle, gang: Gang, node_of: Mapping[str, s
             state, fitting = transaction.fitting(member, np.array([row], dtype=np.int64))
             transaction.roll_back(savepoint)
             if not len(fitting) or not transaction.put_member(state, member, row):
-                return ()
-            found.append(BoundMember(member, transaction.cluster.nodes.name(row), state))
-    return tuple(found)
+                return []
+            found.append((member, transaction.cluster.nodes.name(row), state))
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,7 +44,7 @@ class VictimUnits:
         # By uid, the group with which a pod goes; () if the group may not go.
         self._whole_of: dict[str, Unit] = {}
         for key in wholes.keys:
-            mates = dependents.mates_in(key)
+            mates = dependents.mates(key)
             whole = (
                 ()
                 if eligibility.NOT_IN_POOL in mates
@@ -57,7 +57,7 @@ class VictimUnits:
         # True if pods may depend on pods of other units; and true if any pods are evicted together at all.
         self.has_dependents = bool(depended_on)
         self.go_along = has_wholes or self.has_dependents
-        self._dependents = dependents.frozen()
+        self._dependents = dependents
         self._pods = [cluster.pods.record(slot) for slot in pool.slots.tolist()] if self.has_dependents else []
         self._place_of = {pod.uid: place for place, pod in enumerate(self._pods)}
         self._depended_on = frozenset(depended_on)

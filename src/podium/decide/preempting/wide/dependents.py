@@ -12,26 +12,32 @@ versa"); pkg/scheduler/framework/plugins/interpodaffinity/filtering.go (satisfyP
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import SelectedByTerms
+from podium.cluster.pods import NO_ROW
 from podium.cluster.selector_index import AFFINITY
 from podium.decide.preempting.eligibility import NOT_IN_POOL, VictimPool, WholeGroups
 from podium.decide.preempting.wide.victim_domains import MemberSets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _DependentClasses:
-    """Classes of pods (ids) that require the same terms, over these topology keys."""
+class _DependentPods:
+    """Running pods whose affinity holds by the same terms: members of the pool, or `NOT_IN_POOL`, and their rows.
 
-    selected: SelectedByTerms
-    keys: tuple[str, ...]
-    classes: tuple[int, ...]
+    ``counts`` has, by the terms' topology keys, ``[codes]``: the number of pods in each domain that all terms select.
+    """
+
+    counts: Mapping[str, Int64s]
+    members: Int64s
+    rows: Int64s
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,10 @@ class DependenceReason:
 
 
 class Dependents:
-    """The pods that become victims with others: by affinity, if that is wanted, and with whole groups."""
+    """The pods that become victims with others: by affinity, if that is wanted, and with whole groups.
+
+    It answers about the cluster as of creation, even after pods come and go, but for `mates` not asked for before.
+    """
 
     def __init__(
         self,
@@ -55,45 +64,40 @@ class Dependents:
         priority: int = 0,
     ) -> None:
         """``priority`` is the preemptor's: groups that state one as high stay."""
-        self._cluster = cluster
+        self._nodes = cluster.nodes
         self._pool = pool
-        self._wholes = wholes or None
-        self._priority = priority
-        # By the id of a class, the classes that depend on its pods.
-        self._of_class: dict[int, list[_DependentClasses]] = {}
-        for group in _dependent_classes(cluster) if by_affinity else ():
-            for class_id in cluster.matcher(group.selected).classes:
-                self._of_class.setdefault(class_id, []).append(group)
-        self._held: dict[SelectedByTerms, tuple[Int64s, Int64s]] = {}
-        # As of now: a search may ask after some pods have left.
+        self._key_of_whole = {} if wholes is None else wholes.key_of_class
         self._class_ids: Int64s = cluster.pods.pod_class[pool.slots].astype(np.int64)
-        self._counts: dict[tuple[SelectedByTerms, str], Int64s] = {}
-        self._mates: dict[str, list[int]] = {}
-
-    def frozen(self) -> Dependents:
-        """Return this object, which from now on answers about the present cluster even after pods come and go."""
-        for group in self._groups():
-            self._holding(group)
-            for key in group.keys:
-                self._count(group, key)
-        for key in self._wholes.keys if self._wholes is not None else ():
-            self.mates_in(key)
-        return self
+        # By the id of a class, the pods that depend on its pods.
+        self._of_class: dict[int, list[_DependentPods]] = {}
+        self._groups: list[_DependentPods] = []
+        for selected, classes in _dependent_classes(cluster).items() if by_affinity else ():
+            counts = {
+                term.topology_key: cluster.domain_counts(selected, term.topology_key).copy() for term in selected.terms
+            }
+            slots = np.sort(cluster.pods.slots_of(classes))
+            rows = cluster.pods.row[slots].astype(np.int64)
+            holds = (rows != NO_ROW) & ~cluster.pods.terminating[slots]
+            for key, count in counts.items():
+                codes = cluster.nodes.labels(key).codes[rows]
+                holds &= (codes != 0) & (count[codes] > 0)
+            self._groups.append(_DependentPods(counts, pool.index_of[slots[holds]], rows[holds]))
+            for class_id in cluster.matcher(selected).classes:
+                self._of_class.setdefault(class_id, []).append(self._groups[-1])
+        self.mates = cache(lambda key: [] if wholes is None else wholes.mates(key, priority, pool))
+        """Returns the pods of a whole group (its key), as of the first call: see `WholeGroups.mates`."""
 
     def __bool__(self) -> bool:
         """Return whether any pod may become a victim with another."""
-        return bool(self._of_class) or self._wholes is not None
+        return bool(self._of_class or self._key_of_whole)
 
     def are_of(self, members: Int64s, *, by_affinity: bool = False) -> Bools:
         """Return ``[members]``: the pods of the pool with which others may become victims; only those by affinity."""
-        wholes = () if self._wholes is None or by_affinity else self._wholes.key_of_class
-        return np.isin(self._class_ids[members], [*self._of_class, *wholes])
+        return np.isin(self._class_ids[members], [*self._of_class, *(() if by_affinity else self._key_of_whole)])
 
     def depend(self) -> frozenset[int]:
         """Return the pods of the pool that depend on others by affinity."""
-        return frozenset(
-            member for group in self._groups() for member in self._holding(group)[0].tolist() if member != NOT_IN_POOL
-        )
+        return frozenset(member for group in self._groups for member in group.members.tolist()) - {NOT_IN_POOL}
 
     def closed(self, sets: MemberSets) -> MemberSets:
         """Return the sets with all pods that depend on them."""
@@ -111,7 +115,7 @@ class Dependents:
     def of(self, members: list[int]) -> dict[int, DependenceReason | None] | None:
         """Return pods of the pool with their dependents, and why; None if one of these may not be a victim."""
         gone: dict[int, DependenceReason | None] = dict.fromkeys(members)
-        left: dict[tuple[SelectedByTerms, str, int], int] = {}
+        left: Counter[tuple[_DependentPods, str, int]] = Counter()
         waiting = list(gone)
         while waiting:
             for index, reason in self._dependents_of(waiting.pop(0), left):
@@ -122,15 +126,6 @@ class Dependents:
                     waiting.append(index)
         return gone
 
-    def mates_in(self, key: str) -> list[int]:
-        """Return the pods of a whole group, with `NOT_IN_POOL` among them if not all of them may be victims."""
-        found = self._mates.get(key)
-        if found is None and self._wholes is not None:
-            is_below = self._wholes.is_below(key, self._priority)
-            found = np.sort(self._pool.index_of[self._wholes.slots_of(key)]).tolist() if is_below else [NOT_IN_POOL]
-            self._mates[key] = found
-        return found or []
-
     def reason(self, member: int, members: Iterable[int]) -> DependenceReason | None:
         """Return why a pod of the pool goes if the others of some pods do; None if it need not."""
         others = sorted(other for other in members if other != member)
@@ -138,69 +133,34 @@ class Dependents:
         return None if closed is None else closed.get(member)
 
     def _dependents_of(
-        self, member: int, left: dict[tuple[SelectedByTerms, str, int], int]
+        self, member: int, left: Counter[tuple[_DependentPods, str, int]]
     ) -> Iterator[tuple[int, DependenceReason]]:
         """Yield the pods that leave with a pod, and why; ``left`` counts the pods that left before, by domain."""
         class_id, row = int(self._class_ids[member]), int(self._pool.rows[member])
-        key = "" if self._wholes is None else self._wholes.key_of_class.get(class_id, "")
-        for mate in self.mates_in(key) if key else ():
+        for mate in self.mates(self._key_of_whole[class_id]) if class_id in self._key_of_whole else ():
             yield mate, DependenceReason(member)
         for group in self._of_class.get(class_id, ()):
-            for key in group.keys:
-                code = int(self._cluster.nodes.labels(key).codes[row])
-                place = group.selected, key, code
-                left[place] = left.get(place, 0) + 1
-                if not code or self._count(group, key)[code] != left[place]:
-                    continue
-                members, rows = self._holding(group)
-                for dependent in members[self._cluster.nodes.labels(key).codes[rows] == code].tolist():
-                    yield dependent, DependenceReason(member, (key,))
-
-    def _groups(self) -> list[_DependentClasses]:
-        return list(dict.fromkeys(group for groups in self._of_class.values() for group in groups))
-
-    def _count(self, group: _DependentClasses, key: str) -> Int64s:
-        """Return ``[codes]``: the number of pods in each domain on which the classes may depend."""
-        found = self._counts.get((group.selected, key))
-        if found is None:
-            found = self._counts[group.selected, key] = self._cluster.domain_counts(group.selected, key).copy()
-        return found
-
-    def _holding(self, group: _DependentClasses) -> tuple[Int64s, Int64s]:
-        """Return the running pods of the classes whose affinity holds (`NOT_IN_POOL` outside it), and their rows."""
-        found = self._held.get(group.selected)
-        if found is None:
-            table, nodes = self._cluster.pods, self._cluster.nodes
-            slots = np.sort(table.slots_of(group.classes))
-            rows = table.row[slots]
-            holds = (rows != NOT_IN_POOL) & ~table.terminating[slots]
-            for key in group.keys:
-                codes = nodes.labels(key).codes[rows]
-                holds &= (codes != 0) & (self._count(group, key)[codes] > 0)
-            found = self._held[group.selected] = self._pool.index_of[slots[holds]], rows[holds].astype(np.int64)
-        return found
+            for key, count in group.counts.items():
+                codes = self._nodes.labels(key).codes
+                code = int(codes[row])
+                left[group, key, code] += 1
+                if code and count[code] == left[group, key, code]:
+                    for dependent in group.members[codes[group.rows] == code].tolist():
+                        yield dependent, DependenceReason(member, (key,))
 
 
 def have_dependents(cluster: Cluster) -> bool:
     """Return whether any pod on a node may depend on another."""
     placed = cluster.pods.of_class
-    return any(
-        not placed.keys().isdisjoint(cluster.matcher(group.selected).classes) for group in _dependent_classes(cluster)
-    )
+    return any(not placed.keys().isdisjoint(cluster.matcher(each).classes) for each in _dependent_classes(cluster))
 
 
-def _dependent_classes(cluster: Cluster) -> list[_DependentClasses]:
-    terms = cluster.carried.affinity.all()
-    if not terms:
-        return []
+def _dependent_classes(cluster: Cluster) -> dict[SelectedByTerms, list[int]]:
+    """Return the classes (ids) of placed pods that depend on others, by all of their required terms."""
     found: dict[SelectedByTerms, list[int]] = {}
-    for pod_class in cluster.classes.candidates([[(AFFINITY, term) for term in terms]]):
+    terms = cluster.carried.affinity.all()
+    for pod_class in cluster.classes.candidates([[(AFFINITY, term) for term in terms]]) if terms else ():
         selected = SelectedByTerms(pod_class.required_affinity)
         if pod_class.id in cluster.pods.of_class and not selected.matches(pod_class, cluster.namespaces):
             found.setdefault(selected, []).append(pod_class.id)
-    return [
-        _DependentClasses(
-            selected, tuple(dict.fromkeys(term.topology_key for term in selected.terms)), tuple(sorted(classes))
-        )
-        for selected, classes in found.items()
-    ]
+    return found

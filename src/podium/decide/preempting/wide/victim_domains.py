@@ -11,7 +11,7 @@ from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, argsort_small, o
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.criteria import AFFINITY_KEPT, CRITERIA, SetCosts, VictimCost, VictimFacts, VictimSets
+from podium.decide.preempting.criteria import AFFINITY_KEPT, CRITERIA, SetCosts, VictimCost, VictimSets
 from podium.decide.preempting.eligibility import VictimPool, beyond_budgets
 from podium.decide.preempting.reprieve import NEEDS_PROTECTED, Preemptor
 from podium.framework.handle import ANYWHERE, Effect, Reach, Reaches
@@ -204,7 +204,6 @@ class SetEvaluator:
         self._preemptor = preemptor
         self._for_known = handle.for_known_nodes(preemptor.state)
         self._kept = kept
-        self._facts = VictimFacts(handle)
         before = [_VIOLATIONS.words] * costs.requires_budgets + [AFFINITY_KEPT] * (kept is not None)
         self._before = len(before)
         self.criteria = (*before, *costs.cost.words)
@@ -227,7 +226,7 @@ class SetEvaluator:
     def filtered(self, worlds: WhatIfView, *, are_known: bool = False) -> Int64s:
         """Return ``[n]``: the answers for what-if views; ``are_known``: the pod fits their rows without some pods."""
         self.steps += len(worlds)
-        handle, state, pod = self._preemptor
+        handle, state, pod = self._preemptor.handle, self._preemptor.state, self._preemptor.pod
         outcome = handle.filter_worlds(self._for_known if are_known else state, pod, worlds, pod.uid)
         self.decoders.update(outcome.decoders)
         return outcome.refused
@@ -268,7 +267,9 @@ class SetEvaluator:
             found[before - 1] = self._lonely(rows, sets)
         some = np.flatnonzero(sets.lengths)
         if len(some) and len(found) > before:
-            stated = VictimSets(sets.starts, self.pool.slots[sets.entries], self._facts, violations).only(some)
+            stated = VictimSets(sets.starts, self.pool.slots[sets.entries], self._preemptor.facts, violations).only(
+                some
+            )
             found[before:, some] = VictimCost(cost.criteria[: len(found) - before]).columns(stated)
         return found
 

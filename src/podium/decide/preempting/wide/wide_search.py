@@ -278,7 +278,7 @@ class WideTrials:
 
     def concern(self, preemptor: Preemptor) -> bool:
         """Return whether the victims for a pod may differ from those found on each node alone."""
-        settings, (handle, state, pod) = self.settings, preemptor
+        settings, handle, state, pod = self.settings, preemptor.handle, preemptor.state, preemptor.pod
         if not handle.is_row_local(state):
             reaches = handle.reaches(state, pod)
             if settings.across and (reaches.found or not reaches.is_known):
@@ -294,7 +294,8 @@ class WideTrials:
 
         With ``evicts`` such pods are not marked as victims: all that terminate count.
         """
-        cluster, table, (handle, state, pod) = self.cluster, self.cluster.pods, preemptor
+        cluster, table = self.cluster, self.cluster.pods
+        handle, state, pod = preemptor.handle, preemptor.state, preemptor.pod
         row = cluster.nodes.row_of.get(pod.nominated_node_name)
         if row is None or not self.settings.across or handle.is_row_local(state):
             return False
@@ -315,8 +316,8 @@ class WideTrials:
 
         A dependence on another victim is reported if no filter that looks beyond the row needs the victim gone.
         """
-        cluster, found, (handle, state, pod) = self.cluster, dict[str, str](), preemptor
-        reaches = handle.reaches(state, pod)
+        cluster, pod, found = self.cluster, preemptor.pod, dict[str, str]()
+        reaches = preemptor.handle.reaches(preemptor.state, pod)
         for victim in victims:
             why = [reach.reason for reach in reaches.found if may_have_to_leave(cluster, reach, row, victim)]
             if why:
