@@ -17,7 +17,6 @@ from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources.allocator import allocate
 from podium.plugins.dynamic_resources.selectors import (
     AllocationError,
-    DeviceSelectors,
     NodeAllocationError,
     TooManyStepsError,
 )
@@ -55,7 +54,7 @@ def found(
             waiting.append((item.key, item))
     where = decode(node(on, **(labels or {})))
     assert isinstance(where, Node)
-    results = allocate(cluster.devices, where, waiting, DeviceSelectors(), most_steps)
+    results = allocate(cluster.devices, where, waiting, most_steps)
     if results is None:
         return None
     return [

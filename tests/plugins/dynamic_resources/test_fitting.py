@@ -16,7 +16,7 @@ from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.plugins.dynamic_resources import fitting
 from podium.plugins.dynamic_resources.allocator import allocate
-from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
+from podium.plugins.dynamic_resources.selectors import AllocationError
 from tests.devices import (
     DRIVER,
     allocated,
@@ -75,7 +75,7 @@ def test_nodes_that_are_alike_are_asked_once_and_get_what_each_would_get_by_itse
     explanation = explained(*objects, using(pod("p"), "c"))
 
     for name, row in cluster.nodes.row_of.items():
-        plain = allocate(cluster.devices, cluster.nodes.node(row), [("default/c", wanted)], DeviceSelectors())
+        plain = allocate(cluster.devices, cluster.nodes.node(row), [("default/c", wanted)])
         assert explanation.nodes[name].is_success is (plain is not None)
         if plain is not None:
             ((_, shared),) = explanation.devices.claims[name]
@@ -249,4 +249,4 @@ def test_an_error_names_the_expression_that_cannot_be_compiled() -> None:
         cluster.put(known)
 
     with pytest.raises(AllocationError, match=r"ERROR: <input>:1:1: undefined field 'nothing'"):
-        allocate(cluster.devices, cluster.nodes.node(0), [("default/c", item)], DeviceSelectors())
+        allocate(cluster.devices, cluster.nodes.node(0), [("default/c", item)])

@@ -40,7 +40,6 @@ from podium.plugins.dynamic_resources.requests import (
 )
 from podium.plugins.dynamic_resources.selectors import (
     AllocationError,
-    DeviceSelectors,
     NodeAllocationError,
     TooManyStepsError,
 )
@@ -71,7 +70,6 @@ def allocate(
     devices: Devices,
     node: Node,
     claims: Iterable[tuple[str, ResourceClaim]],
-    selectors: DeviceSelectors,
     most_steps: int = MOST_STEPS,
 ) -> tuple[AllocationResult, ...] | None:
     """Return the allocations of labelled claims on a node; None if not all can be served.
@@ -79,7 +77,7 @@ def allocate(
     Raises AllocationError for invalid claims and classes, NodeAllocationError for invalid pools, and TooManyStepsError.
     """
     pools = gather_pools(devices, node)
-    reader = RequestReader(node, pools, devices, selectors)
+    reader = RequestReader(node, pools, devices)
     search = _Allocator(devices, reader, [reader.claim(label, claim) for label, claim in claims], most_steps)
     search.candidates = [candidate for pool in pools for candidate in pool.candidates]
     if search.run():

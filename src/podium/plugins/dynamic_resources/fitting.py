@@ -35,7 +35,6 @@ from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable
 from podium.plugins.dynamic_resources.allocator import allocate
 from podium.plugins.dynamic_resources.selectors import (
     AllocationError,
-    DeviceSelectors,
     NodeAllocationError,
     TooManyStepsError,
 )
@@ -85,7 +84,6 @@ class Fitting:
 
     pod: PodRecord
     cluster: Cluster
-    selectors: DeviceSelectors
     asked: PodClaims
     terms: dict[int, tuple[NodeTerm, ...]]
     unavailable: set[int] = field(default_factory=set)
@@ -193,7 +191,7 @@ class Fitting:
     def _found(self, row: int) -> _Fit:
         claims = [(claim.key, claim) for claim in self.waiting_on(row)]
         try:
-            results = allocate(self.cluster.devices, self.cluster.nodes.node(row), claims, self.selectors)
+            results = allocate(self.cluster.devices, self.cluster.nodes.node(row), claims)
         except TooManyStepsError:
             return _Fit(_LATE, row)
         except NodeAllocationError as error:

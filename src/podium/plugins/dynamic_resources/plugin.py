@@ -46,7 +46,6 @@ from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY, Fitting, PodClaims, backed_resources, empty_claim
-from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 
 _SECOND = 10**9
 _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
@@ -77,7 +76,6 @@ class DynamicResources:
         args = read_arguments(context.args, DynamicResourcesArgs, self.name)
         self._cluster = context.cluster
         self._devices = context.cluster.devices
-        self._selectors = DeviceSelectors()
         self._scores = context.cluster.release.has(Behavior.ALTERNATIVES_SCORED)
         self._binding_timeout_ns = parse_duration(args.binding_timeout)
         # The uids of claims whose devices were not ready in time.
@@ -116,7 +114,7 @@ class DynamicResources:
             return unresolvable("the resource claim for extended resources is in the process of being allocated")
         extended = (self._devices.claim_cache.made_for(pod.uid) or empty_claim(pod)) if backed else None
         lost = frozenset(number for number, claim in enumerate(claims) if self._is_lost(claim))
-        state[self.name] = Fitting(pod, cluster, self._selectors, PodClaims(claims, extended, backed, lost), terms)
+        state[self.name] = Fitting(pod, cluster, PodClaims(claims, extended, backed, lost), terms)
         return SUCCESS
 
     def never_filters(self, pod_class: PodClass) -> bool:

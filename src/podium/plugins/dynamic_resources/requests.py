@@ -30,7 +30,7 @@ from podium.api.pod import Quantity
 from podium.api.quantity import parse_quantity, whole_value
 from podium.api.selectors import NodeSelector, NodeTerm, compile_node_selector, node_selector_matches
 from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
-from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
+from podium.plugins.dynamic_resources.selectors import AllocationError, selects
 
 Counters = dict[str, dict[str, int]]
 """Amounts in nano units, by counter set and counter."""
@@ -274,13 +274,12 @@ class EvaluatedClaim:
 class RequestReader:
     """Evaluates the requests of claims on one node. Raises AllocationError for those that cannot be served anywhere."""
 
-    def __init__(self, node: Node, pools: list[Pool], devices: Devices, selectors: DeviceSelectors) -> None:
+    def __init__(self, node: Node, pools: list[Pool], devices: Devices) -> None:
         self._node = node
         self._pools = pools
         self._classes = devices.classes
         self._capacity = devices.allocated.capacity
         self._shares_matches = devices.shares_matches
-        self._selectors = selectors
 
     def selects(
         self, wanted: EvaluatedRequest, label: str, candidate: CandidateDevice, known: dict[DeviceID, bool]
@@ -289,10 +288,10 @@ class RequestReader:
         found = known.get(candidate.id)
         if found is None:
             driver, device, fields = candidate.id[0], candidate.device, candidate.device.fields
-            of_class, match = wanted.device_class, self._selectors.match
+            of_class = wanted.device_class
             found = known[candidate.id] = (
-                match(of_class.spec.selectors, driver, device, f"class {of_class.metadata.name}")
-                and match(wanted.exact.selectors, driver, device, f"claim {label}")
+                selects(of_class.spec.selectors, driver, device, f"class {of_class.metadata.name}")
+                and selects(wanted.exact.selectors, driver, device, f"claim {label}")
                 and (
                     not candidate.slice.spec.per_device_node_selection
                     or node_matches(self._node, fields.node_name, fields.all_nodes, fields.node_selector)
