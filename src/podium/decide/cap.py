@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.api.disruption_policy import POLICY_NAME, CapBucket
 from podium.api.times import format_time
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, Lists
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.eligibility import VictimFilter, both_allow, budgeted
@@ -90,15 +90,7 @@ def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:
     if not is_capped(cluster):
         return CappedTable(table)
     candidates = table.candidates
-    held: dict[int, CapDelay] = {}
-    victims = table.victim_lists(candidates)
-    for bucket, counted in _counted(cluster, victims.entries):
-        numbers = victims.sums(counted)
-        needed = np.minimum(numbers, cluster.caps.rate(bucket).count)
-        for position in np.flatnonzero(needed > cluster.caps.left(bucket)).tolist():
-            wait = put_off_by(cluster, bucket, int(numbers[position]))
-            if position not in held or wait.next_ns > held[position].next_ns:
-                held[position] = wait
+    held = _delays(cluster, table.victim_lists(candidates))
     if not held:
         return CappedTable(table)
     allowed = np.ones(len(candidates), dtype=np.bool_)
@@ -128,12 +120,20 @@ def capped_trials(
 def put_off_for(cluster: Cluster, victims: Sequence[PodRecord]) -> CapDelay | None:
     """Return the cap that delays the disruption of some pods longest; None for none."""
     slots = np.array([victim.slot for victim in victims], dtype=np.int64)
-    held = []
-    for bucket, counted in _counted(cluster, slots):
-        number = int(counted.sum())
-        if min(number, cluster.caps.rate(bucket).count) > cluster.caps.left(bucket):
-            held.append(put_off_by(cluster, bucket, number))
-    return max(held, key=lambda wait: wait.next_ns, default=None)
+    return _delays(cluster, Lists(np.array([0, len(slots)], dtype=np.int64), slots)).get(0)
+
+
+def _delays(cluster: Cluster, victims: Lists) -> dict[int, CapDelay]:
+    """Return the caps that delay the disruption of lists of pods (slots) longest, without lists that none delays."""
+    held: dict[int, CapDelay] = {}
+    for bucket, counted in _counted(cluster, victims.entries):
+        numbers = victims.sums(counted)
+        needed = np.minimum(numbers, cluster.caps.rate(bucket).count)
+        for position in np.flatnonzero(needed > cluster.caps.left(bucket)).tolist():
+            wait = put_off_by(cluster, bucket, int(numbers[position]))
+            if position not in held or wait.next_ns > held[position].next_ns:
+                held[position] = wait
+    return held
 
 
 def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> CapDelay:

@@ -282,8 +282,6 @@ def _size(holder: Holder) -> tuple[int, int, str]:
 EvictionOrder = Literal["BytesOverRequest", "PercentageOfRequest"]
 """The order of pods of one priority: by the bytes they use beyond their request, or by the percentage."""
 
-EVICTION_ORDERS: tuple[EvictionOrder, ...] = get_args(EvictionOrder)
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:

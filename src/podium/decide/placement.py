@@ -17,7 +17,6 @@ workflow": when a pod is nominated, lower nominations on its node are checked ag
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -201,7 +200,7 @@ def place(
     """
     state = CycleState()
     every = runner.pre_filter(state, pod)
-    pre_filter = every if among is None else _within(every, among)
+    pre_filter = every if among is None else every.within(among)
     nodes = runner.cluster.nodes
     cursor = nodes.search_start if cursor is None else cursor
     if not pre_filter.status.is_success:
@@ -224,17 +223,11 @@ def place(
     if pre_filter.rows is None:
         runner.rankings.learn(pod, fits=len(feasible) > 0)
     if extenders is not None and len(feasible):
-        extended = filter_by_extenders(runner, extenders, pod, outcome, rows, feasible)
-        outcome, feasible, problem = extended.outcome, extended.feasible, extended.error
+        outcome, feasible, problem = filter_by_extenders(runner, extenders, pod, outcome, rows, feasible)
         if problem:
             return Placement(pod, state, pre_filter, rows, outcome, feasible, None, None, cursor, problem)
     totals, row = _best(runner, extenders, state, pod, feasible, seed)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
-
-
-def _within(pre_filter: PreFiltered, among: Int64s) -> PreFiltered:
-    """Return the PreFilters' result limited to some rows."""
-    return replace(pre_filter, rows=among if pre_filter.rows is None else np.intersect1d(among, pre_filter.rows))
 
 
 def tried_first(cluster: Cluster, pod: PodRecord) -> tuple[str, ...]:
@@ -344,28 +337,20 @@ def _sample(
 _LEFT_OUT = unresolvable()
 
 
-@dataclass(frozen=True, slots=True)
-class Extended:
-    """The outcome with the extenders' rejections, and the rows that they leave, ascending."""
-
-    outcome: Outcome
-    feasible: Int64s
-    error: str = ""
-
-
 def filter_by_extenders(
     runner: Runner, extenders: Extenders, pod: PodRecord, outcome: Outcome, rows: Int64s, feasible: Int64s
-) -> Extended:
-    """Ask extenders about ``feasible`` rows; ``outcome`` is the filters' answer for ``rows``, both ascending.
+) -> tuple[Outcome, Int64s, str]:
+    """Return the outcome with the extenders' rejections, the rows that they leave (ascending), and their error or "".
 
-    An extender's answer about other examined nodes replaces the present one. If none is left, nodes outside the sample
+    They are asked about the ``feasible`` rows; ``outcome`` is the filters' answer for ``rows``, both ascending. An
+    extender's answer about other examined nodes replaces the present one. If none is left, nodes outside the sample
     are no candidates for preemption either.
     """
     nodes = runner.cluster.nodes
     row_of = {nodes.name(row): row for row in feasible.tolist()}
     found = extenders.filter(pod, list(row_of))
     if found.error:
-        return Extended(outcome, feasible[:0], found.error)
+        return outcome, feasible[:0], found.error
     left = {row_of[name] for name in found.left}
     refused = {row: found.refused.get(name, _LEFT_OUT) for name, row in row_of.items() if row not in left}
     if not left:
@@ -376,9 +361,9 @@ def filter_by_extenders(
         if row in examined and row not in left:
             refused[row] = status
     if not refused:
-        return Extended(outcome, feasible)
+        return outcome, feasible, ""
     kept = np.array([row for row in feasible.tolist() if row in left], dtype=np.int64)
-    return Extended(_with(runner, outcome, rows, refused), kept)
+    return _with(runner, outcome, rows, refused), kept, ""
 
 
 def _with(runner: Runner, outcome: Outcome, rows: Int64s, refused: dict[int, Status]) -> Outcome:

@@ -213,9 +213,7 @@ class ClusterTransaction(RollbackLog):
             pre_filter = runner.pre_filter(state, pod)
             if not pre_filter.status.is_success:
                 return nothing, pre_filter, Outcome(0)
-            wanted = rows if pre_filter.rows is None else pre_filter.rows
-            if rows is not None and pre_filter.rows is not None:
-                wanted = np.intersect1d(rows, pre_filter.rows)
+            wanted = pre_filter.within(rows).rows
             outcome = runner.filter(state, pod, wanted)
         except PluginError as error:
             return nothing, PreFiltered(unresolvable(str(error))), Outcome(0)

@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -42,6 +42,12 @@ class PreFiltered:
     def is_open(self) -> bool:
         """Return whether the pod may try every node."""
         return self.rows is None and self.status.is_success
+
+    def within(self, rows: Int64s | None) -> PreFiltered:
+        """Return the same result for some rows (ascending), None for all."""
+        if rows is None:
+            return self
+        return replace(self, rows=rows if self.rows is None else np.intersect1d(rows, self.rows))
 
 
 _EVERY_NODE = PreFiltered(SUCCESS)

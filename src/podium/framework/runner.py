@@ -48,8 +48,8 @@ from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of,
 from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, Status, failure, is_failure, unresolvable
 
 
-class _Filter:
-    """A Filter plugin in the array form, with its position in the profile; ``plugin`` is the profile's object.
+class PlacedFilter:
+    """A Filter plugin in the array form, at a position in the profile (from 1); ``plugin`` is the profile's object.
 
     ``by_row``, ``cells``, ``counting`` and ``domains`` are None if it lacks these forms, or is not called in them.
     """
@@ -75,7 +75,7 @@ class _Filter:
 
 
 class Runner:
-    """One profile on one cluster."""
+    """One profile on one cluster; `podium.framework.handle.Handle` describes the methods for PostFilter plugins."""
 
     def __init__(self, profile: Profile, cluster: Cluster) -> None:
         self.profile = profile
@@ -93,7 +93,7 @@ class Runner:
         # The PreBind plugins that prepare something.
         self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
         self._filters = [
-            _Filter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
+            PlacedFilter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
         ]
         self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
@@ -110,7 +110,6 @@ class Runner:
         return self.profile.reserve
 
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
-        """Return the extenders if any of them is called for the pod, else None."""
         extenders = self.extenders
         return None if extenders is None or not extenders.concern(pod) else extenders
 
@@ -147,7 +146,7 @@ class Runner:
             simple.begin_attempt()
         return self._pre_filters.run(state, pod)
 
-    def filters_of(self, state: CycleState) -> list[_Filter]:
+    def filters_of(self, state: CycleState) -> list[PlacedFilter]:
         """Return the filters that apply to the pod of this attempt."""
         return [placed for placed in self._filters if placed.plugin.name not in state.skip_filter]
 
@@ -170,14 +169,12 @@ class Runner:
         return outcome
 
     def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
-        """Filter what-if views, considering nominated pods except the nomination of ``own_uid``."""
         outcome = self.filter_view(state, pod, worlds)
         if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, worlds, own_uid))
         return outcome
 
     def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
-        """Return whether the pod of this attempt would fit a node if some pods, on any nodes, were gone."""
         row = self.cluster.nodes.row_of.get(node_name)
         if row is None:
             return False
@@ -187,11 +184,9 @@ class Runner:
         return bool(self.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)
 
     def for_known_nodes(self, state: CycleState) -> CycleState:
-        """Return the same attempt for nodes that pass the filters of scope NODE, which are skipped."""
         return state.skipping(self._node_filters)
 
     def feasible_rows(self, pod: PodRecord) -> Int64s:
-        """Return the rows on which another pod like ``pod`` would pass the filters, in the present state."""
         other = pod.without_node(name="", uid="")
         state = CycleState()
         found = self.pre_filter(state, other)
@@ -201,19 +196,13 @@ class Runner:
         return feasible if found.rows is None else found.rows[feasible]
 
     def is_row_local(self, state: CycleState) -> bool:
-        """Return whether every filter that applies depends on one row alone."""
         return self._wide_filters <= state.skip_filter
 
     def reaches(self, state: CycleState, pod: PodRecord) -> Reaches:
-        """Return the pods of other nodes on which the filters that apply depend.
-
-        Podium's own filters that do not report this do not depend on pods of other nodes.
-        """
+        # Podium's own filters that do not report pods of other nodes do not depend on any.
         found: list[Reach] = []
         is_known = True
-        for placed in self.filters_of(state):
-            if placed.scope is not Scope.CLUSTER:
-                continue
+        for placed in self.wide_filters(state):
             if isinstance(placed.plugin, ReachingFilterPlugin):
                 with Calling(placed.plugin.name, "Filter", pod):
                     found += placed.plugin.reaches(state, pod)
@@ -228,21 +217,19 @@ class Runner:
         """
         if self.cluster.nominations.reach_domains:
             return None
-        applying = self.filters_of(state)
-        wide = [placed.counting for placed in applying if placed.scope is Scope.CLUSTER]
+        wide = [placed.counting for placed in self.wide_filters(state)]
         counting = [plugin for plugin in wide if plugin is not None]
         if len(counting) < len(wide):
             return None
-        local = {placed.plugin.name for placed in applying} - self._wide_filters
+        local = {placed.plugin.name for placed in self.filters_of(state)} - self._wide_filters
         counted = [predicate for plugin in counting for predicate in plugin.counted(state, pod)]
         return FilterParts(state.skipping(self._wide_filters), state.skipping(local), tuple(counted))
 
-    def wide_filters(self, state: CycleState) -> list[_Filter]:
+    def wide_filters(self, state: CycleState) -> list[PlacedFilter]:
         """Return the filters that apply and depend on more than one row."""
         return [placed for placed in self.filters_of(state) if placed.scope is Scope.CLUSTER]
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
-        """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster."""
         return self.kept.row_filters(state, pod, rows)
 
     def refused_beside(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Int64s:
@@ -317,7 +304,9 @@ class Runner:
                 else:
                     outcome.add(placed.index, placed.plugin.name, placed.array.filter_rows(state, pod, view))
 
-    def _filter_rest(self, outcome: Outcome, placed: _Filter, state: CycleState, pod: PodRecord, view: View) -> None:
+    def _filter_rest(
+        self, outcome: Outcome, placed: PlacedFilter, state: CycleState, pod: PodRecord, view: View
+    ) -> None:
         """Call a filter for the nodes that no earlier filter rejected."""
         positions = outcome.undecided(placed.index)
         positions = positions[view.take(self.cluster.nodes.present)[positions]]

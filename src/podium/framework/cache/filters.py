@@ -6,7 +6,7 @@ Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 from weakref import ref
 
 import numpy as np
@@ -19,11 +19,11 @@ from podium.framework.cache import class_cache
 from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
 from podium.framework.cache.row_filters import FEW_ROWS, RowFilters, has_one_row_form
 from podium.framework.handle import CycleState
-from podium.framework.plugin import ArrayFilterPlugin, FilterPlugin, OneRowFilterPlugin, Scope, is_own
+from podium.framework.plugin import OneRowFilterPlugin, Scope, is_own
 from podium.framework.verdicts import Counted, Decoders, Outcome
 
 if TYPE_CHECKING:
-    from podium.framework.runner import Runner
+    from podium.framework.runner import PlacedFilter, Runner
 
 _NODE, _ROW = Scope.NODE, Scope.ROW
 KEPT_CLASSES = 64
@@ -31,14 +31,6 @@ KEPT_CLASSES = 64
 _FEW_CHANGES = 256
 KEPT_ENTRIES = 1 << 20
 """With few nodes more classes are cached: as many as have this number of rows together."""
-
-
-class PlacedFilter(Protocol):
-    """A Filter plugin with its position in the profile, counted from 1."""
-
-    index: int
-    plugin: ArrayFilterPlugin | FilterPlugin
-    scope: Scope
 
 
 class CachedFilters:

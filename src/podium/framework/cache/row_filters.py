@@ -146,8 +146,10 @@ class RowJudge:
     def __init__(self, runner: Runner, state: CycleState, pod: PodRecord) -> None:
         self._runner = runner
         self._skipped = frozenset(state.skip_filter)
-        wide = [placed for placed in runner.filters_of(state) if placed.scope is Scope.CLUSTER]
-        self.filters = [_required(None if placed.cells is None else placed.cells.filter_cells(pod)) for placed in wide]
+        self.filters = [
+            _required(None if placed.cells is None else placed.cells.filter_cells(pod))
+            for placed in runner.wide_filters(state)
+        ]
         raters = [rater for rater in runner.scoring.raters if not rater.never_scores(pod.pod_class)]
         node_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.NODE]
         self._row_raters = [rater for rater in raters if rater.kept and rater.scope is Scope.ROW]

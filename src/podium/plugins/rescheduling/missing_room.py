@@ -23,7 +23,7 @@ from podium.framework.plugin import Scope
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
 from podium.framework.verdicts import PluginError
 from podium.plugins.dynamic_resources.requests import gather_pools
-from podium.plugins.dynamic_resources.selectors import AllocationError, DeviceSelectors
+from podium.plugins.dynamic_resources.selectors import AllocationError, selects
 from podium.plugins.inter_pod_affinity import repelled_pods, repelling_pods
 from podium.plugins.rescheduling.freed_nodes import by_size
 from podium.plugins.rescheduling.node_use import RowChanges
@@ -32,7 +32,7 @@ from podium.plugins.rescheduling.node_use import RowChanges
 class DeviceCounts:
     """The devices of one class; ``offered`` are those that each row's node can use."""
 
-    def __init__(self, cluster: Cluster, device_class: DeviceClass, selectors: DeviceSelectors) -> None:
+    def __init__(self, cluster: Cluster, device_class: DeviceClass) -> None:
         self._cluster = cluster
         self._members: set[DeviceID] = set()
         self.offered: Int64s = np.zeros(cluster.nodes.count, dtype=np.int64)
@@ -44,9 +44,7 @@ class DeviceCounts:
             for pool in gather_pools(devices, cluster.nodes.node(row)):
                 for candidate in pool.candidates:
                     with suppress(AllocationError):
-                        if selectors.match(
-                            device_class.spec.selectors, candidate.id[0], candidate.device, device_class.key
-                        ):
+                        if selects(device_class.spec.selectors, candidate.id[0], candidate.device, device_class.key):
                             found.add(candidate.id)
             self._members |= found
             self.offered[row] = len(found)
@@ -163,9 +161,8 @@ class WantedRoom:
 class RoomReader:
     """Creates wanted rooms from shapes and from pending pods, in the state of one picture."""
 
-    def __init__(self, picture: Picture, selectors: DeviceSelectors) -> None:
+    def __init__(self, picture: Picture) -> None:
         self._picture = picture
-        self._selectors = selectors
         self._counts: dict[str, DeviceCounts] = {}
 
     def of_shape(self, what: str, wanted: int, requests: Mapping[str, int], devices: Mapping[str, int]) -> WantedRoom:
@@ -243,7 +240,7 @@ class RoomReader:
         """Return the devices of a class; None if there is no such class."""
         cluster = self._picture.cluster
         if name not in self._counts and name in cluster.devices.classes:
-            self._counts[name] = DeviceCounts(cluster, cluster.devices.classes[name], self._selectors)
+            self._counts[name] = DeviceCounts(cluster, cluster.devices.classes[name])
         return self._counts.get(name)
 
 

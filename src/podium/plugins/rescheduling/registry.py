@@ -22,7 +22,6 @@ from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import Float64s, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.dynamic_resources.selectors import DeviceSelectors
 from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
 from podium.plugins.rescheduling.freed_nodes import FreedNodes
 from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
@@ -84,7 +83,6 @@ class Consolidate:
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, ConsolidateArgs, self.name)
         self._freed = FreedNodes(self._args.utilization_threshold, self._args.node_worth, self._args.max_nodes)
-        self._selectors = DeviceSelectors()
         self._picture: Picture | None = None
         self._room = MissingRoom((), self._args.max_nodes)
 
@@ -115,7 +113,7 @@ class Consolidate:
         args, shape = self._args, self._args.for_
         if shape is None and not (args.for_waiting_pods and picture.waiting):
             return []
-        reader = RoomReader(picture, self._selectors)
+        reader = RoomReader(picture)
         wanted = reader.of_waiting() if args.for_waiting_pods else []
         if shape is not None:
             wanted.append(reader.of_shape(str(shape), shape.places, shape.amounts, shape.devices))
