@@ -27,15 +27,9 @@ class FakeExtender:
     only: str = ""
     asked: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
-    filters = True
-
-    @property
-    def prioritizes(self) -> bool:
-        return self.scores is not None
-
-    @property
-    def preempts(self) -> bool:
-        return self.agrees is not None
+    def __post_init__(self) -> None:
+        self.filters = True
+        self.prioritizes, self.preempts = self.scores is not None, self.agrees is not None
 
     def is_interested(self, pod: PodRecord) -> bool:
         return pod.name.startswith(self.only)

@@ -19,7 +19,7 @@ from podium.decide.preempting.gang.gang import gang_priority
 from podium.decide.preempting.preemption_plan import GangPlan
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext, ReservePlugin
-from podium.framework.pre_filters import GroupDemand
+from podium.framework.pre_filters import EVERYWHERE, GroupDemand
 from podium.framework.runner import Runner
 from podium.framework.verdicts import SUCCESS, Code, PluginError, Status
 from podium.plugins.default_preemption import DefaultPreemption
@@ -72,7 +72,7 @@ class World:
         return next(plugin for plugin in self.runner.profile.post_filter if isinstance(plugin, DefaultPreemption))
 
     def demand(self, needed: int | None = None, key: str = "") -> GroupDemand:
-        domains = (("", None),) if not key else tuple((d.name, d.rows) for d in domains_of(self.cluster, key)[0])
+        domains = domains_of(self.cluster, key)[0] if key else EVERYWHERE
         return GroupDemand("default/work", self.members, needed or len(self.members), domains)
 
     def plan(self, needed: int | None = None, key: str = "") -> GangPlan:

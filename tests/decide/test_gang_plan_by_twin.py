@@ -15,18 +15,18 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.times import parse_duration
-from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.gang_placement import domains_of
 from podium.decide.preempting.criteria import CriterionName, VictimCost
 from podium.decide.preempting.eligibility import VictimProtection
-from podium.decide.preempting.gang.gang import EVERYWHERE, Gang
+from podium.decide.preempting.gang.gang import Gang
 from podium.decide.preempting.gang.gang_search import plan_gang
 from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.preemption_plan import GangPlan
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
+from podium.framework.pre_filters import EVERYWHERE, Domain
 from tests.builders import DAY_ONE_NS, ZONE, cluster_of, plain_runner
 from tests.decide.test_wide_preemption_by_twin import dressed
 from tests.fuzzing import Effort, efforts
@@ -125,7 +125,7 @@ def planned(
         if record.nominated_node_name:
             cluster.nominations.put(record, record.nominated_node_name)
         members.append(record)
-    wanted = Gang("default/gang", tuple(members), case.needed, case.priority, domains(cluster, case.key))
+    wanted = Gang("default/gang", tuple(members), case.needed, domains(cluster, case.key), priority=case.priority)
     trials = Trials(cluster, "StartTime")
     options = options_of(cluster, args) if args else PreemptionOptions()
     if wide is not None:
@@ -144,8 +144,8 @@ def options_of(cluster: Cluster, args: Mapping[str, Any]) -> PreemptionOptions:
     )
 
 
-def domains(cluster: Cluster, key: str) -> tuple[tuple[str, Int64s | None], ...]:
-    return tuple((domain.name, domain.rows) for domain in domains_of(cluster, key)[0]) if key else EVERYWHERE
+def domains(cluster: Cluster, key: str) -> tuple[Domain, ...]:
+    return domains_of(cluster, key)[0] if key else EVERYWHERE
 
 
 def steps_of(case: Case, plan: GangPlan) -> list[Step]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.post_filter import answer_of, checked
 from podium.decide.preempting.gang.gang import (
-    EVERYWHERE,
     AssumedMembers,
     Gang,
     GangTransaction,
@@ -29,7 +27,7 @@ from podium.decide.preempting.gang.gang import (
     gang_priority,
 )
 from podium.framework.plugin import is_own
-from podium.framework.pre_filters import GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
+from podium.framework.pre_filters import EVERYWHERE, Domain, GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.verdicts import SUCCESS, Calling, PluginError, Status, unschedulable
 
@@ -150,7 +148,7 @@ def place_group(runner: Runner, trial: GroupTrial) -> GroupPlacement:
     PluginError if a plugin fails.
     """
     if not trial.topology_key:
-        return _arranged(runner, trial, _together(runner, trial, None))
+        return _arranged(runner, trial, _together(runner, trial, EVERYWHERE[0]))
     domains, problem = domains_of(runner.cluster, trial.topology_key, trial.placed)
     if problem:
         nodes = runner.cluster.nodes
@@ -175,9 +173,8 @@ def order_of(pod: PodRecord, first_attempt_ns: int) -> tuple[int, int, str, str]
     return -pod.priority, first_attempt_ns, pod.key, pod.uid
 
 
-def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> GroupPlacement:
-    """Try the members in one domain, or anywhere."""
-    among: Int64s | None = None if domain is None else domain.rows
+def _together(runner: Runner, trial: GroupTrial, domain: Domain) -> GroupPlacement:
+    """Try the members in one domain."""
     found: list[MemberPlacement] = []
     cursor = runner.cluster.nodes.search_start
     # The failed attempts of alike pods since a member last took room.
@@ -189,7 +186,7 @@ def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> Group
             if known is not None:
                 found.append(MemberPlacement(pod, known))
                 continue
-            placement = place(runner, pod, trial.seed, cursor=cursor, detailed=trial.detailed, among=among)
+            placement = place(runner, pod, trial.seed, cursor=cursor, detailed=trial.detailed, among=domain.rows)
             cursor = placement.cursor
             if placement.error:
                 raise PluginError(placement.error)
@@ -204,15 +201,15 @@ def _together(runner: Runner, trial: GroupTrial, domain: Domain | None) -> Group
     return GroupPlacement(
         tuple(found),
         trial.needed,
-        len(runner.cluster.nodes) if among is None else len(among),
+        len(runner.cluster.nodes if domain.rows is None else domain.rows),
         tuple(dict.fromkeys(rejecting)),
-        domain="" if domain is None else domain.name,
+        domain=domain.name,
         cursor=cursor,
     )
 
 
 def _arranged(
-    runner: Runner, trial: GroupTrial, found: GroupPlacement, domains: Sequence[Domain] = ()
+    runner: Runner, trial: GroupTrial, found: GroupPlacement, domains: tuple[Domain, ...] = EVERYWHERE
 ) -> GroupPlacement:
     """Return the placement ``found``, or another one in which enough pods fit, in one of the domains.
 
@@ -226,7 +223,7 @@ def _arranged(
     if not may_fit or not trial.most_steps or any(runner.extenders_of(pod) is not None for pod in trial.members):
         return found
     members = tuple(trial.members)
-    gang = Gang("", members, needed, gang_priority(members), tuple(domains) or EVERYWHERE)
+    gang = Gang("", members, needed, domains, priority=gang_priority(members))
     # Room that is kept for one member rejects other members if they are tried one by one.
     are_nominated = any(runner.cluster.nominations.node_of(pod.uid) for pod in members)
     with GangTransaction(runner, gang) as transaction:
@@ -236,7 +233,7 @@ def _arranged(
         chosen, placements, is_cut = first_packing(shapes, gang_domains(runner.cluster, gang), trial.most_steps)
     if chosen is None:
         return replace(found, is_cut=is_cut)
-    among = next((domain.rows for domain in domains if domain.name == chosen.name), None)
+    among = next(domain.rows for domain in domains if domain.name == chosen.name)
     placed = _placed(runner, trial, {member.uid: row for member, row in placements}, among)
     return found if placed is None else replace(found, members=placed, domain=chosen.name, is_arranged=True)
 
@@ -274,13 +271,6 @@ def _reserved(runner: Runner, assumed: AssumedMembers, placement: Placement) -> 
     return MemberPlacement(placement.pod, placement, node_name if reserved.is_success else "", reserved)
 
 
-class Domain(NamedTuple):
-    """The nodes with one value of the topology key: their rows, ascending."""
-
-    name: str
-    rows: Int64s
-
-
 def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> tuple[tuple[Domain, ...], str]:
     """Return the domains for the pods of a group, and why there are none, "" if there are some.
 
@@ -303,14 +293,14 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
         if name is None or name not in rows_of:
             return (), f"pods of the group are on nodes without the label {key} already"
         rows_of = {name: rows_of[name]}
-    found = [Domain(name, np.array(rows, dtype=np.int64)) for name, rows in rows_of.items()]
 
-    def free_share(domain: Domain) -> int:
-        both = np.ix_(np.array((CPU, MEMORY)), domain.rows)
+    def free_share(name: str) -> int:
+        both = np.ix_(np.array((CPU, MEMORY)), np.array(rows_of[name], dtype=np.int64))
         sums = (amounts[both].sum(axis=1).tolist() for amounts in (nodes.allocatable, nodes.requested))
         return sum((total - used) * _MILLIONTHS // max(total, 1) for total, used in zip(*sums, strict=True))
 
-    return tuple(sorted(found, key=lambda domain: (free_share(domain), domain.name))), ""
+    names = sorted(rows_of, key=lambda name: (free_share(name), name))
+    return tuple(Domain(name, np.array(rows_of[name], dtype=np.int64)) for name in names), ""
 
 
 def ask_group_post_filter(runner: Runner, key: str, trial: GroupTrial) -> GroupPostFilterResult:

@@ -64,31 +64,18 @@ class VictimIds:
 
 
 class Extender(Protocol):
-    """One extender. Each verb raises ExtenderError if there is no valid answer."""
+    """One extender, which may filter and score nodes, and process preemption.
 
-    @property
-    def name(self) -> str:
-        """The name in error messages."""
+    Each verb raises ExtenderError if there is no valid answer. ``name`` is that of error messages, ``weight`` that of
+    its scores. Scheduling continues without an ignorable one if it fails.
+    """
 
-    @property
-    def is_ignorable(self) -> bool:
-        """Return whether scheduling continues without it if it fails."""
-
-    @property
-    def weight(self) -> int:
-        """The weight of its scores."""
-
-    @property
-    def filters(self) -> bool:
-        """Return whether it filters nodes."""
-
-    @property
-    def prioritizes(self) -> bool:
-        """Return whether it scores nodes."""
-
-    @property
-    def preempts(self) -> bool:
-        """Return whether it processes preemption."""
+    name: str
+    is_ignorable: bool
+    weight: int
+    filters: bool
+    prioritizes: bool
+    preempts: bool
 
     def is_interested(self, pod: PodRecord) -> bool:
         """Return whether it is called for the pod at all."""

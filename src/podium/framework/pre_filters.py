@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -177,20 +177,33 @@ def _nothing_left(plugins: list[str]) -> Status:
     return unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}] simultaneously")
 
 
-@dataclass(frozen=True, slots=True)
+class Domain(NamedTuple):
+    """Nodes that may take all pods of a group: those with one value of a topology key.
+
+    ``rows`` are theirs, ascending; None for all nodes.
+    """
+
+    name: str
+    rows: Int64s | None
+
+
+EVERYWHERE = (Domain("", None),)
+"""The domains of a group without a topology."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class GroupDemand:
     """Pods of one PodGroup that are to be placed together, and that do not fit together at present.
 
     ``members`` are the pending ones in the order in which they are tried; at least ``needed`` of them need a node,
-    besides those of the group that have one. ``domains`` are the rows (ascending) of each topology domain that may take
-    them all, by the domain's name and in the order in which domains are tried; without a topology it has one entry,
-    named "", whose rows are None for all.
+    besides those of the group that have one. All of them have to be in one of the ``domains``, which are in the order
+    in which they are tried.
     """
 
     key: str
     members: tuple[PodRecord, ...]
     needed: int
-    domains: tuple[tuple[str, Int64s | None], ...] = (("", None),)
+    domains: tuple[Domain, ...] = EVERYWHERE
 
 
 class GroupPostFilterResult(msgspec.Struct, frozen=True):

@@ -382,7 +382,7 @@ def _gang(demand: GroupDemand, cluster: Cluster) -> Gang:
         demand.key,
         demand.members,
         demand.needed,
-        gang_priority(demand.members, None if group is None else group.spec.priority),
         demand.domains,
-        frozenset(pods.record(slot).uid for slot in running.tolist()),
+        priority=gang_priority(demand.members, None if group is None else group.spec.priority),
+        running=frozenset(pods.record(slot).uid for slot in running.tolist()),
     )

@@ -21,7 +21,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s, Lists, offsets
 from podium.cluster.pods import PodRecord
 from podium.cluster.what_if_view import WhatIfView
-from podium.decide.preempting.criteria import CRITERIA, UPSTREAM, UPSTREAM_COST, VictimCost, VictimFacts, VictimSets
+from podium.decide.preempting.criteria import UPSTREAM, UPSTREAM_COST, VictimCost, VictimFacts, VictimSets
 from podium.decide.preempting.eligibility import beyond_budgets
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState, Handle
@@ -86,11 +86,8 @@ class TrialTable:
 
     @property
     def budget_violations(self) -> Int64s:
-        """``[rows]``: how many of the victims violate a budget."""
-        if self.violations is not None:
-            return self.violations
-        violations: Int64s = self.criteria[self.criteria_names.index(CRITERIA["BudgetViolations"].words)]
-        return violations
+        """``[rows]``: how many of the victims violate a budget; the first of kube-scheduler's criteria."""
+        return self.criteria[0] if self.violations is None else self.violations
 
     @property
     def candidates(self) -> Int64s:

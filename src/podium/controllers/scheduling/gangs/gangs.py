@@ -282,7 +282,7 @@ class GroupAttempts:
         members = attempt.trial.members
         futile, warnings = self.attempts.futile, []
         if futile.knows(members[0]):
-            gang = Gang(group.key, tuple(members), 1, gang_priority(members, group.spec.priority))
+            gang = Gang(group.key, tuple(members), 1, priority=gang_priority(members, group.spec.priority))
             warnings = futile.judge_plan(runner, gang, now)
         result = self._post_filter(attempt, now)
         if result.states:

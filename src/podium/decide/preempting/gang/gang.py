@@ -26,28 +26,15 @@ from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import RollbackLog
 from podium.framework.handle import CycleState, Reach
 from podium.framework.plugin import ReservePlugin
-from podium.framework.pre_filters import GroupHandle
+from podium.framework.pre_filters import GroupDemand, GroupHandle
 from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, Status
 
-EVERYWHERE: tuple[tuple[str, Int64s | None], ...] = (("", None),)
-"""Members may be on any nodes."""
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Gang(GroupDemand):
+    """A demand with the priority of its group: victims have a lower one. ``running`` are members (uids) with nodes."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Gang:
-    """The members of a group that have no node yet, in the order in which they are tried.
-
-    ``needed`` of them have to find a place, or none does. ``priority`` is that of the group: victims have a lower one.
-    ``domains`` are the rows (ascending) of each topology domain, by its name; all members have to be in one of them.
-    Without a topology it is one entry, named "", whose rows are None for all. ``running`` are the members (uids) that
-    have nodes.
-    """
-
-    key: str
-    members: tuple[PodRecord, ...]
-    needed: int
     priority: int
-    domains: tuple[tuple[str, Int64s | None], ...] = EVERYWHERE
     running: frozenset[str] = frozenset()
 
     @property
@@ -101,13 +88,11 @@ class GangDomain:
 
 def gang_domains(cluster: Cluster, gang: Gang) -> list[GangDomain]:
     """Return the domains in which members may be, by name; the whole cluster if they may be anywhere."""
-    found = []
-    for name, rows in sorted(gang.domains, key=lambda domain: domain[0]):
-        allowed = np.full(cluster.nodes.count, rows is None)
-        if rows is not None:
-            allowed[rows] = True
-        found.append(GangDomain(allowed, name))
-    return found
+    every = np.arange(cluster.nodes.count)
+    return [
+        GangDomain(np.isin(every, every if rows is None else rows), name)
+        for name, rows in sorted(gang.domains, key=lambda domain: domain.name)
+    ]
 
 
 LEAST_STEPS = 50

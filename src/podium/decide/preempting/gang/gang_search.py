@@ -20,7 +20,6 @@ from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.eligibility import alone_within_budgets, excluding, held_back, within_budgets
 from podium.decide.preempting.gang.descent import Descent, DescentMode, OptionTables, VictimSearch, asker_for
 from podium.decide.preempting.gang.gang import (
-    EVERYWHERE,
     LEAST_STEPS,
     AffinityPartners,
     Gang,
@@ -37,7 +36,7 @@ from podium.decide.preempting.preemption import PreemptionOptions
 from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings
-from podium.framework.pre_filters import GroupHandle
+from podium.framework.pre_filters import EVERYWHERE, GroupHandle
 
 _LOWEST = np.iinfo(np.int64).min
 # The maximum number of domains without improvement; the others are then left out.
