@@ -101,42 +101,31 @@ class ConstraintSet:
     def __init__(self, constraints: Iterable[SpreadConstraint], *, need_all_keys: bool) -> None:
         self.constraints = tuple(constraints)
         self.need_all_keys = need_all_keys
-        self._position = -1
+        self._honors_taints = any(constraint.honors_taints for constraint in self.constraints)
+        self._honors_affinity = any(constraint.honors_affinity for constraint in self.constraints)
+        self._basis: object = None
         self._domains: tuple[SpreadDomains, ...] = ()
 
     def __len__(self) -> int:
         return len(self.constraints)
 
     def domains(self, cluster: Cluster, pod_class: PodClass) -> tuple[SpreadDomains, ...]:
-        """Return the domains of each constraint, cached until a node object or the codes of a key change."""
-        position = cluster.nodes.node_changes.position
-        if self._position != position or not self._has_columns(cluster):
-            if not self._counts_the_same(cluster, pod_class):
-                view = View(cluster)
-                usable = view.take(cluster.nodes.present).copy()
-                if self.need_all_keys:
-                    for constraint in self.constraints:
-                        usable &= view.codes(constraint.key) != 0
-                self._domains = tuple(_domains(view, pod_class, constraint, usable) for constraint in self.constraints)
-            self._position = position
+        """Return the domains of each constraint, cached until nodes may count that did not, or codes change."""
+        nodes = cluster.nodes
+        honors = self._honors_taints or (self._honors_affinity and not required_nodes(pod_class).is_any)
+        # If no policy excludes nodes, only the labels tell them apart.
+        position = nodes.node_changes.position if honors else -1
+        columns = [nodes.labels(constraint.key) for constraint in self.constraints]
+        basis = position, nodes.count, [(column, column.version) for column in columns]
+        if basis != self._basis:
+            view = View(cluster)
+            usable = view.take(nodes.present).copy()
+            if self.need_all_keys:
+                for constraint in self.constraints:
+                    usable &= view.codes(constraint.key) != 0
+            self._domains = tuple(_domains(view, pod_class, constraint, usable) for constraint in self.constraints)
+            self._basis = basis
         return self._domains
-
-    def _has_columns(self, cluster: Cluster) -> bool:
-        """Return whether the domains are those of the present columns."""
-        return [domain.column for domain in self._domains] == [cluster.nodes.labels(c.key) for c in self.constraints]
-
-    def _counts_the_same(self, cluster: Cluster, pod_class: PodClass) -> bool:
-        """Return whether it is certain that nodes are in the same domains as before, and the same nodes count."""
-        if self._position < 0 or not self._has_columns(cluster):
-            return False
-        is_any = required_nodes(pod_class).is_any
-        if any(each.version != each.column.version for each in self._domains):
-            return False
-        if any(len(each.counted) != cluster.nodes.count for each in self._domains):
-            return False
-        # Then only policies can tell nodes apart.
-        policies = (each.honors_taints or (each.honors_affinity and not is_any) for each in self.constraints)
-        return not any(policies)
 
 
 def own_constraints(pod_class: PodClass, when_unsatisfiable: str) -> ConstraintSet:
