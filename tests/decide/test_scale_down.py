@@ -19,7 +19,6 @@ from podium.cluster.budgets import Budgets
 from podium.cluster.cluster import Cluster
 from podium.decide.autoscaling import (
     RemovalTerms,
-    ScaleDownOptions,
     ScaleDownPlan,
     Shrinkable,
     plan_scale_down,
@@ -53,7 +52,7 @@ def around(
     known = Budgets()
     for one in budgets:
         known.put(one)
-    return RemovalTerms(known, keeps_data, closed, ScaleDownOptions(**options))
+    return RemovalTerms(known, keeps_data, closed, **options)
 
 
 def scratch_on(cluster: Cluster) -> ClusterTransaction:

@@ -302,20 +302,6 @@ SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleDownOptions:
-    """When a node is unneeded.
-
-    Its pods request less than ``utilisation_threshold`` of its CPU and of its memory. Pods below ``priority_cutoff`` do
-    not count and are not moved. At most ``max_candidates`` nodes with pods to move are tried at a time, the least used
-    ones.
-    """
-
-    utilisation_threshold: float = 0.5
-    priority_cutoff: int = 0
-    max_candidates: int = 30
-
-
-@dataclass(frozen=True, slots=True)
 class Residents:
     """The pods of a node by the effect of its removal.
 
@@ -352,13 +338,17 @@ class RemovalTerms:
     """The inputs of a removal besides the cluster.
 
     ``keeps_data`` are the pods (uids) that would lose data, ``closed`` the nodes that accept no pods: those being
-    removed and those that are starting.
+    removed and those that are starting. The pods of an unneeded node request less than ``utilisation_threshold`` of its
+    CPU and of its memory. Pods below ``priority_cutoff`` do not count and are not moved. At most ``max_candidates``
+    nodes with pods to move are tried at a time, the least used ones.
     """
 
     budgets: Budgets
     keeps_data: Collection[str]
     closed: Collection[str]
-    options: ScaleDownOptions
+    utilisation_threshold: float = 0.5
+    priority_cutoff: int = 0
+    max_candidates: int = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +363,8 @@ def residents(pods: Iterable[PodRecord], terms: RemovalTerms) -> Residents:
     """Return the effect of a node's removal on its pods, in the order of their keys."""
     here = [pod for pod in sorted(pods, key=lambda pod: pod.key) if not belongs_to_node(pod)]
     staying = [pod for pod in here if not pod.terminating]
-    moving = tuple(pod for pod in staying if pod.priority >= terms.options.priority_cutoff)
-    expendable = tuple(pod for pod in staying if pod.priority < terms.options.priority_cutoff)
+    moving = tuple(pod for pod in staying if pod.priority >= terms.priority_cutoff)
+    expendable = tuple(pod for pod in staying if pod.priority < terms.priority_cutoff)
     obstacles = (f"{pod.key} {found}" for pod in moving if (found := _obstacle(pod, terms)))
     return Residents(moving, expendable, tuple(pod for pod in here if pod.terminating), next(obstacles, ""))
 
@@ -405,7 +395,7 @@ def utilisation(transaction: ClusterTransaction, row: int, terms: RemovalTerms) 
     for pod in cluster.pods_on(row):
         if belongs_to_node(pod):
             count = own
-        elif pod.priority >= terms.options.priority_cutoff:
+        elif pod.priority >= terms.priority_cutoff:
             count = used
         else:
             continue
@@ -445,7 +435,7 @@ def plan_scale_down(
     for has_pods, _, name, index in sorted(candidates):
         if spare[index] <= 0:
             kept[name] = "its group has no more nodes than its minimum"
-        elif has_pods and tried >= terms.options.max_candidates:
+        elif has_pods and tried >= terms.max_candidates:
             kept[name] = "others are looked into first"
         else:
             tried += has_pods
@@ -470,7 +460,7 @@ def _removal_facts(transaction: ClusterTransaction, name: str, terms: RemovalTer
         reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
     elif any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         reason = "it is not ready"
-    elif used >= terms.options.utilisation_threshold:
+    elif used >= terms.utilisation_threshold:
         reason = f"{float(used):.0%} of it is requested"
     return reason, has_pods, used
 
@@ -510,9 +500,10 @@ class _Removals:
                 reason = f"{pod.key} fits on no other node"
                 break
             receivers.add(cluster.nodes.name(row))
-        reason = reason or self._allowance.take(here.to_evict)
+        reason = reason or self._allowance.why(here.to_evict)
         if reason:
             self._transaction.roll_back(savepoint)
         else:
+            self._allowance.take(here.to_evict)
             self._receivers |= receivers
         return reason

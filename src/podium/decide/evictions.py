@@ -15,7 +15,7 @@ from typing import Literal
 from podium.api.errors import shown
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.times import parse_duration, parse_time
-from podium.cluster.budgets import Budgets
+from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT, tolerated
 
@@ -128,19 +128,37 @@ class Allowance:
         self._budgets = budgets
         self._planned: Counter[str] = Counter()
 
-    def take(self, pods: Iterable[PodRecord]) -> str:
-        """Plan to evict all of the pods; return "", or why that is not allowed, and then nothing is planned."""
+    def why(self, pods: Collection[PodRecord]) -> str:
+        """Return why the pods must not be evicted together; "" if they may be."""
         wanted: Counter[str] = Counter()
         for pod in pods:
             covering = list(self._budgets.over(pod.pod_class))
             if len(covering) > 1 and not self._budgets.requires_all:
                 return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
             for budget in covering:
+                if not self._asks(budget, pod):
+                    continue
                 wanted[budget.key] += 1
-                if self._planned[budget.key] + wanted[budget.key] > budget.disruptions_allowed:
-                    return f"{pod.key} may not be evicted: the disruption budget {budget.key} is used up"
-        self._planned += wanted
+                if why := self._why_not(budget, self._planned[budget.key] + wanted[budget.key]):
+                    return f"{pod.key} may not be evicted: the disruption budget {budget.key} {why}"
         return ""
+
+    def take(self, pods: Collection[PodRecord]) -> None:
+        """Plan to evict the pods."""
+        for pod in pods:
+            self._planned.update(budget.key for budget in self._asked(pod))
+
+    def _asked(self, pod: PodRecord) -> list[Budget]:
+        """Return the budgets that count the eviction of a pod."""
+        return [budget for budget in self._budgets.over(pod.pod_class) if self._asks(budget, pod)]
+
+    def _asks(self, budget: Budget, pod: PodRecord) -> bool:
+        """Return whether the eviction of the pod counts against a budget that covers it."""
+        return True
+
+    def _why_not(self, budget: Budget, number: int) -> str:
+        """Return why a budget refuses this many evictions in total; "" if it allows them."""
+        return "is used up" if number > budget.disruptions_allowed else ""
 
 
 WORK_IN_PROGRESS = "podium.dev/work-in-progress"

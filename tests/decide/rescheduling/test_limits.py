@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from podium.decide.rescheduling.guards import PastMove
-from podium.decide.rescheduling.planner import Leaving, MoveLimits
+from podium.decide.rescheduling.planner import MoveLimits
 from podium.framework.rescheduling.settings import MoveLimitSettings
 from tests.decide.rescheduling.planning import HOUR, NOW, SECOND, free_settings
 
 MINUTE = 60 * SECOND
 
 
-def leaving(node: str = "n", namespace: str = "default", owner: str = "o", *, has_budget: bool = True) -> Leaving:
-    return Leaving(node, namespace, owner, has_budget)
+def leaving(node: str = "n", namespace: str = "default", owner: str = "o", *, has_budget: bool = True) -> PastMove:
+    return PastMove(namespace, owner, node, NOW, is_in_flight=True, has_budget=has_budget)
 
 
 def past(*, ago_ns: int = MINUTE, in_flight: bool = True, has_budget: bool = True, **fields: Any) -> PastMove:
@@ -38,7 +38,7 @@ def limits(*moves: PastMove, **settings: Any) -> MoveLimits:
     ],
 )
 def test_moves_count_by_node_namespace_owner_and_in_all(
-    kind: str, limit: str, other: Leaving, whose: str | None
+    kind: str, limit: str, other: PastMove, whose: str | None
 ) -> None:
     one = limits(**{kind: MoveLimitSettings(**{limit: 2})})
 

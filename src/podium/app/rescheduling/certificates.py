@@ -79,9 +79,9 @@ def _limits_of(
     covered: dict[str, list[str]] = defaultdict(list)
     most: dict[str, int] = {}
     for pod in pods:
-        for budget in inputs.budgets.covering(pod):
+        for budget in inputs.budgets.over(pod.pod_class):
             covered[budget.key].append(pod.uid)
-            most[budget.key] = max(0, budget.allowed - room.reserve(budget))
+            most[budget.key] = max(0, budget.disruptions_allowed - room.reserve(budget))
     for key, uids in covered.items():
         yield MoveLimit(uids, most[key])
 

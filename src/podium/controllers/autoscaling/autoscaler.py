@@ -74,8 +74,13 @@ class Autoscaler:
         self._picture = AutoscalerView(self._groups, release)
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
-        options = scaling.ScaleDownOptions(settings.scale_down.utilization_threshold, settings.priority_cutoff)
-        self._around = scaling.RemovalTerms(self._picture.budgets, self._picture.keeps_data, (), options)
+        self._around = scaling.RemovalTerms(
+            self._picture.budgets,
+            self._picture.keeps_data,
+            (),
+            settings.scale_down.utilization_threshold,
+            settings.priority_cutoff,
+        )
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
         self._removals = NodeRemovals(self._picture, settings.scale_down, _AUTOSCALER, self._residents, self._why_kept)
         # When to scan the cluster next, and whether that may have a new effect.

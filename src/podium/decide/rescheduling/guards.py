@@ -7,7 +7,7 @@ Source: controlled-rescheduling.md; descheduler pkg/framework/plugins/defaultevi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -24,7 +24,7 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
 from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
-from podium.decide.evictions import DAEMON_SET, is_at_work, lost_work_ns
+from podium.decide.evictions import DAEMON_SET, Allowance, is_at_work, lost_work_ns
 from podium.decide.kubelet import CRITICAL_PRIORITY
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
@@ -215,63 +215,53 @@ class Guards:
         return ""
 
 
-class BudgetRoom:
+class BudgetRoom(Allowance):
     """The evictions that budgets, rates and the component's cap still allow at ``now``, minus those planned."""
 
     def __init__(self, inputs: PlanInputs, settings: ReschedulerSettings, now: int) -> None:
-        self._budgets = inputs.budgets
+        super().__init__(inputs.budgets)
         self._settings = settings
         self._now = now
         self._cap_left = inputs.component_may_evict
-        self._planned: Counter[str] = Counter()
         self._planned_in_all = 0
 
     def is_protected(self, pod: PodRecord) -> bool:
         return self._budgets.counts(pod.pod_class)
 
-    def why(self, pods: Iterable[PodRecord]) -> str:
-        """Return why the pods must not be evicted together; "" if they may be."""
-        wanted: Counter[str] = Counter()
-        counted = 0
-        for pod in pods:
-            covering = list(self._budgets.over(pod.pod_class))
-            if len(covering) > 1 and not self._budgets.requires_all:
-                return f"{pod.key} has several disruption budgets: {', '.join(budget.key for budget in covering)}"
-            asked = [budget for budget in covering if _asks(budget, pod)]
-            counted += bool(asked)
-            wanted.update(budget.key for budget in asked)
-            for budget in asked:
-                why = self._why_not(budget, self._planned[budget.key] + wanted[budget.key])
-                if why:
-                    return f"{pod.key} may not be evicted: the disruption budget {budget.key} {why}"
-        if self._cap_left is not None and self._planned_in_all + counted > self._cap_left:
-            return f"the cap on how often the rescheduler may disrupt pods that have a budget leaves {self._cap_left}"
-        return ""
+    def why(self, pods: Collection[PodRecord]) -> str:
+        why = super().why(pods)
+        if why or self._cap_left is None or self._planned_in_all + self._counted(pods) <= self._cap_left:
+            return why
+        return f"the cap on how often the rescheduler may disrupt pods that have a budget leaves {self._cap_left}"
 
     def why_never(self, pod: PodRecord) -> str:
         """Return why the budgets of a pod would refuse its eviction even if all pods were healthy.
 
         "" if they would allow it.
         """
-        for budget in self._budgets.over(pod.pod_class):
-            if _asks(budget, pod) and budget.with_all_up - self.reserve(budget) < 1:
+        for budget in self._asked(pod):
+            if budget.with_all_up - self.reserve(budget) < 1:
                 allowed = max(budget.with_all_up, 0)
                 return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
         return ""
 
-    def take(self, pods: Iterable[PodRecord]) -> None:
-        for pod in pods:
-            asked = [budget.key for budget in self._budgets.over(pod.pod_class) if _asks(budget, pod)]
-            self._planned.update(asked)
-            self._planned_in_all += bool(asked)
+    def take(self, pods: Collection[PodRecord]) -> None:
+        super().take(pods)
+        self._planned_in_all += self._counted(pods)
 
     def reserve(self, budget: Budget) -> int:
         """Return how many of the disruptions that a budget allows are reserved for others."""
         settings = self._settings
         return max(settings.budget_reserve, ceil(settings.budget_reserve_share * budget.with_all_up))
 
+    def _counted(self, pods: Collection[PodRecord]) -> int:
+        """Return how many of the pods count for the cap."""
+        return sum(bool(self._asked(pod)) for pod in pods)
+
+    def _asks(self, budget: Budget, pod: PodRecord) -> bool:
+        return pod.ready or not budget.spares_unready
+
     def _why_not(self, budget: Budget, number: int) -> str:
-        """Return why a budget refuses this many evictions in total; "" if it allows them."""
         if budget.is_behind:
             return "is still being processed"
         reserve, bucket = self.reserve(budget), budget.bucket
@@ -281,11 +271,6 @@ class BudgetRoom:
         if bucket is not None and number > (tokens := bucket.tokens(self._now)):
             return f"has a rate of {bucket.rate}, which leaves {tokens}"
         return ""
-
-
-def _asks(budget: Budget, pod: PodRecord) -> bool:
-    """Return whether the eviction of the pod counts against a budget that covers it."""
-    return pod.ready or not budget.spares_unready
 
 
 OFF_DUTY_TAINTS = {
@@ -324,7 +309,7 @@ def rows_on_duty(nodes: NodeColumns) -> Bools:
 
 @dataclass(frozen=True, slots=True)
 class PastMove:
-    """A move that counts against limits: its pod, its source node, and the time of the eviction.
+    """A move that counts against limits, made or planned: its pod, its source node, and the time of the eviction.
 
     ``is_in_flight``: its replacement is not ready yet. ``target`` is the node where it is expected; "" if that is
     unknown, or is known from the API, in which case no capacity is reserved. ``waiting`` is the pod whose capacity is

@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from math import isfinite
-from typing import NamedTuple
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -234,9 +233,13 @@ class _Planning:
         gain, self._total = self._total - found.total, found.total
         return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
 
-    def _leaving(self, pods: Sequence[PodRecord]) -> list[Leaving]:
-        is_protected = self._room.is_protected
-        return [Leaving(pod.node_name, pod.namespace, pod.owner_uid, is_protected(pod)) for pod in pods]
+    def _leaving(self, pods: Iterable[PodRecord]) -> list[PastMove]:
+        """Return what counts against limits if some pods are moved now."""
+        return [self._move(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
+
+    def _move(self, pod: PodRecord, *, has_budget: bool) -> PastMove:
+        now = self._picture.now
+        return PastMove(pod.namespace, pod.owner_uid, pod.node_name, now, is_in_flight=True, has_budget=has_budget)
 
     def _refusal(self, pod: PodRecord) -> str:
         """Return why a pod must not be moved, or not moved again."""
@@ -305,7 +308,7 @@ class _Planning:
         if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or avoids(nodes.node(row), pod):
             return []
         # A finished pod counts as one with a budget.
-        leaving = [Leaving(pod.node_name, pod.namespace, pod.owner_uid, has_budget=True)]
+        leaving = [self._move(pod, has_budget=True)]
         why = self._guards.why_ended(pod, row) or self._limits.why(leaving)
         if why:
             self._left_alone.append(LeftAlone(policy, pod.key, why))
@@ -328,56 +331,38 @@ HOUR_NS = 3_600 * 10**9
 _KINDS = ("node", "namespace", "owner")
 
 
-class Leaving(NamedTuple):
-    """A pod to be moved, as limits count it: by source node, namespace and owner."""
-
-    node: str
-    namespace: str
-    owner_uid: str
-    has_budget: bool
-
-    @property
-    def keys(self) -> Iterable[tuple[str, str]]:
-        """The keys under which it counts: for each of `_KINDS` the name."""
-        return zip(_KINDS, self[:3], strict=True)
-
-
 class MoveLimits:
-    """The moves that the limits still allow, minus those already planned.
+    """The moves that the limits still allow at ``now``, minus those already planned.
 
     ``last_hour`` are the moves of the last hour, with those that are planned.
     """
 
     def __init__(self, past: Iterable[PastMove], settings: ReschedulerSettings, now: int) -> None:
+        self._now = now
+        self._timeout_ns = settings.move_timeout_ns
         self._under_way = _Ledger(settings.in_flight, "under way")
         self.last_hour = _Ledger(settings.hourly, "within an hour")
         self._unprotected = _Ledger(settings.without_budget, "under way without a budget")
-        for move in past:
-            leaving = Leaving(move.source, move.namespace, move.owner_uid, move.has_budget)
-            is_under_way = move.is_under_way(now, settings.move_timeout_ns)
-            self._add(leaving, is_under_way=is_under_way, is_of_late=now - move.evicted_ns < HOUR_NS)
+        self.take(past)
 
     @property
     def used_up(self) -> str:
         """Return why no pod at all may be moved; "" if some may be."""
         return self._under_way.used_up or self.last_hour.used_up
 
-    def why(self, group: Sequence[Leaving]) -> str:
-        """Return why the pods must not be moved together; "" if they may be."""
-        unprotected = [leaving for leaving in group if not leaving.has_budget]
+    def why(self, group: Sequence[PastMove]) -> str:
+        """Return why the moves must not be made together; "" if they may be."""
+        unprotected = [move for move in group if not move.has_budget]
         return self._under_way.why(group) or self.last_hour.why(group) or self._unprotected.why(unprotected)
 
-    def take(self, group: Iterable[Leaving]) -> None:
-        for leaving in group:
-            self._add(leaving, is_under_way=True, is_of_late=True)
-
-    def _add(self, leaving: Leaving, *, is_under_way: bool, is_of_late: bool) -> None:
-        if is_under_way:
-            self._under_way.add(leaving)
-            if not leaving.has_budget:
-                self._unprotected.add(leaving)
-        if is_of_late:
-            self.last_hour.add(leaving)
+    def take(self, moves: Iterable[PastMove]) -> None:
+        for move in moves:
+            if move.is_under_way(self._now, self._timeout_ns):
+                self._under_way.add(move)
+                if not move.has_budget:
+                    self._unprotected.add(move)
+            if self._now - move.evicted_ns < HOUR_NS:
+                self.last_hour.add(move)
 
 
 class _Ledger:
@@ -389,20 +374,20 @@ class _Ledger:
         self._total = 0
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    def add(self, leaving: Leaving) -> None:
+    def add(self, move: PastMove) -> None:
         self._total += 1
-        self.counts.update(leaving.keys)
+        self.counts.update(_keys(move))
 
     @property
     def used_up(self) -> str:
         most = self._limits.total
         return "" if most is None or self._total < most else self._words("", self._total, 0, most)
 
-    def why(self, group: Sequence[Leaving]) -> str:
+    def why(self, group: Sequence[PastMove]) -> str:
         most = self._limits.total
         if most is not None and self._total + len(group) > most:
             return self._words("", self._total, len(group), most)
-        wanted = Counter(key for leaving in group for key in leaving.keys)
+        wanted = Counter(key for move in group for key in _keys(move))
         for (kind, name), number in sorted(wanted.items(), key=lambda entry: (_KINDS.index(entry[0][0]), entry[0][1])):
             most, counted = getattr(self._limits, kind), self.counts[kind, name]
             if most is not None and counted + number > most:
@@ -413,3 +398,8 @@ class _Ledger:
         more = f", {wanted} more would be too many:" if wanted else ", and"
         subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
         return f"{subject}{scope} {verb} {self._kind}{more} the limit is {most}"
+
+
+def _keys(move: PastMove) -> Iterable[tuple[str, str]]:
+    """Return for each of `_KINDS` the name under which a move counts."""
+    return zip(_KINDS, (move.source, move.namespace, move.owner_uid), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -104,13 +104,17 @@ class ReschedulingScope(ScopeLimits, frozen=True, kw_only=True):
     nodes: Selector | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PolicySettings:
-    """A policy by name, the weight of its objective, and its own arguments as written."""
+_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_Positive = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+
+class PolicySettings(Strict, frozen=True):
+    """A policy by name, the weight of its objective, and its own arguments as written, which it reads itself."""
 
     name: str
-    weight: float = 1.0
-    args: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    weight: _Positive = 1.0
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,18 +293,7 @@ Policies that move pods for the benefit of others, or for their age, must be ena
 
 UNLIMITED = "Unlimited"
 
-_Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-_Positive = Annotated[float, Meta(gt=0, le=1_000_000)]
 _MOST_POLICIES = 100
-
-
-class WrittenPolicy(Strict, frozen=True, kw_only=True):
-    """A policy, enabled unless it says otherwise; it reads its arguments itself."""
-
-    name: str
-    enabled: bool = True
-    weight: _Positive = 1.0
-    args: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class WrittenLimits(Strict, frozen=True, kw_only=True):
@@ -332,7 +325,7 @@ class Written(Strict, frozen=True, kw_only=True):
 
     aggressiveness: Aggressiveness = Aggressiveness.CAUTIOUS
     is_paused: bool = msgspec.field(name="paused", default=False)
-    policies: tuple[WrittenPolicy, ...] | None = None
+    policies: tuple[PolicySettings, ...] | None = None
     interval_ns: Interval | None = None
     threshold: _Positive | None = None
     limits: WrittenLimitSets = WrittenLimitSets()
@@ -374,7 +367,7 @@ def _limit(value: int | str | None, usual: int | None, path: str) -> int | None:
     return usual if value is None else value
 
 
-def _policies(written: tuple[WrittenPolicy, ...] | None) -> tuple[PolicySettings, ...]:
+def _policies(written: tuple[PolicySettings, ...] | None) -> tuple[PolicySettings, ...]:
     """Return the enabled policies, in order; each name occurs once."""
     if written is None:
         return tuple(PolicySettings(name) for name in DEFAULT_POLICIES)
@@ -388,4 +381,4 @@ def _policies(written: tuple[WrittenPolicy, ...] | None) -> tuple[PolicySettings
         if policy.name in names:
             raise InputError(f"{shown(policy.name)} is listed twice; remove one", path=path)
         names.add(policy.name)
-    return tuple(PolicySettings(policy.name, policy.weight, policy.args) for policy in written if policy.enabled)
+    return tuple(policy for policy in written if policy.enabled)
