@@ -137,11 +137,7 @@ class Scoring:
 
         Each is ``[n]``, for the positions of ``feasible``.
         """
-        return {
-            rater.name: self._normalized(rater, state, pod, feasible, self.raw(rater, state, pod, feasible))
-            * rater.weight
-            for rater in self._rating(state)
-        }
+        return {each.plugin: each.normalized * each.weight for each in self.rated(state, pod, feasible)}
 
     def rated(self, state: CycleState, pod: PodRecord, feasible: View) -> list[Rated]:
         """Return the intermediate results of each plugin that applies to this pod, in the profile's order."""
