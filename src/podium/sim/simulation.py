@@ -230,7 +230,9 @@ class Simulation:
             for kind in self.store.resources.all():
                 if is_watched_kind(kind.name, component.machine.watches):
                     existing = self._existing(kind.name)
-                    if seen := [one for one, aspects in existing if may_concern(component.machine, kind.name, aspects)]:
+                    occurring = {aspects for _, aspects in existing}
+                    wanted = {each for each in occurring if may_concern(component.machine, kind.name, each)}
+                    if seen := [one for one, aspects in existing if aspects in wanted]:
                         self.driver.enqueue_all(component, seen)
 
     def send(self, asked: RequestedAction, now: int) -> None:
