@@ -316,7 +316,7 @@ def test_wire_form_of_a_pod_from_its_template_equals_that_of_its_text(make: Call
         encoded = Encoded(read.text, {}, JSON)
         assert encoded.template() is not None
         assert json.dumps(encoded.decode()) == json.dumps(decode(text))
-        assert encoded.status() == decode(text)["status"]
+        assert encoded.conditions() == decode(text)["status"]["conditions"]
 
 
 def test_pod_with_a_value_in_a_key_has_no_template() -> None:

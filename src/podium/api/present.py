@@ -28,9 +28,10 @@ def start_time(documents: Iterable[Document]) -> int:
     of_conditions: set[str] = set()
     for object_, document in typed:
         if isinstance(object_, Pod | Node):
-            for condition in document.read_status().get("conditions", ()):
-                times_of = (condition.get(name) for name in ("lastTransitionTime", "lastHeartbeatTime"))
-                of_conditions.update(filter(None, times_of))
+            for condition in document.read_conditions():
+                of_conditions.add(condition.get("lastTransitionTime") or "")
+                of_conditions.add(condition.get("lastHeartbeatTime") or "")
+    of_conditions.discard("")
     times = chain.from_iterable(_times(object_) for object_, _ in typed)
     return max(chain(times, map(parse_time, of_conditions)), default=DEFAULT_START_NS)
 

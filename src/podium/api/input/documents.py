@@ -45,12 +45,13 @@ class Encoded(Struct, frozen=True, gc=False):
             return {**self.common, **template.of(self.text.values)}
         return {**self.common, **without_nulls(self.form.decode(bytes(self.text)))}
 
-    def status(self) -> Raw:
-        """Return the status of the object alone, which is faster; empty if it has none."""
+    def conditions(self) -> Sequence[Raw]:
+        """Return the conditions of the object alone, which is faster; empty if it has none."""
         template = self.template()
         if template is not None and isinstance(self.text, FilledStencil):
-            return template.section("status", self.text.values)
-        return self.form.status(bytes(self.text))
+            return template.conditions(self.text.values)
+        found: Sequence[Raw] = self.form.status(bytes(self.text)).get("conditions", ())
+        return found
 
     def template(self) -> PodTemplate | None:
         """Return the template of a pod that a stencil read; None for any other object."""
@@ -92,12 +93,12 @@ class Document:
         """Return the same as `raw` without caching it: the text takes much less memory."""
         return self.written if isinstance(self.written, dict) else self.written.decode()
 
-    def read_status(self) -> Raw:
-        """Return the object's status as written, empty if it has none; it is not cached."""
+    def read_conditions(self) -> Sequence[Raw]:
+        """Return the conditions in the object's status as written; they are not cached."""
         if isinstance(self.written, dict):
-            found: Raw = self.written.get("status", {})
+            found: Sequence[Raw] = self.written.get("status", {}).get("conditions", ())
             return found
-        return self.written.status()
+        return self.written.conditions()
 
     def located(self, error: InputError) -> InputError:
         """Return an error about the object with its location."""

@@ -326,11 +326,12 @@ class PodTemplate:
         """Return the wire form of the pod with these values."""
         return self._filled(self._part, self._places, values)
 
-    def section(self, name: str, values: Sequence[str]) -> Raw:
-        """Return one section of the wire form, such as the status; empty if the pods have none."""
-        section: Raw = self._part.get(name, {})
-        places = self._places.get(name)
-        return self._filled(section, places, values) if isinstance(places, dict) else section
+    def conditions(self, values: Sequence[str]) -> list[Raw]:
+        """Return the conditions of the wire form, empty if the pods have none."""
+        conditions: list[Raw] = self._part.get("status", {}).get("conditions", [])
+        status = self._places.get("status")
+        places = status.get("conditions") if isinstance(status, dict) else None
+        return self._filled(conditions, places, values) if isinstance(places, dict) else conditions
 
     def apart(self, name: str) -> tuple[PodTemplate, dict[str, PodTemplate]]:
         """Return the template without the values within parts of a section, and by name the templates of these parts.
