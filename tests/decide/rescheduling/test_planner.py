@@ -10,11 +10,14 @@ import msgspec
 import numpy as np
 import pytest
 
+from podium.cluster.cluster import Cluster
 from podium.decide.rescheduling.guards import PastMove
 from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import MOST_PROPOSALS, ReschedulingPlan
+from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, MoveLimitSettings, ReschedulingScope
+from podium.plugins.rescheduling.registry import IN_TREE
 from tests.builders import budget, node, node_term, pod, term
 from tests.decide.rescheduling.planning import (
     NOW,
@@ -191,6 +194,23 @@ def test_planning_stops_when_the_total_limit_is_reached() -> None:
     assert len(moves(made)) == 2
     assert made.stopped == "2 moves are under way, and the limit is 2"
     assert made.left_alone == ()
+
+
+def test_a_node_waits_with_its_largest_pod_instead_of_giving_smaller_ones() -> None:
+    """Of both nodes the large pod would have to go, or two small ones; its owner has no budget and takes turns."""
+    nodes = (node("a", cpu="10"), node("b", cpu="10"), *(node(f"free-{each}", cpu="10") for each in range(3)))
+    pods = [
+        web(f"{size}-{on}", on, cpu=cpu, owner=f"ReplicaSet/{owner}")
+        for on in "ab"
+        for size, cpu, owner in (("large", "2", "large"), ("small", "1", f"x{on}"), ("tiny", "1", f"y{on}"))
+    ]
+    rest = [web(f"rest-{on}", on, cpu="5", owner="") for on in "ab"]
+    policy = IN_TREE["MoveToUnderusedNodes"](PluginContext({"targetThresholds": {"cpu": 70, "memory": 70}}, Cluster()))
+
+    made = plan(given(*nodes, *pods, *rest), policy, settings=free_settings(threshold=0.1))
+
+    assert sorted(moves(made)) == ["large-a", "large-b"]
+    assert made.after == {"MoveToUnderusedNodes": 0.0}
 
 
 def test_moves_that_are_under_way_already_count() -> None:

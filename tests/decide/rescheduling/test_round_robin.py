@@ -86,3 +86,18 @@ def test_a_proposal_that_waited_is_made_anew_or_dropped() -> None:
     assert [proposal.reason for _, proposal in turns] == ["as of now"]
     assert len(turns.errors) == 1
     assert "policy A: proposals failed" in turns.errors[0]
+
+
+def test_a_proposal_made_anew_may_be_followed_by_others_in_its_turn() -> None:
+    picture = picture_with(3)
+    first_, second, third = proposing("A", "0", "1", "2").proposals(picture)
+    last = replace(third, anew=None)
+    then = replace(second, anew=lambda: last)
+
+    class Continuing(Proposes):
+        def proposals(self, picture: Picture) -> Iterable[Proposal]:
+            yield replace(first_, anew=lambda: then)
+
+    turns = RoundRobin([Continuing([], lambda _: 0.0, "A")], picture, lambda _: 1)
+
+    assert [first(proposal) for _, proposal in turns] == ["1", "2"]

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from math import isfinite
 
 from podium.cluster.cluster import Cluster
@@ -140,17 +139,25 @@ class _Planning:
         may_touch = picture.is_movable
         self._may_touch = may_touch
         self._touched = touched
-        self._picture = replace(picture, is_movable=lambda pod: pod.uid not in touched and may_touch(pod))
-        self._limits = MoveLimits(inputs.past, settings, picture.now)
+        self._limits = limits = MoveLimits(inputs.past, settings, picture.now)
         # The limits with no pod moved yet.
         self._free = MoveLimits((), settings, picture.now)
-        self._room = BudgetRoom(inputs, settings, picture.now)
+        self._room = room = BudgetRoom(inputs, settings, picture.now)
+        self._picture = replace(
+            picture,
+            is_movable=lambda pod: pod.uid not in touched and may_touch(pod),
+            waits=lambda pod: bool(_late(room, limits, (pod,))),
+        )
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(
             transaction, self._picture, self._objectives, MovedClaims(transaction, self._picture), settings
         )
         self._policies = [policy for policy, _ in policies]
-        self._turns = RoundRobin(self._policies, self._picture, partial(_late, self._room, self._limits))
+        self._turns = RoundRobin(
+            self._policies,
+            self._picture,
+            lambda proposal: _late(room, limits, [relocation.pod for relocation in proposal.relocations]),
+        )
         # The node that is being emptied in parts, "" for none.
         self._emptying = inputs.emptying
         if inputs.emptying in picture.cluster.nodes.row_of:
@@ -318,9 +325,8 @@ class _Planning:
         return [PlannedMoves(policy, avoidance.reason, (move,), 0.0, avoidance.avoid_for_ns)]
 
 
-def _late(room: BudgetRoom, limits: MoveLimits, proposal: Proposal) -> int:
-    """Return how often the owners of the proposal's pods without a budget were moved recently."""
-    pods = [relocation.pod for relocation in proposal.relocations]
+def _late(room: BudgetRoom, limits: MoveLimits, pods: Sequence[PodRecord]) -> int:
+    """Return how often the owners of those of the pods without a budget were moved recently."""
     return max(0 if room.is_protected(pod) else limits.last_hour.counts["owner", pod.owner_uid] for pod in pods)
 
 

@@ -119,8 +119,9 @@ class Proposal:
     text for users: what is wrong with the present placement. ``avoid_for_ns`` is how long the controllers avoid the
     nodes that the pods leave; None is the DisruptionPolicy's default. With ``in_parts`` the pods of one node may leave
     one after another if limits or budgets do not let them leave at once; only the last one then brings the gain.
-    ``anew`` makes the proposal again in the state of then, None if it would improve nothing: proposals of owners with
-    recent moves wait until all others were tried.
+    Proposals of owners with recent moves wait until all others were tried (`Picture.waits`). ``anew`` then returns what
+    to propose instead in the state of then, None for nothing. If that has an ``anew``, too, it is asked after the
+    attempt.
     """
 
     relocations: tuple[Relocation, ...]
@@ -194,7 +195,8 @@ class Picture:
 
     ``targets`` says for each row whether its node accepts moved pods: it is ready, schedulable, and not being drained
     or emptied. ``waiting`` are the unschedulable pods, by priority, then key. ``is_movable`` returns whether a pod may
-    be moved; policies need not propose any other.
+    be moved; policies need not propose any other. ``waits`` returns whether a proposal to move the pod would wait,
+    because its owner has no budget and was moved recently.
     """
 
     cluster: Cluster
@@ -205,6 +207,7 @@ class Picture:
     targets: Bools
     waiting: Sequence[PodRecord]
     is_movable: Callable[[PodRecord], bool]
+    waits: Callable[[PodRecord], bool] = lambda _: False
 
     def runner_of(self, pod: PodRecord) -> Runner:
         """Return the profile that decides for a pod's scheduler; the kubelet's checks if that scheduler is unknown."""

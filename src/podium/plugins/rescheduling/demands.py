@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import islice
 from operator import add
@@ -277,7 +278,8 @@ class DemandPolicy:
         """Return the move of a pod in the present state; None if it gains nothing any more."""
         self._demands.follow(picture)
         pod = picture.cluster.placed.get(uid)
-        return None if pod is None else self._proposal(picture, pod)
+        found = None if pod is None else self._proposal(picture, pod)
+        return None if found is None else replace(found, anew=None)
 
 
 # For one pod: the most nodes examined, the most pods on them that are tried, and the most pairs proposed.

@@ -6,7 +6,7 @@ Source: controlled-rescheduling.md, Rescheduler ("moving a pod onto an under-uti
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -80,6 +80,15 @@ class _Situation:
     underused: Bools
 
 
+@dataclass(slots=True)
+class _Turn:
+    """The over-used node of a row: the pod proposed last, and the classes whose pods have no target or were refused."""
+
+    row: int
+    proposed: PodRecord | None = None
+    stuck: set[PodClass] = field(default_factory=set)
+
+
 class MoveToUnderusedNodes:
     """Proposes the pods of over-used nodes that fit on under-used ones without making these over-used.
 
@@ -117,22 +126,20 @@ class MoveToUnderusedNodes:
         underused = int(self._situation(picture).underused.sum())
         if underused < self._fewest:
             return
-        # By row, the classes whose pods have no target from there, or were refused.
         excess = self._situation(picture).excess
         worst = sorted(np.flatnonzero(excess).tolist(), key=lambda row: (-excess[row], picture.node_name(row)))
-        waiting: dict[int, set[PodClass]] = {row: set() for row in worst}
-        while waiting:
-            for row, stuck in list(waiting.items()):
-                situation = self._situation(picture)
-                found = self._next(picture, row, stuck, underused) if situation.excess[row] else None
+        turns = [_Turn(row) for row in worst]
+        while turns:
+            for turn in list(turns):
+                found = self._next(picture, turn, underused)
                 if found is None:
-                    del waiting[row]
+                    turns.remove(turn)
                     continue
+                if picture.waits(found.relocations[0].pod):
+                    # The node waits with its pod: a smaller pod instead would be one more to move.
+                    turns.remove(turn)
+                    turn.proposed = None
                 yield found
-                pod = found.relocations[0].pod
-                if (known := picture.cluster.placed.get(pod.uid)) is not None and known.row == row:
-                    # Equal pods would fare no better.
-                    stuck.add(pod.pod_class)
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the excess of each node by the pods that have left and by the load that it ends with.
@@ -215,35 +222,28 @@ class MoveToUnderusedNodes:
         relieving.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
         return [pod for _, pod in relieving]
 
-    def _next(self, picture: Picture, row: int, stuck: set[PodClass], underused: int) -> Proposal | None:
-        """Return the pod with a target that now relieves a node most; classes without a target become stuck."""
-        for pod in self._candidates(picture, row):
-            if pod.pod_class in stuck:
-                continue
-            proposal = self._move(picture, pod, underused)
-            if proposal is not None:
-                return proposal
-            stuck.add(pod.pod_class)
-        return None
+    def _next(self, picture: Picture, turn: _Turn, underused: int) -> Proposal | None:
+        """Return the move of the pod that now relieves a node most; None if no pod with a target does.
 
-    def _move(self, picture: Picture, pod: PodRecord, underused: int) -> Proposal | None:
-        """Return the move of a pod to the nodes that take it now; None if there are none."""
+        Pods like the last one, if that is still there, and those without a target are not proposed any more.
+        """
+        last = turn.proposed
+        if last is not None and (known := picture.cluster.placed.get(last.uid)) is not None and known.row == turn.row:
+            turn.stuck.add(last.pod_class)
+        turn.proposed = None
         situation = self._situation(picture)
-        targets = self._targets(picture, pod, situation)
-        if not targets.any():
-            return None
-        emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
-        reason = self._reason(picture, pod.row, situation, underused)
-        return Proposal(
-            (Relocation(pod, targets, emptiness),), reason, anew=lambda: self._again(picture, pod.uid, underused)
-        )
-
-    def _again(self, picture: Picture, uid: str, underused: int) -> Proposal | None:
-        """Return the move of a pod in the present state; None if its node is not over-used any more."""
-        pod = picture.cluster.placed.get(uid)
-        if pod is None or pod not in self._candidates(picture, pod.row):
-            return None
-        return self._move(picture, pod, underused)
+        for pod in self._candidates(picture, turn.row) if situation.excess[turn.row] else ():
+            if pod.pod_class in turn.stuck:
+                continue
+            targets = self._targets(picture, pod, situation)
+            if targets.any():
+                turn.proposed = pod
+                emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
+                reason = self._reason(picture, turn.row, situation, underused)
+                relocation = Relocation(pod, targets, emptiness)
+                return Proposal((relocation,), reason, anew=lambda: self._next(picture, turn, underused))
+            turn.stuck.add(pod.pod_class)
+        return None
 
     def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
         """Return `[rows]` the nodes that have room for the pod and are not over-used with it.
