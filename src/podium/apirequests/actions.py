@@ -31,7 +31,7 @@ from podium.apirequests.request import (
     problem_of,
     run_conversation,
 )
-from podium.apirequests.status_reports import nominate, patch_status, report_at_once, report_unschedulable
+from podium.apirequests.status_reports import nominate, patch_status, report_unschedulable
 from podium.controllers import actions
 from podium.controllers.observations import Answered
 from podium.store.api_resources import BUILT_IN
@@ -268,15 +268,13 @@ def conversation_of(action: actions.Action, component: str, now: int, *, is_podi
 def carry_out(ask: Answer, action: actions.Action, now: int, component: str = "") -> Answered:
     """Carry out an action through `ask`, which answers immediately; return the result."""
     type_ = type(action)
+    begin = _CONVERSATIONS.get(type_)
     try:
-        if isinstance(action, actions.ReportStatus):
-            response = report_at_once(action, ask, now)
-        elif (request := _request_of(action)) is not None:
-            response = ask(request, now)
-        else:
-            begin = _CONVERSATIONS.get(type_)
+        request = None if begin is not None else _request_of(action)
+        if request is None:
             conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
             return Answered(action, None, run_conversation(conversation, ask, now))
+        response = ask(request, now)
     except StoreError as error:
         return Answered(action, problem_of(error))
     if response.error is not None:

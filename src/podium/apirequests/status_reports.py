@@ -11,9 +11,8 @@ from typing import Any
 
 from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
-from podium.api.times import format_time
-from podium.apirequests.request import Answer, Conversation, Request, Response
-from podium.controllers.actions import ReportStatus, ReportUnschedulable
+from podium.apirequests.request import Conversation, Request
+from podium.controllers.actions import ReportUnschedulable
 from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.patching import StatusPatch
@@ -21,18 +20,6 @@ from podium.store.strategic_patch import MergeSchema, merge_schema_of
 
 _NOMINATED = "nominatedNodeName"
 _PLAIN = frozenset((str, int, type(None)))
-
-
-def report_at_once(action: ReportStatus, ask: Answer, now: int) -> Response:
-    """Write a status report through `ask`, which answers immediately; return the last response.
-
-    Nearly all actions that need a conversation are such reports, so this is the fast path.
-    """
-    read = ask(Request(verb="get", kind=action.kind, key=action.key), now)
-    if read.error is not None:
-        return read
-    patch = _patch(action.kind, action.key, action.uid, read.object or {}, action.fields, action.conditions, now)
-    return read if patch is None else ask(patch, now)
 
 
 def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
@@ -45,11 +32,8 @@ def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
 
 def nominate(pod: str, uid: str, node_name: str, now: int, conditions: tuple[PodCondition, ...] = ()) -> Conversation:
     """Write a pod's nomination, or clear it, which also clears the annotation of the preemption design."""
-    read = yield Request(verb="get", kind="Pod", key=pod)
-    before = read.object or {}
-    patch = _patch("Pod", pod, uid, before, {_NOMINATED: node_name or None}, conditions, now)
-    after: Raw | None = before if patch is None else (yield patch).object
-    if not node_name and NOMINATED_NODE_ANNOTATION in before["metadata"].get("annotations", {}):
+    after = yield from patch_status("Pod", pod, uid, {_NOMINATED: node_name or None}, conditions, now)
+    if not node_name and after and NOMINATED_NODE_ANNOTATION in after["metadata"].get("annotations", {}):
         metadata = {"uid": uid, "annotations": {NOMINATED_NODE_ANNOTATION: None}}
         after = (yield Request(verb="patch", kind="Pod", key=pod, body={"metadata": metadata})).object
     return after
@@ -110,26 +94,14 @@ def _with_conditions(listed: Sequence[Raw], conditions: Sequence[Raw], now: int)
 
     If so, the fields of each condition are in merge order, which is their order before.
     """
-    places: dict[str | None, int] = {}
+    result = with_conditions(listed, conditions, now)
+    types = {before.get("type") for before in listed}
+    if len(types) < len(listed) or None in types:
+        return result, False
     for place, before in enumerate(listed):
-        places[before.get("type")] = place
-    if len(places) < len(listed) or None in places:
-        return with_conditions(listed, conditions, now), False
-    result, time = list(listed), format_time(now)
-    for condition in conditions:
-        condition["lastTransitionTime"] = time
-        place = places.setdefault(condition["type"], len(result))
-        if place == len(result):
-            result.append(condition)
-            continue
-        before = result[place]
-        if before.get("status") == condition["status"] and "lastTransitionTime" in before:
-            condition["lastTransitionTime"] = before["lastTransitionTime"]
-        # A condition that is reported twice is merged with the existing one.
-        merged = listed[place] | condition if place < len(listed) else condition
-        if len(merged) > len(condition):
-            merged = {name: value for name, value in merged.items() if name in condition}
-        result[place] = merged
+        after = result[place]
+        if after is not before:
+            result[place] = {name: after[name] for name in before | after if name in after}
     return result, True
 
 
