@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.cron import Schedule, parse_schedule
-from podium.api.times import format_time, parse_time
+from podium.api.times import Schedule, format_time, parse_schedule, parse_time
 
 MINUTE = 60 * 10**9
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.pod_health import WELL, PodHealth, pod_health
 from podium.api.times import parse_time
+from podium.api.use import WELL, PodHealth, pod_health
 
 ENDED = "2026-01-31T09:30:00Z"
 KILLED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt": ENDED}}

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podium.api.node import Node
 from podium.api.pod import Pod, ResourceRequirements
-from podium.api.pod_health import PodHealth, pod_health
+from podium.api.use import PodHealth, pod_health
 from podium.controllers.actions import ReportStatus
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet

@@ -1,4 +1,8 @@
-"""The resource usage of pods and nodes from metrics.k8s.io (k8s.io/metrics/pkg/apis/metrics/v1beta1)."""
+"""The resource usage of pods and nodes, and the health of a pod's containers.
+
+The usage is from metrics.k8s.io (k8s.io/metrics/pkg/apis/metrics/v1beta1), the health from the pod's status (core/v1
+ContainerStatus). Source: pkg/kubelet/kubelet_pods.go (convertToAPIContainerStatuses), kuberuntime (doBackOff).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from podium.api.meta import Raw
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
+from podium.api.times import time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +73,58 @@ def _sum(usages: Iterable[Any]) -> Use | None:
         cpu_milli += cpu
         memory_bytes += memory
     return Use(cpu_milli, memory_bytes)
+
+
+OUT_OF_MEMORY = "OOMKilled"
+"""The reason of a container that was killed because it exceeded its memory limit."""
+
+CRASH_LOOP = "CrashLoopBackOff"
+"""The reason of a container that failed repeatedly and waits for its restart."""
+
+_LISTS = ("containerStatuses", "initContainerStatuses")
+_MOST_RESTARTS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class PodHealth:
+    """The aggregated health of a pod's containers.
+
+    ``restarts`` is the number of restarts. ``out_of_memory_kills`` are the restarts of containers whose last
+    termination was OOMKilled, at least one for each: a status has only the last termination. ``is_crash_looping``: some
+    container waits for its restart after failures. ``failure_ns`` is the time of the last failure, None if there was
+    none or its time is unknown.
+    """
+
+    restarts: int = 0
+    out_of_memory_kills: int = 0
+    is_crash_looping: bool = False
+    failure_ns: int | None = None
+
+
+WELL = PodHealth()
+"""The health of pods without any reported problem."""
+
+
+def pod_health(raw: Raw) -> PodHealth:
+    """Return the health of a pod from its wire form; unreadable values are ignored."""
+    status = raw.get("status")
+    if not isinstance(status, dict):
+        return WELL
+    restarts, kills, loops = 0, 0, False
+    failure_ns: int | None = None
+    for container in (item for name in _LISTS for item in objects_at(status, name)):
+        stated = container.get("restartCount")
+        count = max(0, min(stated, _MOST_RESTARTS)) if type(stated) is int else 0
+        # The recorded terminations: the current and the last one.
+        ends = [end for name in ("state", "lastState") if (end := object_at(container, name, "terminated"))]
+        restarts += count
+        loops |= value_at(container, "state", "waiting", "reason") == CRASH_LOOP
+        if ends and ends[0].get("reason") == OUT_OF_MEMORY:
+            kills += max(count, 1)
+        times = [
+            time for end in ends if end.get("exitCode") != 0 and (time := time_of(end.get("finishedAt"))) is not None
+        ]
+        failure_ns = max((*times, *(() if failure_ns is None else (failure_ns,))), default=None)
+    if not (restarts or kills or loops or failure_ns is not None):
+        return WELL
+    return PodHealth(min(restarts, _MOST_RESTARTS), min(kills, _MOST_RESTARTS), loops, failure_ns)

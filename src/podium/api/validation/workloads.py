@@ -10,11 +10,11 @@ import msgspec
 
 from podium.api.checks import check as refuse
 from podium.api.checks import parsed
-from podium.api.cron import parse_schedule, time_zone
 from podium.api.errors import InputError
 from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.pod_group import DISRUPTION_MODES, HIGHEST_PRIORITY
 from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.api.times import parse_schedule, time_zone
 from podium.api.validation.findings import Place, too_long
 from podium.api.validation.pods import check_template
 from podium.api.validation.rules import check, check_type, declare

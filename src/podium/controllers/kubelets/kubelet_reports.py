@@ -13,9 +13,9 @@ import msgspec
 from podium.api.meta import Raw, objects_at, value_at
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
 from podium.api.pod import PodCondition
-from podium.api.pod_health import CRASH_LOOP, OUT_OF_MEMORY
 from podium.api.resource_requests import RESIZE_PENDING
 from podium.api.times import format_time, time_of
+from podium.api.use import CRASH_LOOP, OUT_OF_MEMORY
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
 

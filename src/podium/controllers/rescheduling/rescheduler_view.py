@@ -13,8 +13,7 @@ from podium.api.disruption_policy import full_times
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node, maintenance_ns
 from podium.api.pod import Pod
-from podium.api.pod_health import WELL, pod_health
-from podium.api.use import Use
+from podium.api.use import WELL, Use, pod_health
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceObject

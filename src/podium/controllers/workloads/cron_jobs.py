@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from podium.api.cron import Every, Schedule, parse_schedule, time_zone
 from podium.api.meta import Raw
-from podium.api.times import format_time, parse_time, time_of
+from podium.api.times import Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owned_object
 from podium.controllers.observations import Answer, Answered

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.api.errors import InputError, PodiumError, shown
-from podium.api.pod_health import PodHealth
+from podium.api.use import PodHealth
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
