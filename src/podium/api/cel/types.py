@@ -118,16 +118,16 @@ _UNITS = {"getHours": 3_600 * _SECOND, "getMinutes": 60 * _SECOND, "getSeconds":
 
 def fill_times(table: Table) -> None:
     """Add timestamps and durations."""
-    table.function("timestamp", ("string",), TIMESTAMP, Timestamp.of, traversal(0))
-    table.function("timestamp", ("int",), TIMESTAMP, lambda a: Timestamp.within(a * _SECOND))
-    table.function("timestamp", (TIMESTAMP,), TIMESTAMP, lambda a: a)
-    table.function("duration", ("string",), DURATION, Duration.of, traversal(0))
-    table.function("duration", ("int",), DURATION, lambda a: Duration.within(a * _SECOND))
-    table.function("duration", (DURATION,), DURATION, lambda a: a)
+    for name, type_ in (("timestamp", Timestamp), ("duration", Duration)):
+        kind = type_.cel_type
+        table.function(name, ("string",), kind, type_.of, traversal(0))
+        table.function(name, ("int",), kind, lambda a, within=type_.within: within(a * _SECOND))
+        table.function(name, (kind,), kind, lambda a: a)
+        table.function("string", (kind,), "string", str)
+        for operator, compare in COMPARISONS.items():
+            table.function(operator, (kind, kind), "bool", compare)
     table.function("int", (TIMESTAMP,), "int", lambda a: a.ns // _SECOND)
     table.function("int", (DURATION,), "int", lambda a: a.ns)
-    for kind in (TIMESTAMP, DURATION):
-        table.function("string", (kind,), "string", str)
     for name, part in _PARTS.items():
         table.method(name, (TIMESTAMP,), "int", lambda a, part=part: part(a.at("UTC")))
         table.method(name, (TIMESTAMP, "string"), "int", lambda a, zone, part=part: part(a.at(zone)))
@@ -142,9 +142,6 @@ def fill_times(table: Table) -> None:
     table.function("_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns - b.ns))
     table.function("_-_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
     table.function("-_", (DURATION,), DURATION, lambda a: Duration.within(-a.ns))
-    for name, compare in COMPARISONS.items():
-        for kind in (TIMESTAMP, DURATION):
-            table.function(name, (kind, kind), "bool", compare)
 
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
