@@ -12,7 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
@@ -80,46 +80,42 @@ class LedgerContent:
     usage: tuple[UsageEntry, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
 class LedgerFile:
     """A ledger that writes records as they are added and changed.
 
-    ``on_problem`` receives a problem once; "" when it is resolved. Records wait until `flush`; without new records,
-    nothing is written. With new records, those older than ``kept_seconds`` (0: no limit) or beyond the maximum number
-    are dropped, in the order of their numbers, so that no others are scanned.
+    The file is opened, or created. ``on_problem`` receives a problem once; "" when it is resolved. Records wait until
+    `flush`; without new records, nothing is written. With new records, those older than ``kept_seconds`` (0: no limit)
+    or beyond the maximum number are dropped, in the order of their numbers, so that no others are scanned. ``lost`` is
+    the number of records that could not be written in time.
+
+    Raises InputError for a file that is damaged, not a ledger, or open for writing in another process.
     """
 
-    def __init__(
-        self,
-        path: str,
-        on_problem: Callable[[str], None] = lambda problem: None,
-        *,
-        kept_seconds: float = KEPT_SECONDS,
-        most_records: int = MOST_RECORDS,
-        most_waiting: int = MOST_WAITING,
-    ) -> None:
-        """Open the file, or create it.
+    path: str
+    on_problem: Callable[[str], None] = lambda problem: None
+    _: KW_ONLY
+    kept_seconds: float = KEPT_SECONDS
+    most_records: int = MOST_RECORDS
+    most_waiting: int = MOST_WAITING
+    lost: int = 0
+    last_id: int = field(init=False)
+    _waiting: dict[int, tuple[Disruption, FollowUp | None]] = field(default_factory=dict)
+    # Usage that is not yet in the file, by the key of its row.
+    _used: Counter[_UsageKey] = field(default_factory=Counter)
+    _problem: str = ""
+    _retry_ns: int = 0
+    _lock: int = field(init=False)
+    _connection: sqlite3.Connection = field(init=False)
 
-        Raises InputError for a file that is damaged, not a ledger, or open for writing in another process.
-        """
-        self._path = path
-        self._on_problem = on_problem
-        self._kept_seconds = kept_seconds
-        self._most_records = most_records
-        self._most_waiting = most_waiting
-        self._waiting: dict[int, tuple[Disruption, FollowUp | None]] = {}
-        # Usage that is not yet in the file, by the key of its row.
-        self._used: Counter[_UsageKey] = Counter()
-        self._problem = ""
-        self._retry_ns = 0
-        self._lock = _locked(path)
+    def __post_init__(self) -> None:
+        self._lock = _locked(self.path)
         try:
-            self._connection = _opened(path)
+            self._connection = _opened(self.path)
         except InputError:
             os.close(self._lock)
             raise
         (self.last_id,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM disruptions").fetchone()
-        self.lost = 0
-        """The number of records that could not be written in time."""
 
     @property
     def has_waiting(self) -> bool:
@@ -129,7 +125,7 @@ class LedgerFile:
         """Add or update a record; ``trail`` is the state needed to continue it, None if the record is complete."""
         self._waiting.pop(record.id, None)
         self._waiting[record.id] = record, trail
-        if len(self._waiting) > self._most_waiting:
+        if len(self._waiting) > self.most_waiting:
             del self._waiting[next(iter(self._waiting))]
             self.lost += 1
 
@@ -148,13 +144,13 @@ class LedgerFile:
             rows = run("SELECT id, record, trail FROM disruptions JOIN trails USING (id) ORDER BY id").fetchall()
             recent = run("SELECT id, record FROM disruptions ORDER BY id DESC LIMIT ?", (MOST_OPEN,)).fetchall()
         except sqlite3.Error as error:
-            raise InputError(f"cannot be read: {error}", source=self._path) from None
+            raise InputError(f"cannot be read: {error}", source=self.path) from None
         read_trail = msgspec.json.Decoder(FollowUp).decode
         followed = [
-            (_record(number, record, self._path), _read(trail, f"trail of disruption {number}", self._path, read_trail))
+            (_record(number, record, self.path), _read(trail, f"trail of disruption {number}", self.path, read_trail))
             for number, record, trail in rows
         ]
-        came = [_record(number, record, self._path).replacement for number, record in recent] if followed else []
+        came = [_record(number, record, self.path).replacement for number, record in recent] if followed else []
         return EarlierRecords(tuple(followed), frozenset(found.uid for found in came if found is not None))
 
     def flush(self, now: int) -> None:
@@ -196,10 +192,10 @@ class LedgerFile:
             many("INSERT OR REPLACE INTO trails VALUES (?, ?)", trails)
             # Excess records are dropped in batches; aged ones only if the first one is too old.
             first, first_time = self._find_first()
-            if last_id - first + 1 - self._most_records >= min(_SPARE, self._most_records):
-                self._drop("SELECT id FROM disruptions ORDER BY id DESC LIMIT 1 OFFSET ?", self._most_records - 1)
-            least = max((time for _, time, _ in rows), default=0.0) - self._kept_seconds
-            if self._kept_seconds and first_time < least:
+            if last_id - first + 1 - self.most_records >= min(_SPARE, self.most_records):
+                self._drop("SELECT id FROM disruptions ORDER BY id DESC LIMIT 1 OFFSET ?", self.most_records - 1)
+            least = max((time for _, time, _ in rows), default=0.0) - self.kept_seconds
+            if self.kept_seconds and first_time < least:
                 self._drop("SELECT id FROM disruptions WHERE time >= ? ORDER BY id LIMIT 1", least)
         self.last_id = last_id
 
@@ -210,8 +206,8 @@ class LedgerFile:
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany(_ADD_USAGE, [(*key, amount) for key, amount in sorted(self._used.items())])
-            if self._kept_seconds:
-                oldest = max(self._used)[0] - self._kept_seconds
+            if self.kept_seconds:
+                oldest = max(self._used)[0] - self.kept_seconds
                 self._connection.execute("DELETE FROM usage WHERE hour < ?", (oldest,))
         self._used.clear()
 
@@ -232,7 +228,7 @@ class LedgerFile:
     def _report(self, problem: str) -> None:
         if problem != self._problem:
             self._problem = problem
-            self._on_problem(problem)
+            self.on_problem(problem)
 
 
 def is_ledger(path: str) -> bool:

@@ -164,7 +164,7 @@ class JournalTables:
             digest = row_digest(*row, after=digest)
             rows.append((*row, digest))
         created = (event.stored.uid for event in events if event.type == "ADDED")
-        given = [uid for uid in created if identities.was_given(uid)]
+        given = [uid for uid in created if uid in identities.given]
         self._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO given_uids VALUES (?)", ((uid,) for uid in given))
         self.state = replace(

@@ -41,14 +41,15 @@ class Identities:
         self._uids = blake2b(f"{seed}:".encode(), digest_size=16)
         self._names = blake2b(f"{seed}:".encode(), digest_size=8)
         self.count = 0
-        self._given: dict[str, None] = {}
+        self.given: dict[str, None] = {}
+        """The uids that objects brought along."""
 
     def uid(self) -> str:
         """Return the next uid, in the form of a UUID, that no object brought along."""
         while True:
             text = self._next(self._uids).hex()
             uid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-            if uid not in self._given:
+            if uid not in self.given:
                 return uid
 
     def name(self, base: str) -> str:
@@ -62,29 +63,26 @@ class Identities:
 
     def give(self, uid: str) -> bool:
         """Record a uid that an object brought along; return False if another object had it, even if deleted since."""
-        if uid in self._given:
+        if uid in self.given:
             return False
-        self._given[uid] = None
+        self.given[uid] = None
         return True
-
-    def was_given(self, uid: str) -> bool:
-        return uid in self._given
 
     def copied(self) -> Identities:
         """Return a sequence that continues like this one, and knows the same uids."""
         copied = copy(self)
-        copied._given = self._given.copy()
+        copied.given = self.given.copy()
         return copied
 
     def mark(self) -> tuple[int, int]:
         """Return a savepoint for `rewind`."""
-        return self.count, len(self._given)
+        return self.count, len(self.given)
 
     def rewind(self, mark: tuple[int, int]) -> None:
         """Undo all draws and records since the savepoint."""
         self.count, given = mark
-        while len(self._given) > given:
-            self._given.popitem()
+        while len(self.given) > given:
+            self.given.popitem()
 
     def _next(self, begun: blake2b) -> bytes:
         self.count += 1

@@ -65,37 +65,23 @@ def admit_pod(
     raw = {**raw, "spec": {**_DEFAULTS, **raw.get("spec", {})}}
     is_new = not raw["metadata"].get("uid")
     if is_new:
-        raw = _new(raw, key, limit_ranges, runtime_classes, release)
+        # A pod that is bound to a node keeps its resources and the values from its runtime class.
+        is_placed = bool(raw["spec"].get("nodeName"))
+        if limit_ranges and not is_placed:
+            raw = with_default_resources(raw, limit_ranges)
+            check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
+        labels, of_constraints = raw["metadata"].get("labels", {}), release.enabled(Gate.SPREAD_KEYS_MERGED)
+        spec = merge_label_keys(as_kept(raw, "Pod", release)["spec"], labels, of_constraints=of_constraints)
+        given = _tolerations(spec)
+        lacking = [one for one in DEFAULT_TOLERATIONS if not any(_matches(each, one) for each in given)]
+        spec = _with_tolerations(spec, lacking)
+        raw = {**raw, "spec": spec if is_placed else _with_runtime(key, spec, runtime_classes)}
         if rules:
             raw = rules.apply(raw, key)
     metadata, spec = raw["metadata"], raw["spec"]
     if is_new or "priority" not in spec:
         metadata, spec = _with_class(metadata, spec, key, classes)
     return {**raw, "metadata": metadata, "spec": spec, "status": {"phase": "Pending", **raw.get("status", {})}}
-
-
-def _new(
-    raw: Raw,
-    key: str,
-    limit_ranges: Sequence[LimitRange],
-    runtime_classes: Mapping[str, RuntimeClass],
-    release: Release,
-) -> Raw:
-    """Return a pod that is new to any cluster, with the defaults from itself, its namespace and its runtime class.
-
-    A pod that is bound to a node keeps its resources and the values from its class.
-    """
-    is_placed = bool(raw["spec"].get("nodeName"))
-    if limit_ranges and not is_placed:
-        raw = with_default_resources(raw, limit_ranges)
-        check_pod_limits(POD, key, msgspec.convert(raw["spec"], PodSpec), limit_ranges)
-    labels, of_constraints = raw["metadata"].get("labels", {}), release.enabled(Gate.SPREAD_KEYS_MERGED)
-    spec = merge_label_keys(as_kept(raw, "Pod", release)["spec"], labels, of_constraints=of_constraints)
-    given = _tolerations(spec)
-    spec = _with_tolerations(
-        spec, [one for one in DEFAULT_TOLERATIONS if not any(_matches(each, one) for each in given)]
-    )
-    return {**raw, "spec": spec if is_placed else _with_runtime(key, spec, runtime_classes)}
 
 
 def readmit_pod(raw: Raw, previous: Raw) -> Raw:
