@@ -22,10 +22,10 @@ from podium.app.explaining.explainer import Explainer
 from podium.app.live.command import scheduler as scheduler_command
 from podium.app.planning.command import plan as plan_command
 from podium.app.planning.constants import FINDING_CODES
-from podium.app.recording.command import record as record_command
 from podium.app.rescheduling.command import reschedule as reschedule_command
 from podium.app.serving.command import up as up_command
 from podium.app.simulating.command import simulate as simulate_command
+from podium.app.snapshots.command import record as record_command
 from podium.app.snapshots.command import snapshot as snapshot_command
 from podium.app.sweeping.command import sweep as sweep_command
 from podium.framework.settings.configuration import DEFAULT_PLUGINS

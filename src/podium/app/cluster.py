@@ -132,10 +132,25 @@ class Cluster:
 
         `namespace` is that of a target without one. Raises PodiumError as `explain` does.
         """
-        answer = ask(self.read.documents, self.explainer, target, namespace, scheduler)
-        if isinstance(answer, Explanation):
-            return self._kept(answer)
-        return replace(answer, explanation=self._kept(answer.explanation))
+        documents, explainer = self.read.documents, self.explainer
+        kind, key = read_target(target, namespace, explainer.is_pod)
+        first, slash, name = target.partition("/")
+        if kind == POD and slash and not explainer.is_pod(key):
+            # A kind may be misspelled, such as `dploy/web`, which is no pod of a namespace `dploy`.
+            namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
+            near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
+            if near:
+                raise PodiumError(f"{shown(target)} is not a pod of the input; did you mean {near[0]}/{name}?")
+        if kind == POD:
+            return self._kept(explainer.explain(key, scheduler))
+        document, workload = find_workload(documents, kind, key)
+        pods = pods_of([found.object for found in documents if found.object is not None], workload)
+        pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
+        if pending is not None:
+            explanation = explainer.explain(pending, scheduler)
+        else:
+            explanation = explainer.explain_made(*next_pod(maker_of(documents, document), pods), scheduler)
+        return WorkloadExplanation(kind, key, wanted_of(workload), pods, self._kept(explanation), pending is None)
 
     def simulate(
         self, *, progress: Progress | None = None, **arguments: Unpack[SeededRunArguments]
@@ -305,30 +320,6 @@ class Cluster:
 
     def _keys_of(self, type_: type[Kubernetes]) -> Iterator[str]:
         return (document.object.key for document in self.read.documents if isinstance(document.object, type_))
-
-
-def ask(
-    documents: Sequence[Document], explainer: Explainer, text: str, namespace: str, scheduler: str
-) -> Explanation | WorkloadExplanation:
-    """Return the answer about the target of ``text`` (`read_target`). Raises PodiumError."""
-    kind, key = read_target(text, namespace, explainer.is_pod)
-    first, slash, name = text.partition("/")
-    if kind == POD and slash and not explainer.is_pod(key):
-        # A kind may be misspelled, such as `dploy/web`, which is no pod of a namespace `dploy`.
-        namespaces = {found.object.metadata.namespace for found in documents if found.object is not None}
-        near = [] if first in namespaces else likely(first.lower(), KIND_OF_WORD)
-        if near:
-            raise PodiumError(f"{shown(text)} is not a pod of the input; did you mean {near[0]}/{name}?")
-    if kind == POD:
-        return explainer.explain(key, scheduler)
-    document, workload = find_workload(documents, kind, key)
-    pods = pods_of([found.object for found in documents if found.object is not None], workload)
-    pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
-    if pending is not None:
-        explanation = explainer.explain(pending, scheduler)
-    else:
-        explanation = explainer.explain_made(*next_pod(maker_of(documents, document), pods), scheduler)
-    return WorkloadExplanation(kind, key, wanted_of(workload), pods, explanation, pending is None)
 
 
 Place = tuple[str | int, ...]

@@ -121,8 +121,7 @@ class ClusterSession:
             and shown.now_ns == version.now_ns
             and not shown.has_open_budgets
             and not version.has_open_budgets
-            and explainer.can_change
-            and not any(isinstance(item, explainer.shaping_kinds) for item in (*leaving, *arriving))
+            and explainer.can_change((*leaving, *arriving))
             and self._agree_on_images(shown, leaving, arriving)
         )
 

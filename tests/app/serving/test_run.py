@@ -103,7 +103,7 @@ def test_served_objects_are_loaded_and_others_reported(
     planes: list[ControlPlane] = []
 
     async def end(serving: Serving) -> int:
-        planes.append(serving._plane)
+        planes.append(serving.plane)
         return 0
 
     monkeypatch.setattr(Serving, "run", end)

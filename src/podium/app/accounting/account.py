@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -225,7 +225,7 @@ class LedgerAnswer:
 def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:
     """Answer the query from the account. Raises InputError."""
     records = query.of(account)
-    by_name = by_key((group_of(record, query.grouping), record) for record in records)
+    by_name = by_key((_GROUP_OF[query.grouping](record), record) for record in records)
     groups = [_summed(name, found) for name, found in by_name.items()]
     groups.sort(key=lambda group: (-group.disruptions, -group.lost_seconds, group.name))
     # Chains with a selected disruption are shown whole, including disruptions that are not selected.
@@ -280,13 +280,18 @@ class LedgerQuery:
     def of(self, account: Account) -> tuple[Disruption, ...]:
         """Return the matching disruptions of an account. Raises InputError for invalid times."""
         since_s, until_s = self.period(account)
+
+        def is_owned(record: Disruption) -> bool:
+            owner = owner_name(record.owner, record.pod)
+            return owner in self.owners or owner.partition(" ")[2] in self.owners
+
         return tuple(
             record
             for record in account.records
             if (since_s is None or record.time >= since_s)
             and (until_s is None or record.time <= until_s)
             and (
-                (not self.owners or not {*self.owners}.isdisjoint(_names(record)))
+                (not self.owners or is_owned(record))
                 and (not self.namespaces or record.namespace in self.namespaces)
                 and (not self.causes or record.cause in self.causes)
                 and (self.lowest_priority is None or record.priority >= self.lowest_priority)
@@ -301,35 +306,21 @@ class LedgerQuery:
         return since_s, _seconds("--until", self.until, account) if self.until else None
 
 
-def group_of(record: Disruption, grouping: Grouping) -> str:
-    """Return the name of the group that a disruption belongs to."""
-    match grouping:
-        case "owner":
-            return owner_name(record.owner, record.pod)
-        case "for":
-            beneficiary = record.beneficiary
-            return "no pod" if beneficiary is None else owner_name(beneficiary.owner, beneficiary.pod)
-        case "namespace":
-            return record.namespace
-        case "priority":
-            return str(record.priority)
-        case "cause":
-            return record.cause
-        case "node":
-            return record.node
-        case "by":
-            return record.by or "unknown"
-
-
 def owner_name(owner: str, pod: str) -> str:
     """Return the name of a pod's workload, or of the pod if it has none."""
     return owner or f"Pod {pod}"
 
 
-def _names(record: Disruption) -> tuple[str, ...]:
-    """Return the names by which a query may select the owner."""
-    owner = owner_name(record.owner, record.pod)
-    return owner, owner.partition(" ")[2]
+_GROUP_OF: Mapping[Grouping, Callable[[Disruption], str]] = {
+    "owner": lambda record: owner_name(record.owner, record.pod),
+    "namespace": lambda record: record.namespace,
+    "priority": lambda record: str(record.priority),
+    "cause": lambda record: record.cause,
+    "node": lambda record: record.node,
+    "by": lambda record: record.by or "unknown",
+    "for": lambda record: owner_name(for_.owner, for_.pod) if (for_ := record.beneficiary) else "no pod",
+}
+"""The name of the group that a disruption belongs to."""
 
 
 def _seconds(option: str, text: str, account: Account) -> float:

@@ -247,8 +247,7 @@ def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
     """Return the pod with its DisruptionTarget condition, terminating, or Failed if its kubelet ended it."""
     conditions: tuple[PodCondition, ...] = ()
     if seen.reason:
-        mark = PodCondition(type="DisruptionTarget", status="True", reason=seen.reason, message=seen.message)
-        conditions = (mark,)
+        conditions = (PodCondition(type="DisruptionTarget", status="True", reason=seen.reason, message=seen.message),)
     is_failed = seen.reason == ENDED_BY_KUBELET
     metadata = replace(pod.metadata, deletion_timestamp=None if is_failed else format_time(seen.time_ns))
     status = PodStatus(phase="Failed" if is_failed else "Running", start_time=start, conditions=conditions)

@@ -232,8 +232,7 @@ def write_usage(page: Page, answer: UsageAnswer, *, every: bool) -> None:
         page.paragraph(Cell("no usage was recorded in that time", "bold"))
     else:
         hours = len({used.hour for used in answer.rows})
-        spaces = len({used.namespace for used in answer.rows})
-        where = counted(spaces, "namespace")
+        where = counted(len({used.namespace for used in answer.rows}), "namespace")
         page.paragraph(Cell(f"requested by the pods of {where} within {counted(hours, 'hour')}", "bold"), hanging=2)
         page.line()
         rows: Sequence[UsageEntry] = answer.rows if every else answer.totals

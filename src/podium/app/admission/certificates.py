@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ _ADDRESS = re.compile(r"[0-9.]+|[0-9a-f:]*:[0-9a-f:.]*")
 _MAX_AUTHORITIES = 4
 
 
+@dataclass(slots=True)
 class OwnCertificate:
     """A certificate and its authority, renewed together; the ``configuration`` is the name of the webhook's.
 
@@ -35,11 +37,10 @@ class OwnCertificate:
     authority's key is deleted at once: it signs one certificate.
     """
 
-    def __init__(self, folder: Path, configuration: str, session: Session) -> None:
-        self._folder = folder
-        self._configuration = configuration
-        self._session = session
-        self._authority = ""
+    folder: Path
+    configuration: str
+    session: Session
+    authority: str = ""
 
     async def renew(self) -> None:
         """Make a certificate for the hosts of the configuration, and publish its authority.
@@ -48,13 +49,13 @@ class OwnCertificate:
         """
         hosts = _hosts(await self._configured())
         if not hosts:
-            raise PodiumError(f"{_KIND} {self._configuration} has no webhook with a service or a URL")
-        authority, certificate, key = await asyncio.to_thread(_make, self._folder, hosts)
-        self._authority = authority
+            raise PodiumError(f"{_KIND} {self.configuration} has no webhook with a service or a URL")
+        authority, certificate, key = await asyncio.to_thread(_make, self.folder, hosts)
+        self.authority = authority
         await self.publish()
         # The key first: a certificate without its key cannot be loaded, and is tried again.
         for name, text in ((KEY, key), (CERTIFICATE, certificate)):
-            write_private(self._folder / name, text)
+            write_private(self.folder / name, text)
 
     async def publish(self) -> bool:
         """Write the authority into the configuration, unless it is there; return whether it was missing."""
@@ -62,27 +63,27 @@ class OwnCertificate:
         for hook in objects_at(await self._configured(), "webhooks"):
             given = object_at(hook, "clientConfig").get("caBundle") or ""
             known = _PEM.findall(base64.b64decode(given).decode("ascii", "replace"))
-            wanted |= self._authority not in known
-            bundle = "".join([self._authority, *(each for each in known if each != self._authority)][:_MAX_AUTHORITIES])
+            wanted |= self.authority not in known
+            bundle = "".join([self.authority, *(each for each in known if each != self.authority)][:_MAX_AUTHORITIES])
             encoded = base64.b64encode(bundle.encode()).decode()
             webhooks.append({"name": hook["name"], "clientConfig": {"caBundle": encoded}})
         if wanted:
             body = {"webhooks": webhooks}
             await self._answer(
-                Request(verb="patch", kind=_KIND, key=self._configuration, body=body, patch_type="strategic")
+                Request(verb="patch", kind=_KIND, key=self.configuration, body=body, patch_type="strategic")
             )
         return wanted
 
     async def _configured(self) -> Raw:
-        return await self._answer(Request(verb="get", kind=_KIND, key=self._configuration))
+        return await self._answer(Request(verb="get", kind=_KIND, key=self.configuration))
 
     async def _answer(self, request: Request) -> Raw:
         try:
-            response = await self._session.answer(request)
+            response = await self.session.answer(request)
         except NoAnswerError as error:
-            raise PodiumError(f"{_KIND} {self._configuration}: {error}") from None
+            raise PodiumError(f"{_KIND} {self.configuration}: {error}") from None
         if response.error is not None:
-            raise PodiumError(f"{_KIND} {self._configuration}: {response.error.message}")
+            raise PodiumError(f"{_KIND} {self.configuration}: {response.error.message}")
         return response.object or {}
 
 

@@ -164,7 +164,12 @@ def _decide_replicas(
         if room is not None and room.total >= number:
             finding.decided = number
             return
-        _decide_pod(decisions, pod, finding)
+        result = decisions.schedule([pod], preempts=True)
+        finding.decided += 1
+        finding.victims += result.victims_by(decisions.workloads)
+        if result.waiting:
+            finding.waiting += 1
+            finding.why = finding.why or blocked_on(decisions, (result.waiting[0],))
         if finding.waiting and not has_claims:
             # Those after it are equal.
             finding.waiting += number - finding.decided
@@ -176,15 +181,6 @@ def _is_decided(decisions: Decisions, pod: PodRecord) -> bool:
     """Return whether the pod gets a node by itself: gates hold none back, and it waits for no others of a gang."""
     runner = decisions.runners.get(pod.scheduler_name)
     return runner is not None and runner.pre_enqueue(pod).is_success and not decisions.is_of_gang(pod)
-
-
-def _decide_pod(decisions: Decisions, pod: PodRecord, finding: AdmissionFinding) -> None:
-    result = decisions.schedule([pod], preempts=True)
-    finding.decided += 1
-    finding.victims += result.victims_by(decisions.workloads)
-    if result.waiting:
-        finding.waiting += 1
-        finding.why = finding.why or blocked_on(decisions, (result.waiting[0],))
 
 
 def _records(decisions: Decisions, document: Document, existing: int, number: int) -> Iterator[PodRecord]:

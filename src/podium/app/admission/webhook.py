@@ -115,8 +115,7 @@ class LiveAdmission(FollowingProgram):
         ending.callback(warming.cancel)
         settings = self._settings
         if settings.self_signed_for:
-            folder = Path(settings.certificate_folder)
-            certificate = OwnCertificate(folder, settings.self_signed_for, self._session)
+            certificate = OwnCertificate(Path(settings.certificate_folder), settings.self_signed_for, self._session)
             await certificate.renew()
             renewing = asyncio.ensure_future(self._keep(certificate))
             ending.callback(renewing.cancel)

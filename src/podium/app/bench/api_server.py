@@ -9,6 +9,7 @@ import asyncio
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from time import perf_counter, perf_counter_ns, process_time
 
@@ -266,22 +267,22 @@ async def _ask_all(port: int, requests: Iterable[bytes], connections: int = _CON
     return times
 
 
+@dataclass(slots=True)
 class Watcher:
     """A watch that counts its events."""
 
-    def __init__(self, port: int, path: str) -> None:
-        self._port = port
-        self._path = path
-        self._task: asyncio.Task[None] | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._changed = asyncio.Event()
-        self._has_ended = False
-        self.events = 0
+    port: int
+    path: str
+    events: int = 0
+    _task: asyncio.Task[None] | None = None
+    _writer: asyncio.StreamWriter | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_ended: bool = False
 
     async def open(self) -> None:
         """Begin to watch."""
-        reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, limit=_LIMIT)
-        self._writer.write(request("GET", self._path))
+        reader, self._writer = await asyncio.open_connection("127.0.0.1", self.port, limit=_LIMIT)
+        self._writer.write(request("GET", self.path))
         await reader.readuntil(_HEAD_END)
         self._task = asyncio.create_task(self._read(reader))
 
@@ -289,7 +290,7 @@ class Watcher:
         """Wait until so many events have arrived. Raises ConnectionError if the watch ends before."""
         while self.events < events:
             if self._has_ended:
-                raise ConnectionError(f"the watch of {self._path} ended after {self.events} of {events} events")
+                raise ConnectionError(f"the watch of {self.path} ended after {self.events} of {events} events")
             self._changed.clear()
             await self._changed.wait()
 

@@ -39,7 +39,7 @@ SUBCOMMANDS = {
     "ledger": ("podium.app.accounting.command:ledger", "Report which pods were disrupted, why, and at what cost."),
     "sweep": ("podium.app.sweeping.command:sweep", "Run a simulation many times, and compare the results."),
     "snapshot": ("podium.app.snapshots.command:snapshot", "Save the state of a cluster to a file."),
-    "record": ("podium.app.recording.command:record", "Record the events of a cluster to a file."),
+    "record": ("podium.app.snapshots.command:record", "Record the events of a cluster to a file."),
     "delete": ("podium.app.deleting.command:delete", "Delete pods within their disruption budgets."),
     "scheduler": ("podium.app.live.command:scheduler", "Schedule the pods of a cluster, as kube-scheduler does."),
     "reschedule": ("podium.app.rescheduling.command:reschedule", "Move running pods to better places."),

@@ -113,8 +113,7 @@ async def _is_gone(session: Session, pod: Pod) -> bool:
     response = await session.answer(Request(verb="get", kind="Pod", key=pod.key))
     if response.error is not None:
         return response.error.code == _NOT_FOUND
-    metadata = (response.object or {}).get("metadata", {})
-    return bool(metadata.get("uid") != pod.metadata.uid)
+    return bool((response.object or {}).get("metadata", {}).get("uid") != pod.metadata.uid)
 
 
 async def _why(session: Session, pod: Pod, error: StoreError) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def explain_with_group(runner: Runner, pod: PodRecord) -> Explanation:
     with before():
         alone = explain_decision(runner, pod)
     node = gang.node_of(pod.uid)
-    outcome: OutcomeName = "schedulable" if gang.is_enough else "preempts"
+    outcome: OutcomeName = "schedulable" if gang.placement.is_enough else "preempts"
     if alone.outcome == "error":
         outcome = "error"
     elif not node:
@@ -249,7 +249,6 @@ def explain_placed(
     if node in totals:
         rank = 1 + sum(total > totals[node] for total in totals.values())
     facts = PlacedPodFacts(
-        node=node,
         then=then.outcome,
         then_node=then.node,
         by="kubelet" if record.is_mirror else "scheduler",

@@ -107,8 +107,7 @@ class Explainer:
         if placed is None:
             pending = listed(self.pending, 5) or "none"
             raise PodiumError(f"pod {pod} is not in the input; pending there: {pending}")
-        runner = self._runner_of(placed, scheduler)
-        return self._explanation(explain_placed(runner, placed, self.waiting, self.runners))
+        return self._explanation(explain_placed(self._runner_of(placed, scheduler), placed, self.waiting, self.runners))
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
         """Explain a pod that is not in the input, with claims that would be created for it; nothing is kept."""
@@ -140,7 +139,7 @@ class Explainer:
     def change(self, objects: list[Kubernetes], gone: Iterable[Kubernetes], come: Iterable[Kubernetes]) -> None:
         """Replace the cluster's objects by ``objects``; ``come`` are new among them, ``gone`` are missing.
 
-        Neither contains objects of `shaping_kinds`, nor later times. Raises PodiumError as the constructor does, before
+        `can_change` allows both, and neither has later times. Raises PodiumError as the constructor does, before
         anything changes.
         """
         arriving = list(come)
@@ -164,15 +163,14 @@ class Explainer:
             # The gates of a pod may depend on other objects, such as its claims.
             self._nominate(record)
 
-    @property
-    def can_change(self) -> bool:
-        """Return whether pods may be removed: replacements of evicted pods depend on earlier arrivals."""
-        return not self.cluster.replacements.awaited
+    def can_change(self, items: Iterable[Kubernetes]) -> bool:
+        """Return whether these objects may come or go: none of them changes others at admission.
 
-    @property
-    def shaping_kinds(self) -> tuple[type[Kubernetes], ...]:
-        """The kinds that change other objects at admission; Namespaces only if priority rules refer to them."""
-        return (*SHAPING_KINDS, Namespace) if self._admission.rules else SHAPING_KINDS
+        Namespaces do so if priority rules refer to them. While replacements of evicted pods are awaited nothing may,
+        since they depend on earlier arrivals.
+        """
+        shaping = (*SHAPING_KINDS, Namespace) if self._admission.rules else SHAPING_KINDS
+        return not self.cluster.replacements.awaited and not any(isinstance(item, shaping) for item in items)
 
     def _disruptions_among(self, objects: list[Kubernetes]) -> Callable[[], DisruptionState]:
         return cache(lambda: disruption_state([*objects, *self._admission.levels], self._now_ns))

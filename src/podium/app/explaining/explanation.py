@@ -73,7 +73,6 @@ class PlacedPodFacts:
     it now; `not_asked` pending pods were not tried.
     """
 
-    node: str
     then: OutcomeName
     then_node: str
     by: Literal["scheduler", "kubelet"]

@@ -45,11 +45,6 @@ class GangDecision:
     way_out: GroupPostFilterResult | None = None
 
     @property
-    def is_enough(self) -> bool:
-        """Return whether enough pods of the group fit now."""
-        return self.placement.is_enough
-
-    @property
     def plan(self) -> GangPlan | None:
         """The plan behind the proposal; None without one, or if it is another plugin's."""
         plan = None if self.way_out is None else self.way_out.plan
@@ -62,7 +57,7 @@ class GangDecision:
     def node_of(self, uid: str) -> str:
         """Return the node that a pod gets now, or after the victims have left; "" for none."""
         member = self.member(uid)
-        if self.is_enough:
+        if self.placement.is_enough:
             return "" if member is None else member.node_name
         placements = () if self.way_out is None else self.way_out.placements
         return next((node_name for pod, node_name in placements if pod.uid == uid), "")
@@ -70,7 +65,7 @@ class GangDecision:
     @property
     def headline(self) -> str:
         """The outcome for the group, as a predicate to its name."""
-        if self.is_enough:
+        if self.placement.is_enough:
             return "fits"
         if self.way_out is not None and self.way_out.states:
             return "is bound before its victims are gone"
@@ -102,7 +97,7 @@ class GangDecision:
             "placed": self.placed,
             "needed": self.placement.needed,
             "fitting": self.placement.fitting,
-            "isEnough": self.is_enough,
+            "isEnough": self.placement.is_enough,
             "members": {member.pod.key: self.node_of(member.pod.uid) for member in self.placement.members},
         }
         if self.placement.domains:

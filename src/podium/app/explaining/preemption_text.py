@@ -99,8 +99,7 @@ def _decision(page: Page, plan: PreemptionPlan) -> str:
 def costs_of(plan: Plan, way: PreemptionCandidate | GangCandidate) -> list[str]:
     """Return the cost of a way to preempt, a text for each heading."""
     if not plan.criteria:
-        highest = max(victim.priority for victim in way.victims)
-        return [str(way.budget_violations), str(highest), str(len(way.victims))]
+        return [str(way.budget_violations), str(max(victim.priority for victim in way.victims)), str(len(way.victims))]
     return [_cost_text(criterion, value) for criterion, value in zip(plan.criteria, way.cost, strict=True)]
 
 
@@ -205,8 +204,7 @@ def write_gang(page: Page, decision: GangDecision) -> None:
     there = f"{counted(decision.there, 'pod')}, {decision.placed:,} of them on nodes"
     page.paragraph(f"{there}; {decision.least:,} are placed together or none", indent=2)
     if placement.domains:
-        shown = f"all in one of {placement.domains:,} domains, here {placement.domain}"
-        page.paragraph(Cell(shown, "dim"), indent=2)
+        page.paragraph(Cell(f"all in one of {placement.domains:,} domains, here {placement.domain}", "dim"), indent=2)
     if placement.is_arranged:
         page.paragraph(Cell("one by one too few fit; another arrangement was found", "dim"), indent=2)
     rows: list[tuple[Part, ...]] = []

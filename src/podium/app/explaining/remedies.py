@@ -74,8 +74,7 @@ def find_remedies(decision: Explanation, obstacles: Sequence[NodeObstacles]) -> 
 
 def protected_pods(decision: Explanation) -> list[PodRecord]:
     """Return the pods of lower priority that their policy protects from preemption, by key."""
-    placed = decision.runner.cluster.placed.values()
-    lower = (pod for pod in placed if pod.priority < decision.record.priority)
+    lower = (pod for pod in decision.runner.cluster.placed.values() if pod.priority < decision.record.priority)
     return sorted((pod for pod in lower if not pod.is_preemptible and not pod.is_mirror), key=lambda pod: pod.key)
 
 

@@ -251,7 +251,7 @@ def _reasons(decision: Explanation, placed: PlacedPodFacts) -> Iterator[str]:
         yield f"it has been there since {format_time(placed.since_ns)}"
     if placed.by == "kubelet":
         yield "no scheduler placed it: it mirrors a static pod of the node's kubelet"
-    totals, node = decision.totals, placed.node
+    totals, node = decision.totals, decision.node
     if placed.rank is None:
         status = decision.nodes.get(node)
         why = f": {status.message}" if status is not None else "" if decision.nodes else ": no node is examined"
@@ -274,7 +274,7 @@ def _then(decision: Explanation, placed: PlacedPodFacts) -> str:
     if placed.by == "kubelet":
         return "nothing would change: its kubelet replaces it"
     if placed.then == "schedulable":
-        back = ", its present node" if placed.then_node == placed.node else ""
+        back = ", its present node" if placed.then_node == decision.node else ""
         goes = f"goes to {placed.then_node}{back}"
     elif placed.then == "preempts" and decision.victims:
         victims = listed([victim.key for victim in decision.victims], 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 
 from podium.api.errors import InputError
@@ -80,32 +81,25 @@ class LiveAccount:
         return None if stored is None else stored.object
 
 
+@dataclass(slots=True, eq=False)
 class AccountedController:
     """A controller whose observations and actions a ledger also receives.
 
-    A pod that is already terminating in the initial list was disrupted before the ledger started.
+    A pod that is already terminating in the initial list was disrupted before the ledger started. ``resume`` gets all
+    existing pods and the time: it goes on with the follow-ups of an earlier run.
     """
 
-    def __init__(
-        self,
-        controller: Controller,
-        name: str,
-        ledger: DisruptionLedger,
-        file: LedgerFile,
-        resume: Callable[[Iterable[Pod], int], None],
-    ) -> None:
-        """``resume`` gets all existing pods and the time: it goes on with the follow-ups of an earlier run."""
-        self.controller = controller
-        self._name = name
-        self._ledger = ledger
-        self._file = file
-        self._resume = resume
-        # By uid, the pods of the initial list; None once the list is complete and the first deadline was due.
-        self._initial: dict[str, Pod] | None = {}
-        # After the initial list, the uids of the existing pods: all others are created later.
-        self._existing: set[str] = set()
-        # When to flush the file; None if there is nothing to flush.
-        self._due_ns: int | None = None
+    controller: Controller
+    name: str
+    ledger: DisruptionLedger
+    file: LedgerFile
+    resume: Callable[[Iterable[Pod], int], None]
+    # By uid, the pods of the initial list; None once the list is complete and the first deadline was due.
+    _initial: dict[str, Pod] | None = field(default_factory=dict, init=False)
+    # After the initial list, the uids of the existing pods: all others are created later.
+    _existing: set[str] = field(default_factory=set, init=False)
+    # When to flush the file; None if there is nothing to flush.
+    _due_ns: int | None = field(default=None, init=False)
 
     @property
     def watches(self) -> frozenset[str]:
@@ -122,15 +116,15 @@ class AccountedController:
             has_resumed = self._initial is not None
             if self._initial is not None:
                 # The initial list is complete: follow-ups of an earlier run go on.
-                self._resume(self._initial.values(), now)
+                self.resume(self._initial.values(), now)
                 self._existing = {*self._initial}
                 self._initial = None
                 self._plan_flush(now)
             is_due = self._due_ns is not None and self._due_ns <= now
             if is_due:
-                self._file.flush(now)
+                self.file.flush(now)
                 # Records that could not be written are retried.
-                self._due_ns = now + _FLUSH_INTERVAL_NS if self._file.has_waiting else None
+                self._due_ns = now + _FLUSH_INTERVAL_NS if self.file.has_waiting else None
             if is_due or has_resumed:
                 time_ns = self.controller.deadline().time_ns
                 if time_ns is None or time_ns > now:
@@ -140,19 +134,19 @@ class AccountedController:
         self._record(observation, now)
         actions = self.controller.handle(observation, now)
         for action in actions:
-            self._ledger.asked(action, self._name)
+            self.ledger.asked(action, self.name)
         self._plan_flush(now)
         # The deadline of a controller that returns NO_CHANGE is not read again.
         has_deadline = self._due_ns is not None or self._initial is not None
         return [] if actions is NO_CHANGE and has_deadline and not deadline_read else actions
 
     def _plan_flush(self, now: int) -> None:
-        if self._due_ns is None and self._file.has_waiting:
+        if self._due_ns is None and self.file.has_waiting:
             self._due_ns = now + _FLUSH_INTERVAL_NS
 
     def _record(self, observation: Observation, now: int) -> None:
         if isinstance(observation, Answered):
-            self._ledger.answered(observation.action, observation.problem)
+            self.ledger.answered(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
             pod, is_added = observation.object, None
             uid = pod.metadata.uid
@@ -161,11 +155,11 @@ class AccountedController:
                 self._existing.add(uid)
             else:
                 if uid not in self._initial and is_disrupted(pod):
-                    self._ledger.known(pod)
+                    self.ledger.known(pod)
                 self._initial[uid] = pod
-            self._ledger.changed(pod, now, is_added=is_added)
+            self.ledger.changed(pod, now, is_added=is_added)
         elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
             if self._initial is not None:
                 self._initial.pop(observation.object.metadata.uid, None)
             self._existing.discard(observation.object.metadata.uid)
-            self._ledger.gone(observation.object, now)
+            self.ledger.gone(observation.object, now)

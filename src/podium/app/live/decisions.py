@@ -86,8 +86,7 @@ class DecisionFile:
 
     def _open(self) -> FileIO:
         # The file shows what runs in the cluster: only its owner may read it.
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return FileIO(descriptor, "a")
+        return FileIO(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a")
 
 
 class DecisionRecorder:
@@ -190,7 +189,7 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     rejected: tuple[Verdict, ...] = ()
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class WrittenDecision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One line of the file (`podium.app.live.decisions`)."""
 
     version: int
@@ -213,7 +212,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     done: tuple[dict[str, Any], ...] = ()
 
 
-def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
+def find_decision(path: str, pod: str) -> tuple[WrittenDecision, dict[str, Any]]:
     """Return the last decision about a pod in a file, decoded and as raw JSON.
 
     Raises InputError if the file is not a decision log, PodiumError if no decision is about the pod.
@@ -226,7 +225,7 @@ def find_decision(path: str, pod: str) -> tuple[Decision, dict[str, Any]]:
                 found, place = line, number
         if found:
             number = place
-            return msgspec.json.decode(found, type=Decision), msgspec.json.decode(found)
+            return msgspec.json.decode(found, type=WrittenDecision), msgspec.json.decode(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         problem = f"line {number} is not a decision of podium scheduler --decisions"
         raise InputError(problem, source=path) from None
@@ -249,14 +248,14 @@ _OUTCOMES = {
 _SHOWN = 5
 
 
-def facts_of_written(decision: Decision) -> str:
+def facts_of_written(decision: WrittenDecision) -> str:
     """Return when, by which instance and for which attempt the decision was made."""
     woken = f", woken by {decision.woken_by}" if decision.woken_by else ""
     by = f"decided at {decision.time} by {decision.instance or 'an unknown scheduler'} for profile {decision.profile}"
     return f"{by}: attempt {decision.attempt}{woken}, priority {decision.priority}"
 
 
-def write_decision(page: Page, decision: Decision) -> None:
+def write_decision(page: Page, decision: WrittenDecision) -> None:
     """Write the decision, its reasons, and the actions that followed."""
     outcome, style = _OUTCOMES.get(decision.outcome, (decision.outcome, ""))
     where = f": {decision.node}" if decision.node else ""

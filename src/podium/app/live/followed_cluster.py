@@ -17,7 +17,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.app.explaining.explainer import SHAPING_KINDS, Admission, Explainer
-from podium.app.live.live_program import OPTIONAL, LiveProgram
+from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram
 from podium.app.planning.deciding.decisions import Decisions
 from podium.client.live_cluster import Watched
 from podium.cluster.cluster import PodChange
@@ -34,7 +34,6 @@ WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds on which decisions about existing pods depend."""
 
 _LOOKED_EACH_S = 0.05
-_ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 # Of these, decisions depend on the metadata and the spec alone.
 _SELECTING = (ReplicaSet, ReplicationController, Service, StatefulSet)
 
@@ -138,7 +137,7 @@ class FollowingProgram(LiveProgram):
     followed: FollowedCluster | None = None
 
     def watched(self) -> Watched:
-        return Watched(kinds=self.kinds, field_selectors={"Pod": _ACTIVE_PODS}, optional=OPTIONAL)
+        return Watched(kinds=self.kinds, field_selectors={"Pod": ACTIVE_PODS}, optional=OPTIONAL)
 
     def components(self, *, is_podium_server: bool) -> list[Component]:
         def make() -> FollowedCluster:

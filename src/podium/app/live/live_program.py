@@ -6,7 +6,7 @@ import asyncio
 import re
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 # Kinds that a cluster may lack, or that a role for kube-scheduler does not allow to list.
 OPTIONAL = frozenset(("DisruptionPolicy", "DeviceTaintRule", "PodGroup"))
+ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
 # How long a stopping program waits until it observes its last deletions, and how often it checks.
 _LAST_SEEN_S, _LOOKED_EACH_S = 1.0, 0.02
 
@@ -54,27 +55,6 @@ def is_unsure(access: ClusterAccess) -> bool:
     return access.is_insecure or (
         access.server.startswith("http://") and not is_loopback(urlsplit(access.server).hostname or "")
     )
-
-
-def of_access(access: ClusterAccess) -> Iterator[Caveat]:
-    """Yield what is insecure about the connection to the API server."""
-    if access.is_insecure:
-        message = (
-            "the API server's certificate is not checked (insecure-skip-tls-verify): attackers on the network can read "
-            "the credentials and impersonate the server"
-        )
-        yield Caveat("insecure", message, 1, (access.name,))
-    elif access.server.startswith("http://"):
-        yield Caveat("plain-http", "the connection to the API server is not encrypted", 1, (access.server,))
-
-
-def hidden_kinds(hidden: Collection[str]) -> Iterator[Caveat]:
-    """Yield the kinds that the API server does not allow to list. Kinds that it does not serve have no objects."""
-    if hidden:
-        message = (
-            "the API server does not allow this program to list these kinds; it runs as if there were no such objects"
-        )
-        yield Caveat("hidden-kinds", message, len(hidden), tuple(sorted(hidden)))
 
 
 def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -> int:
@@ -135,7 +115,21 @@ class LiveProgram(ABC):
 
         ``absent`` are the kinds that it does not serve or does not allow to list; ``hidden`` are the latter.
         """
-        return [*of_access(self._access), *hidden_kinds(hidden)]
+        found, access = list[Caveat](), self._access
+        if access.is_insecure:
+            message = (
+                "the API server's certificate is not checked (insecure-skip-tls-verify): attackers on the network can "
+                "read the credentials and impersonate the server"
+            )
+            found.append(Caveat("insecure", message, 1, (access.name,)))
+        elif access.server.startswith("http://"):
+            message = "the connection to the API server is not encrypted"
+            found.append(Caveat("plain-http", message, 1, (access.server,)))
+        if hidden:
+            # Kinds that it does not serve have no objects.
+            message = "the API server does not allow this program to list these kinds; it runs as if there were no such"
+            found.append(Caveat("hidden-kinds", f"{message} objects", len(hidden), tuple(sorted(hidden))))
+        return found
 
     @abstractmethod
     def on_started(self) -> None:
@@ -274,8 +268,7 @@ class LiveProgram(ABC):
         is_podium_server = self._log_caveats(await server_version(session), cluster)
         if isinstance(cluster.transport, HTTPTransport):
             cluster.transport.is_podium_server = is_podium_server
-        components = self.components(is_podium_server=is_podium_server)
-        running = asyncio.ensure_future(cluster.run(components))
+        running = asyncio.ensure_future(cluster.run(self.components(is_podium_server=is_podium_server)))
         self.leads.set()
         self.on_started()
         try:

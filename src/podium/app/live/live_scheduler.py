@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
-from podium.app.live.live_program import OPTIONAL, LiveProgram, LiveSettings, hidden_kinds, is_unsure, of_access
+from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram, LiveSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
 from podium.client.credentials import ClusterAccess
@@ -39,15 +39,6 @@ if TYPE_CHECKING:
     from podium.app.live.decisions import DecisionRecorder
 
 _POLICY = "DisruptionPolicy"
-_ACTIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-
-
-def watched(settings: LiveSettings) -> Watched:
-    """Return what a scheduler watches. It needs ended pods only to detect futile preemptions."""
-    detects_futile = settings.configuration.max_futile_preemptions > 0
-    selectors = {} if detects_futile else {"Pod": _ACTIVE_PODS}
-    kinds = Scheduler.watches | (AvoidListController.watches if settings.trims_avoid_lists else frozenset())
-    return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 
 
 def check_settings(access: ClusterAccess, settings: LiveSettings) -> None:
@@ -103,11 +94,15 @@ class LiveScheduler(LiveProgram):
         self._observed: ObservedScheduler | None = None
 
     def watched(self) -> Watched:
-        return watched(self._settings)
+        """See `LiveProgram`; a scheduler needs ended pods only to detect futile preemptions."""
+        settings = self._settings
+        selectors = {} if settings.configuration.max_futile_preemptions else {"Pod": ACTIVE_PODS}
+        kinds = Scheduler.watches | (AvoidListController.watches if settings.trims_avoid_lists else frozenset())
+        return Watched(kinds=kinds, field_selectors=selectors, optional=OPTIONAL, seed=settings.seed)
 
     def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
-        departures = upstream_departures(self._settings.configuration)
-        found = [*departures, *of_access(self._access), *hidden_kinds(hidden)]
+        common = super().caveats(absent, hidden, is_podium_server=is_podium_server)
+        found = [*upstream_departures(self._settings.configuration), *common]
         if not is_podium_server:
             found += [Caveat(about, message, 0) for about, message in _FOREIGN_SERVER.items()]
             found.append(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO, Literal
 
 from podium.api.errors import escape
@@ -19,41 +20,33 @@ Format = Literal["text", "json"]
 _MAX_LENGTH = 2_000
 
 
+@dataclass(frozen=True, slots=True)
 class Log:
     """A log; ``verbosity`` is the highest verbosity that it writes, as with Kubernetes' `-v`.
 
     A ``quiet`` log writes only errors.
     """
 
-    def __init__(
-        self,
-        now: Callable[[], int],
-        form: Format = "text",
-        verbosity: int = 0,
-        stream: IO[str] | None = None,
-        *,
-        quiet: bool = False,
-    ) -> None:
-        self._quiet = quiet
-        self._now = now
-        self._form = form
-        self._verbosity = verbosity
-        self._stream = stream
+    now: Callable[[], int]
+    form: Format = "text"
+    verbosity: int = 0
+    stream: IO[str] | None = None
+    quiet: bool = False
 
     def info(self, message: str, verbosity: int = 0, **values: object) -> None:
-        if verbosity <= self._verbosity and not self._quiet:
+        if verbosity <= self.verbosity and not self.quiet:
             self._write("info", message, values)
 
     def warning(self, message: str, **values: object) -> None:
-        if not self._quiet:
+        if not self.quiet:
             self._write("warning", message, values)
 
     def error(self, message: str, **values: object) -> None:
         self._write("error", message, values)
 
     def _write(self, level: Level, message: str, values: dict[str, object]) -> None:
-        time = format_exact_time(self._now() // 1_000 * 1_000)
-        if self._form == "json":
+        time = format_exact_time(self.now() // 1_000 * 1_000)
+        if self.form == "json":
             fields = {
                 "ts": time,
                 "level": level,
@@ -64,7 +57,7 @@ class Log:
         else:
             rest = "".join(f" {name}={json.dumps(_plain(value))}" for name, value in values.items())
             line = f"{time} {level} {escape(message, _MAX_LENGTH)}{rest}"
-        print(line, file=self._stream or sys.stderr, flush=True)
+        print(line, file=self.stream or sys.stderr, flush=True)
 
 
 def _plain(value: object) -> object:

@@ -10,10 +10,9 @@ import asyncio
 import hmac
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -250,6 +249,7 @@ class HealthSettings:
 _RELOADED_EACH_S = 10.0
 
 
+@dataclass(slots=True)
 class Health:
     """The HTTP server of health checks and metrics; ``ready`` returns the problems by check.
 
@@ -257,46 +257,37 @@ class Health:
     again; ``on_problem`` receives why it cannot be, "" if it can. The bodies of ``posts`` have at most ``body_bytes``.
     """
 
-    def __init__(
-        self,
-        settings: HealthSettings,
-        documents: Documents,
-        ready: Callable[[], dict[str, str]],
-        pages: Pages | None = None,
-        *,
-        posts: Posts = MappingProxyType({}),
-        body_bytes: int = 1,
-        on_problem: Callable[[str, str], None] = lambda file, problem: None,
-    ) -> None:
-        self._settings = settings
-        self._posts, self._body_bytes, self._on_problem = posts, body_bytes, on_problem
-        self._reloading: asyncio.Task[None] | None = None
-        self._pages = pages
-        self._documents = documents
-        self._ready = ready
-        self._runner: web.AppRunner | None = None
-        self._token = b""
+    settings: HealthSettings
+    documents: Documents
+    ready: Callable[[], dict[str, str]]
+    pages: Pages | None = None
+    posts: Posts = field(default_factory=dict)
+    body_bytes: int = 1
+    on_problem: Callable[[str, str], None] = lambda file, problem: None
+    _reloading: asyncio.Task[None] | None = field(default=None, init=False)
+    _runner: web.AppRunner | None = field(default=None, init=False)
+    _token: bytes = field(default=b"", init=False)
 
     async def start(self) -> str:
         """Listen and return the URL, "" without a port. Raises InputError if it cannot listen."""
-        settings = self._settings
+        settings = self.settings
         if settings.port is None:
             return ""
         settings.check()
         if settings.token_file:
             self._token = read_token(settings.token_file, is_shared=True).encode()
-        app = web.Application(client_max_size=self._body_bytes)
-        for path, answer in self._posts.items():
+        app = web.Application(client_max_size=self.body_bytes)
+        for path, answer in self.posts.items():
             app.router.add_post(path, answer)
-        for path in self._documents:
+        for path in self.documents:
             app.router.add_get(path, self._get_document)
         for path in ("/healthz", "/livez", "/readyz"):
             app.router.add_get(path, self._get_health)
-        if self._pages is not None:
+        if self.pages is not None:
             from podium.app.serving.page.live_page import PageAside
 
-            file = self._settings.page_token_file
-            aside = PageAside(self._pages, self._settings.host, read_token(file) if file else "")
+            file = self.settings.page_token_file
+            aside = PageAside(self.pages, self.settings.host, read_token(file) if file else "")
             app.router.add_route("*", "/ui{rest:(/.*)?}", aside.answer)
         context = ssl_context(settings.tls)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
@@ -331,10 +322,10 @@ class Health:
                 ssl_context(tls)
                 context.load_cert_chain(tls.certificate_file, tls.key_file or None)
             except (InputError, OSError) as error:
-                self._on_problem(tls.certificate_file, str(error))
+                self.on_problem(tls.certificate_file, str(error))
             else:
                 known = found
-                self._on_problem(tls.certificate_file, "")
+                self.on_problem(tls.certificate_file, "")
 
     async def stop(self) -> None:
         if self._reloading is not None:
@@ -345,7 +336,7 @@ class Health:
 
     async def _get_health(self, request: web.Request) -> web.Response:
         self._check_host(request)
-        problems = sorted(self._ready().items()) if request.path == "/readyz" else []
+        problems = sorted(self.ready().items()) if request.path == "/readyz" else []
         is_verbose = "verbose" in request.query
         text, code = health_text(request.path.removeprefix("/"), problems, is_verbose=is_verbose, shows_reasons=True)
         return web.Response(text=text, status=code, headers=_HEADERS)
@@ -355,10 +346,10 @@ class Health:
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token and not hmac.compare_digest(given, b"Bearer " + self._token):
             return web.Response(text="Unauthorized\n", status=401, headers=_HEADERS)
-        body, content_type = self._documents[request.path]()
+        body, content_type = self.documents[request.path]()
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     def _check_host(self, request: web.Request) -> None:
         """Refuse requests with a foreign host name, which protects against DNS rebinding."""
-        if is_foreign_host(request.headers.get("Host", ""), self._settings.host):
+        if is_foreign_host(request.headers.get("Host", ""), self.settings.host):
             raise web.HTTPForbidden(text="this host is not known here\n")

@@ -73,13 +73,9 @@ class Tools:
         self._numbers = count(1)
 
     def functions(self) -> list[Callable[..., ToolAnswer]]:
-        """Return the tools in the order in which they are listed."""
-        return [
-            *(self.overview, self.explain, self.pending, self.fit, self.survive),
-            *(self.plan_deploy, self.plan_drain, self.plan_fail, self.plan_nodes, self.plan_change),
-            *(self.plan_reschedule, self.plan_upgrade, self.ledger),
-            *(self.read_more, self.read_json, self.reload),
-        ]
+        """Return the tools, all public methods but this one, in the order in which they are listed."""
+        names = (name for name in vars(Tools) if not name.startswith("_") and name != "functions")
+        return [getattr(self, name) for name in names]
 
     def overview(self) -> ToolAnswer:
         """Describe the cluster: its version, nodes, pods by namespace and phase, pending pods, and what is missing.

@@ -299,8 +299,7 @@ class _Reasons:
         self._held = result.held
         self._refused: dict[str, str] = {}
         for short in result.summary["short"]:
-            workload = result.measures.top_of.get(short["workload"], short["workload"])
-            self._refused[workload] = short["reason"]
+            self._refused[result.measures.top_of.get(short["workload"], short["workload"])] = short["reason"]
         self._down = {node.node for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
     def of(self, workload: str) -> str:

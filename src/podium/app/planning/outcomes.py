@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import msgspec
@@ -58,16 +58,18 @@ class Tie:
         return sorted((node for outcome in self.outcomes for node, _ in outcome.victims), key=stable_hash)
 
 
+@dataclass(slots=True)
 class TieBreaks:
-    """A record of ties: all are counted, and the first hundred that decide which workloads lose pods are named."""
+    """A record of ties: all are counted, and the first hundred that decide which workloads lose pods are named.
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self.number = 0
-        self.deciding = 0
-        self.is_limited = False
-        """Return whether a search for a node may have ended before all were examined."""
-        self.named: list[Tie] = []
+    ``is_limited``: a search for a node may have ended before all were examined.
+    """
+
+    seed: int
+    number: int = 0
+    deciding: int = 0
+    is_limited: bool = False
+    named: list[Tie] = field(default_factory=list)
 
     def attempted(self, queued: QueuedPod, runner: Runner) -> None:
         """Record the attempt that a scheduler is about to make. A gang's pod does not preempt by itself."""
@@ -81,12 +83,11 @@ class TieBreaks:
             self.is_limited |= nodes_to_find(profile.percentage_of_nodes_to_score, number) < number
         plugin = next((each for each in profile.post_filter if isinstance(each, DefaultPreemption)), None)
         try:
-            placement = place(runner, pod, self._seed)
+            placement = place(runner, pod, self.seed)
             if placement.row is not None:
                 self._record(runner, pod, _equal_nodes(runner, placement))
             elif plugin is not None and preempts and not placement.error:
-                outcome = full_outcome(runner.cluster, placement)
-                plan = plugin.plan(placement.state, pod, runner, outcome, detailed=True)
+                plan = plugin.plan(placement.state, pod, runner, full_outcome(runner.cluster, placement), detailed=True)
                 selected = (name for name in plan.selected if name in plan.candidates)
                 self._record(runner, pod, {name: plan.candidates[name].victims for name in selected})
         except PluginError:

@@ -45,8 +45,7 @@ class Plans:
         self._run = PlanRun(cluster.read, options, progress, samples)
 
     def __repr__(self) -> str:
-        questions = (name for name in vars(type(self)) if not name.startswith("_"))
-        return f"<Plans: {', '.join(questions)}>"
+        return f"<Plans: {', '.join(name for name in vars(type(self)) if not name.startswith('_'))}>"
 
     def deploy(self, *objects: Given) -> PlanAnswer:
         """Create objects: where each pod goes, which pods it preempts, where those go, and so on."""

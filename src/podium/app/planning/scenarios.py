@@ -141,8 +141,7 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
     play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
     comments = [play]
     if answer.result is not None:
-        latency = format_duration(options.latency_ns or 0)
-        scenario = {**scenario, "spec": {"latency": latency, **scenario["spec"]}}
+        scenario = {**scenario, "spec": {"latency": format_duration(options.latency_ns or 0), **scenario["spec"]}}
     else:
         comments.append(f"  {answer.headline}")
     if answer.remedy is not None:

@@ -15,8 +15,7 @@ from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies import write_remedies
 from podium.app.explaining.text import facts_of
 from podium.app.explaining.workload import WorkloadExplanation, write_answer
-from podium.app.live.decisions import Decision as WrittenDecision
-from podium.app.live.decisions import Preemption, Verdict, facts_of_written, write_decision
+from podium.app.live.decisions import Preemption, Verdict, WrittenDecision, facts_of_written, write_decision
 from podium.app.reporting.picture import Candidate, Decision, Picture, caveat_texts, drawn
 
 _WIDTH = 120

@@ -17,7 +17,7 @@ from podium.app.console.page import Page, Section, counted
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.on_node import NodeAnswer
 from podium.app.explaining.workload import WorkloadExplanation
-from podium.app.live.decisions import Decision
+from podium.app.live.decisions import WrittenDecision
 from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
 from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, html_file, table_of
@@ -259,7 +259,7 @@ def _line(text: str) -> str:
     return escape(text, _LONGEST_LINE)
 
 
-Decided = Explanation | WorkloadExplanation | NodeAnswer | Decision
+Decided = Explanation | WorkloadExplanation | NodeAnswer | WrittenDecision
 Answer = Result | PlanAnswer | Decided | SweepResult | LedgerAnswer
 
 
@@ -278,7 +278,7 @@ def picture_of(answer: Answer) -> Picture:
             return picture_of_plan(answer)
         case Explanation() | WorkloadExplanation() | NodeAnswer():
             return picture_of_decision(answer)
-        case Decision():
+        case WrittenDecision():
             return picture_of_written(answer)
         case LedgerAnswer():
             return picture_of_ledger(answer)

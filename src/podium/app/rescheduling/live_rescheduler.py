@@ -15,7 +15,7 @@ from podium.api.errors import InputError
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
-from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, hidden_kinds, is_unsure, of_access
+from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.app.rescheduling.certificates import PlanCertificate, certified
@@ -128,8 +128,7 @@ class LiveRescheduler(LiveProgram):
         found = [
             *settings.rescheduling.caveats,
             *upstream_departures(schedulers),
-            *of_access(self._access),
-            *hidden_kinds(hidden),
+            *super().caveats(absent, hidden, is_podium_server=is_podium_server),
             *of_schedulers(settings.rescheduling.settings, schedulers, pods),
         ]
         if not is_podium_server and settings.counts_disruptions and not settings.dry_run:

@@ -326,37 +326,27 @@ def object_schemas() -> dict[str, Schema]:
         if name in found:
             continue
         fields = fields_of(name)
-        properties = {field: _field_type(each.type) for field, each in fields.items()}
+        properties = {field: _field_type(each.type, waiting) for field, each in fields.items()}
         found[name] = {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
         if name in versions and "kind" in fields:
             found[name]["required"] = ["apiVersion", "kind"]
             properties |= {"kind": {"const": name}, "apiVersion": {"type": "string"}}
-        waiting += [type_ for field in fields.values() for type_ in _object_names(field.type)]
     return found
 
 
-def _field_type(type_: Type) -> Schema:
+def _field_type(type_: Type, named: list[str]) -> Schema:
+    """Return the schema of a field's type; the types that it refers to are added to ``named``."""
     match type_:
         case Leaf():
             types = _FIELD_TYPES[type_.type].get("type", [])
             return {"type": [*([types] if isinstance(types, str) else types), "null"]} if types else {}
         case ListOf():
-            return {"type": ["array", "null"], "items": _field_type(type_.item)}
+            return {"type": ["array", "null"], "items": _field_type(type_.item, named)}
         case MapOf():
-            return {"type": ["object", "null"], "additionalProperties": _field_type(type_.value)}
+            return {"type": ["object", "null"], "additionalProperties": _field_type(type_.value, named)}
         case Object():
+            named.append(type_.name)
             return reference(type_.name)
-
-
-def _object_names(type_: Type) -> list[str]:
-    match type_:
-        case ListOf():
-            return _object_names(type_.item)
-        case MapOf():
-            return _object_names(type_.value)
-        case Object():
-            return [type_.name]
-    return []
 
 
 def _answer_schema(title: str, table: str, *roots: str, structs: Sequence[type[msgspec.Struct]] = ()) -> Schema:

@@ -237,9 +237,19 @@ def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: C
     others are ``chosen``; gates that the chosen version does not know are reported. Raises InputError for a version
     that the data cannot change to.
     """
-    kept = _kept_release(directory / VERSION_FILE)
-    release = found if kept is None else _upgraded(kept, chosen, directory, report)
-    file, text = directory / VERSION_FILE, " ".join(filter(None, (str(release), shown_gates(release.gates))))
+    file, release = directory / VERSION_FILE, found
+    try:
+        version, _, gates = file.read_text(encoding="utf-8").strip().partition(" ")
+        kept = read_version(version).with_gates(dict(read_gates(gates)))
+    except FileNotFoundError:
+        pass
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the version of the data cannot be read: {error}", source=str(file)) from None
+    except InputError as error:
+        raise error.located(source=str(file)) from None
+    else:
+        release = _upgraded(kept, chosen, directory, report)
+    text = " ".join(filter(None, (str(release), shown_gates(release.gates))))
     try:
         write_private(file, f"{text}\n")
     except OSError as error:
@@ -281,19 +291,6 @@ def _upgraded(kept: Release, chosen: ReleaseChoice, directory: Path, report: Cal
     if lost:
         report(f"{directory}: {asked} does not know the feature gates {', '.join(lost)}: they are left out")
     return asked.with_gates(gates)
-
-
-def _kept_release(file: Path) -> Release | None:
-    """Return the version in the file, None if there is no file. Raises InputError."""
-    try:
-        version, _, gates = file.read_text(encoding="utf-8").strip().partition(" ")
-        return read_version(version).with_gates(dict(read_gates(gates)))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the version of the data cannot be read: {error}", source=str(file)) from None
-    except InputError as error:
-        raise error.located(source=str(file)) from None
 
 
 def _ledger_problem(problem: str) -> None:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -75,12 +75,12 @@ def _is_as_kubectl_writes_it(text: str) -> bool:
     except (yaml.YAMLError, RecursionError):
         return False
     ours = kubeconfig("", "file", "token")
-    for listed, field in _LISTS.items():
+    for listed, kind in _LISTS.items():
         entries = objects_at(raw, listed)
         if len(list_at(raw, listed)) != 1 or len(entries) != 1 or entries[0].get("name") != _NAME:
             return False
-        value = entries[0].get(field) or {}
-        if not isinstance(value, dict) or not value.keys() <= {*ours[listed][0][field], _NAMESPACE}:
+        value = entries[0].get(kind) or {}
+        if not isinstance(value, dict) or not value.keys() <= {*ours[listed][0][kind], _NAMESPACE}:
             return False
     return True
 
@@ -143,6 +143,7 @@ class Place:
         )
 
 
+@dataclass(eq=False)
 class Serving:
     """A control plane, its server, and the command or the signals that end it.
 
@@ -150,29 +151,22 @@ class Serving:
     is shown to browsers, if any.
     """
 
-    def __init__(
-        self,
-        plane: ControlPlane,
-        clock: SystemClock,
-        place: Place,
-        kubeconfig: Path,
-        command: Sequence[str] = (),
-        on_ready: Callable[[str], None] = lambda _: None,
-        page: LivePage | None = None,
-    ) -> None:
-        self._plane = plane
+    plane: ControlPlane
+    clock: SystemClock
+    place: Place
+    kubeconfig: Path
+    command: Sequence[str] = ()
+    on_ready: Callable[[str], None] = lambda _: None
+    page: LivePage | None = None
+    _ended: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _signals: list[signal.Signals] = field(default_factory=list, init=False)
+    _child: asyncio.subprocess.Process | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        plane = self.plane
         plane.call = call_webhook
-        self._clock = clock
-        self._place = place
-        self._documents = KubernetesDocuments(plane, partial(place.user_of, plane), plane.authorizer)
-        self._kubeconfig = kubeconfig
-        self._command = command
-        self._on_ready = on_ready
-        self._page = page
-        self._runner = ControlPlaneRunner(plane, clock)
-        self._ended = asyncio.Event()
-        self._signals: list[signal.Signals] = []
-        self._child: asyncio.subprocess.Process | None = None
+        self._documents = KubernetesDocuments(plane, partial(self.place.user_of, plane), plane.authorizer)
+        self._runner = ControlPlaneRunner(plane, self.clock)
 
     async def run(self) -> int:
         """Serve, and return the exit code. Raises PodiumError if that is not possible, or no longer."""
@@ -183,48 +177,48 @@ class Serving:
         try:
             server = await self._started()
             try:
-                tls = self._place.tls
+                tls = self.place.tls
                 # kubectl asks for a user name on TLS without credentials, even if the server needs none.
-                token = self._place.token or ("" if tls is None else _ANY_TOKEN)
+                token = self.place.token or ("" if tls is None else _ANY_TOKEN)
                 authority = "" if tls is None else tls.certificate_file
-                write_kubeconfig(self._kubeconfig, server.address, authority, token)
-                self._on_ready(server.address)
+                write_kubeconfig(self.kubeconfig, server.address, authority, token)
+                self.on_ready(server.address)
                 return await self._until_over(running)
             finally:
-                if self._page is not None:
-                    await self._page.close()
+                if self.page is not None:
+                    await self.page.close()
                 await server.stop()
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             for number in _ENDING:
                 loop.remove_signal_handler(number)
-            await self._plane.idle()
-            self._plane.close()
+            await self.plane.idle()
+            self.plane.close()
 
     async def _started(self) -> Server:
         """Return a server that listens; if no port was given and the default one is taken, on any port."""
-        settings = self._place.settings(self._plane, self._runner)
-        server = Server(self._plane, self._documents, settings, self._page)
+        settings = self.place.settings(self.plane, self._runner)
+        server = Server(self.plane, self._documents, settings, self.page)
         try:
             await server.start()
         except InputError:
-            if self._place.port is not None:
+            if self.place.port is not None:
                 raise
-            server = Server(self._plane, self._documents, replace(settings, port=0), self._page)
+            server = Server(self.plane, self._documents, replace(settings, port=0), self.page)
             await server.start()
         return server
 
     async def _until_over(self, running: asyncio.Future[None]) -> int:
         """Wait for the end, and return the exit code."""
-        waiting = asyncio.ensure_future(self._commanded() if self._command else self._ended.wait())
+        waiting = asyncio.ensure_future(self._commanded() if self.command else self._ended.wait())
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 # It ends by itself only after an error.
                 await running
             code = await waiting
-            return int(code) if self._command else 0
+            return int(code) if self.command else 0
         finally:
             waiting.cancel()
             await asyncio.gather(waiting, return_exceptions=True)
@@ -236,11 +230,11 @@ class Serving:
         """Run the command with the kubeconfig of this cluster, and return its exit code as a shell does."""
         for number in self._signals:
             return _BY_SIGNAL + number
-        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig.absolute())}
+        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig.absolute())}
         try:
-            self._child = await asyncio.create_subprocess_exec(*self._command, env=environment)
+            self._child = await asyncio.create_subprocess_exec(*self.command, env=environment)
         except OSError as error:
-            print(f"podium: error: {self._command[0]}: {error.strerror}", file=sys.stderr)
+            print(f"podium: error: {self.command[0]}: {error.strerror}", file=sys.stderr)
             return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_RUN
         for number in self._signals:
             # The signal came before the command was started.

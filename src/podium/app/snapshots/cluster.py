@@ -185,8 +185,7 @@ class Slimmer:
         return slim
 
     def _number(self, left_out: Raw) -> str:
-        text = msgspec.json.encode(left_out, order="deterministic")
-        digest = blake2b(text, digest_size=16).digest()
+        digest = blake2b(msgspec.json.encode(left_out, order="deterministic"), digest_size=16).digest()
         return str(self._numbers.setdefault(digest, len(self._numbers) + 1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering, AskingLimits
 from podium.app.serving.page.live_page import HEADER, LivePage
-from podium.app.serving.page.watching import Shown
+from podium.app.serving.page.watching import ShownCluster
 from podium.sim.run_options import RunOptions
 from podium.store.stored import Stored
 from tests.server.serving import NOW, Client, LocalBackend, with_server
@@ -18,11 +18,11 @@ from tests.store.objects import Raw
 OURS = {HEADER: "1"}
 
 
-def shown_of(backend: LocalBackend) -> Shown:
+def shown_of(backend: LocalBackend) -> ShownCluster:
     def objects() -> list[Stored]:
         return [stored for kind in KINDS.values() if kind.is_served for stored in backend.store.objects(kind.name)]
 
-    return Shown(
+    return ShownCluster(
         mode="control-plane",
         title="a store",
         objects=objects,

@@ -294,8 +294,7 @@ def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Prop
             decisions.scratch.on_roll_back(lambda: caps.observe(policy))
             caps.observe(None)
 
-        written = (_with(policy, caps=()),)
-        yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=written)
+        yield ProposedChange("cap", text, lift, kinds=_kinds(held), preempts=True, written=(_with(policy, caps=()),))
 
 
 def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:

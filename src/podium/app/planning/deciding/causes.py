@@ -93,7 +93,7 @@ def blocked_on(decisions: Decisions, pods: tuple[PodRecord, ...]) -> BlockedPods
         return BlockedPods(pods, Obstacle(GATED, cut(gate.message), gate.plugin))
     try:
         gang = decide_gang(runner, pod, preempts=False)
-        if gang is None or gang.is_enough:
+        if gang is None or gang.placement.is_enough:
             return _blocked_on_nodes(runner, pod, pods)
         if gang.placement.problem:
             return BlockedPods(pods, Obstacle(TURNED_DOWN, cut(gang.placement.problem)))

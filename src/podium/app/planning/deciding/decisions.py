@@ -398,8 +398,7 @@ class Decisions:
         plugin = preemption_of(runner)
         if plugin is None:
             return ()
-        outcome = full_outcome(self.cluster, placement)
-        plan = plugin.plan(placement.state, pod, runner, outcome, seed=self._seed)
+        plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement), seed=self._seed)
         if plan.chosen is not None:
             self.preempt(plan.chosen.victims)
             self.place(pod, plan.chosen.node_name)
@@ -417,7 +416,7 @@ class Decisions:
         Victims on other nodes than the members' count for the first member.
         """
         placements = () if gang.way_out is None else gang.way_out.placements
-        if gang.is_enough:
+        if gang.placement.is_enough:
             members = [member for member in gang.placement.members if member.fits]
             for member in members:
                 self.reserve(runner, member.placement, member.pod, member.node_name)

@@ -91,8 +91,7 @@ def priority_class_threats(decisions: Decisions, targets: Sequence[PodRecord]) -
 def pods_before(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodRecord]:
     """Return the pending pods that come before some target or may preempt pods of equal priority."""
     least = min(pod.priority for pod in targets)
-    runners = decisions.runners
-    return [pod for pod in decisions.pending if pod.priority > least or may_preempt(runners, pod, least)]
+    return [pod for pod in decisions.pending if pod.priority > least or may_preempt(decisions.runners, pod, least)]
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,7 @@ class Protection:
     def _first(self, changes: Iterable[ProposedChange]) -> VerifiedChange | None:
         """Return the first change, in order of size, that protects all targets."""
         for change in changes:
-            pods = pods_before(self.decisions, self.targets)
-            verified = verify(self.decisions, change, pods, protects=True)
+            verified = verify(self.decisions, change, pods_before(self.decisions, self.targets), protects=True)
             if verified is not None and not self.uids & verified.result.preemptors.keys():
                 return verified
         return None

@@ -72,8 +72,7 @@ def verify(
         pods = change.applied(decisions, waiting)
         if pods is None:
             return None
-        result = decisions.schedule(pods, preempts=protects or change.preempts, replaces=protects)
-        return VerifiedChange(change, result)
+        return VerifiedChange(change, decisions.schedule(pods, preempts=protects or change.preempts, replaces=protects))
 
 
 def helpful_changes(

@@ -133,8 +133,7 @@ def _cascade_section(preemptions: Sequence[PlannedPreemption]) -> Section:
         rows.append((f"{number}", Name(preemptor, cells.WORKLOADS), victims, ", ".join(outcome)))
     data = msgspec.to_builtins(preemptions)
     headings = ("round", "preemptor", "victims", "outcome")
-    rest = "round by round, to the end"
-    return Section("cascade", "Preemptions", tuple(rows), headings, rest, data, most=_MAX_ROWS)
+    return Section("cascade", "Preemptions", tuple(rows), headings, "round by round, to the end", data, most=_MAX_ROWS)
 
 
 class PlannedPreemption(msgspec.Struct, frozen=True, rename="camel"):

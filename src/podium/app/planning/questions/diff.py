@@ -108,10 +108,6 @@ class Setting:
         scenario["spec"]["steps"] = [*steps, *scenario["spec"]["steps"]]
         return with_scenario(found, scenario)
 
-    def options(self, options: RunOptions) -> RunOptions:
-        """Return the options of a run with this setting's schedulers."""
-        return options if self.configuration is None else replace(options, configuration=self.configuration)
-
     @property
     def classes(self) -> dict[str, PriorityClass]:
         return _classes(self.objects)
@@ -217,7 +213,8 @@ def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bo
 
     def side(setting: Setting) -> Callable[[RunOptions], tuple[Input, RunOptions]]:
         read = setting.input(run.read, renews_priorities=renews_priorities)
-        return lambda options: (read, setting.options(options))
+        own = setting.configuration
+        return lambda options: (read, options if own is None else replace(options, configuration=own))
 
     kept = () if renews_priorities else _kept_priorities(run.read, (before, after))
     played = run.compare("diff", side(before), side(after), kept)
@@ -299,8 +296,7 @@ def difference_section(found: Sequence[WorkloadDifference], before: str, after: 
     ]
     headings = ("workload", "", "ready at the end", "short for", "disrupted", "on other nodes")
     data = [difference.to_dict() for difference in found]
-    rest = f"{before} -> {after}"
-    return Section("differences", "Differences", tuple(rows), headings, rest, data, most=_MAX_ROWS)
+    return Section("differences", "Differences", tuple(rows), headings, f"{before} -> {after}", data, most=_MAX_ROWS)
 
 
 _WAITING = ("pending", "nominated")

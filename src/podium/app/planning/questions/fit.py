@@ -236,8 +236,7 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
         why = [f"{why} ({number:,})" if len(limits) > 1 else why for why, number in limits[:_MAX_NAMES]]
         rows.append((*counts, each, shape.text, "; ".join(why)))
     headings = ("fit", *(() if more is None else ("preempting",)), "nodes", "on each", "like", "limit")
-    rest = "by shape of node"
-    return Section("shapes", "Where", tuple(rows), headings, rest, data, most=_MAX_ROWS, noun="shape")
+    return Section("shapes", "Where", tuple(rows), headings, "by shape of node", data, most=_MAX_ROWS, noun="shape")
 
 
 def _limits_section(names: Sequence[str], found: Capacity) -> Section:

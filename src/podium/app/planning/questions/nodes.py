@@ -192,8 +192,7 @@ def change_nodes(
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
     steps = [applied(added)] if added else []
     if removed:
-        options = DrainOptions(force=True, delete_emptydir_data=True)
-        steps += drain_question(removed, options, removes=True).steps
+        steps += drain_question(removed, DrainOptions(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
     parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
     parts += [f"removing {nodes_text(removed)}"] if removed else []
@@ -204,8 +203,7 @@ def change_nodes(
     before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
     if before or after:
         text = f"{counted(after, 'pod')} wait for a node at the end, {before:,} without it; {text}"
-    sections = _drain_sections(played) if removed else []
-    return played.answer(f"{' and '.join(parts)}: {text}", sections=sections)
+    return played.answer(f"{' and '.join(parts)}: {text}", sections=_drain_sections(played) if removed else [])
 
 
 def _copies(document: Document, number: int, known: Collection[str], stem: str = "") -> list[Raw]:

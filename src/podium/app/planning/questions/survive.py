@@ -171,8 +171,7 @@ def _each_pod(targets: Sequence[PodRecord], preempted: Sequence[tuple[PodRecord,
         survives = {"survives": "no" if preemptor else "yes", "preemptor": preemptor}
         table.append({"pod": pod.key, "node": pod.node_name, "priority": pod.priority, **survives})
     section = Section("pods", "Pods", tuple(rows), ("pod", "priority", "node", ""), counted(len(rows), "pod"))
-    columns = {**kinds("pod node", "priority"), **kinds("survives preemptor")}
-    return section, Frame.of_rows("table", table, columns)
+    return section, Frame.of_rows("table", table, {**kinds("pod node", "priority"), **kinds("survives preemptor")})
 
 
 def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPreemptor], not_asked: int) -> Section:
@@ -200,8 +199,7 @@ def _preemptors_section(decisions: Decisions, preemptors: Sequence[PotentialPree
         }
         for each in preemptors
     ]
-    rest = "pending pods, each by itself"
-    return Section("preemptors", "Possible preemptors", tuple(rows), rest=rest, data=data)
+    return Section("preemptors", "Possible preemptors", tuple(rows), rest="pending pods, each by itself", data=data)
 
 
 def _changes_section(

@@ -20,7 +20,7 @@ from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.now import NowView, described
-from podium.app.serving.page.watching import WATCHED, Shown, Watching
+from podium.app.serving.page.watching import WATCHED, ShownCluster, Watching
 from podium.server.http.exchange import Exchange, Pages, read_body, read_target
 from podium.server.http.handler import AuditIDs
 from podium.server.http.metrics import READING, InFlightLimits
@@ -81,7 +81,7 @@ class LivePage:
     """Answers requests below `/ui/`. Files are public; the rest follows the API's rules."""
 
     def __init__(
-        self, current: Callable[[], Shown], answering: Answering | None = None, watching: Watching | None = None
+        self, current: Callable[[], ShownCluster], answering: Answering | None = None, watching: Watching | None = None
     ) -> None:
         """``watching`` streams nodes and pods if no API does.
 
@@ -169,8 +169,7 @@ class LivePage:
         question = _question(await read_body(exchange.request, _MOST_BYTES, _BODY_SECONDS))
         found = self._shown()
         await found.idle()
-        options = replace(found.options, start_ns=found.now())
-        asked = self._answering.asked(encoded(question), found.objects(), options)
+        asked = self._answering.asked(encoded(question), found.objects(), replace(found.options, start_ns=found.now()))
         async with asked as lines:
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
             await response.prepare(exchange.request)
@@ -245,8 +244,7 @@ class PageAside:
     def __init__(self, pages: Pages, host: str, token: str) -> None:
         """Clients must send the ``token`` for everything except files; "" is only for loopback."""
         self._pages = pages
-        tokens = (Token(text=token),) if token else ()
-        self._guard = Guard(ServerSettings(host=host, tokens=tokens))
+        self._guard = Guard(ServerSettings(host=host, tokens=(Token(text=token),) if token else ()))
         self._audit_ids = AuditIDs()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -311,11 +309,11 @@ def cluster_page(
         read = [machine for machine in known if (machine.resource.group, machine.resource.kind) in KINDS]
         return [stored for machine in read for stored in machine.known.values()]
 
-    def shown() -> Shown:
+    def shown() -> ShownCluster:
         if cluster.unsynced:
             # The page retries.
             raise StoreError(503, "ServiceUnavailable", f"watch caches are not synced: {', '.join(cluster.unsynced)}")
-        return Shown(
+        return ShownCluster(
             mode="component",
             title=title,
             objects=objects,

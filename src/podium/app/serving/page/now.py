@@ -17,7 +17,7 @@ from podium.api.pod import Pod
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import taint_text
 from podium.app.serving.page.answering import Answering, AskingLimits
-from podium.app.serving.page.watching import Shown
+from podium.app.serving.page.watching import ShownCluster
 from podium.cluster.pods import PREEMPTED
 from podium.store.errors import StoreError
 from podium.store.stored import Stored, encoded
@@ -52,7 +52,7 @@ class NowView:
         self._next_s = 0.0
         self._state: dict[str, Any] = {"progress": None, "problem": ""}
 
-    async def answer(self, shown: Shown) -> dict[str, Any]:
+    async def answer(self, shown: ShownCluster) -> dict[str, Any]:
         """Return the state of the cluster and the last evaluation, and begin the next one if it is due."""
         await shown.idle()
         objects = shown.objects()
@@ -70,7 +70,7 @@ class NowView:
             await asyncio.gather(self._running, return_exceptions=True)
         await self._answering.close()
 
-    async def _evaluate(self, shown: Shown, objects: Sequence[Stored]) -> None:
+    async def _evaluate(self, shown: ShownCluster, objects: Sequence[Stored]) -> None:
         began_s, at_ns = time.monotonic(), shown.now()
         question = encoded({"question": NOW, "values": {}})
         try:
@@ -158,7 +158,7 @@ def _preemptions(events: Iterable[Raw], pods: Mapping[str, Pod]) -> list[dict[st
     return sorted(rows, key=lambda row: (row["at"], row["victim"]), reverse=True)[:_MAX_VICTIMS]
 
 
-def described(shown: Shown, kind: str, key: str) -> dict[str, Any]:
+def described(shown: ShownCluster, kind: str, key: str) -> dict[str, Any]:
     """Return the status of an object and its events, the last first. Raises StoreError if there is no such object."""
     found = next((each for each in shown.objects() if (each.kind, each.key) == (kind, key)), None)
     if found is None:

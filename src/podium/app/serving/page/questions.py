@@ -158,8 +158,7 @@ def evaluated(cluster: Cluster, progress: PlanProgress, part: Callable[[Any], No
         {"budget": budget, "status": decisions.budgets[budget].status, **few(nodes)}
         for budget, nodes in islice(blocks.items(), MAX_ROWS)
     ]
-    undrainable = len(set().union(*blocks.values()))
-    part({**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": undrainable})
+    part({**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": len(set().union(*blocks.values()))})
     progress(_SHARE_OF_PENDING, "failures of nodes, zones and pools")
     found = evaluation.evaluate(decisions, settings)
     return {"losses": {**_losses(found), "groups": _groups(found, decisions, settings)}}

@@ -175,7 +175,7 @@ async def _always_idle() -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class ShownCluster:
     """A cluster that a page shows under a ``title``.
 
     ``objects`` are those that questions are about, to be read when they are ``idle``, and ``events`` those of the API,
@@ -196,7 +196,7 @@ class Shown:
     pods_path: str = "/api/v1/pods"
 
 
-def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> Shown:
+def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> ShownCluster:
     """Return the content of a control plane's page."""
     # Most pages ask no questions.
     from podium.sim.run_options import RunOptions
@@ -214,7 +214,7 @@ def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float =
         kinds = [served[kind] for kind in KINDS if kind in served]
         return [stored for kind in kinds for stored in plane.store.objects(kind)]
 
-    return Shown(
+    return ShownCluster(
         mode="control-plane",
         title="podium up",
         objects=objects,
