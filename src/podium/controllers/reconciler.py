@@ -18,6 +18,8 @@ from podium.controllers.observations import Answered, Changed, Gone, Observation
 Key = TypeVar("Key")
 
 _SECOND = 10**9
+# No wait is doubled more often than this.
+_DOUBLINGS = 64
 # After so many lasting refusals in a row, a retry is not expected to succeed.
 _STUCK_AFTER = 2
 
@@ -116,8 +118,6 @@ class Backoff(Generic[Key]):
         self._longest_ns = longest_ns
         # By key, the length and the end of the last wait, and the number of failures.
         self._waits: dict[Key, tuple[int, int, int]] = {}
-        # The keys that failed again right after a wait of maximum length.
-        self._hopeless: set[Key] = set()
 
     def __bool__(self) -> bool:
         """Return whether any key has failed."""
@@ -129,12 +129,9 @@ class Backoff(Generic[Key]):
         if end_ns > now:
             return
         if length_ns and now - end_ns <= 2 * self._longest_ns:
-            if length_ns == self._longest_ns:
-                self._hopeless.add(key)
             length_ns = min(2 * length_ns, self._longest_ns)
         else:
             length_ns, count = self._first_ns, 0
-            self._hopeless.discard(key)
         self._waits[key] = length_ns, now + max(length_ns, least_ns), count + 1
 
     def until(self, key: Key, now: int) -> int | None:
@@ -148,15 +145,14 @@ class Backoff(Generic[Key]):
 
     def clear(self) -> None:
         self._waits.clear()
-        self._hopeless.clear()
 
     def forget(self, key: Key) -> None:
         self._waits.pop(key, None)
-        self._hopeless.discard(key)
 
     def is_hopeless(self, key: Key) -> bool:
         """Return whether the key failed again after a wait of maximum length."""
-        return key in self._hopeless
+        before = self.failures(key) - 2
+        return before >= 0 and self._first_ns << min(before, _DOUBLINGS) >= self._longest_ns
 
 
 class Reconciler(ABC, Generic[Key]):

@@ -191,29 +191,20 @@ class FutilePreemptions:
         )
         return [Record(pod.key, pod.uid, "Warning", "PreemptionBackoff", message, ended.node_name)]
 
-    def note_all(self, pods: Sequence[PodRecord]) -> list[PatchObject]:
-        """Return the annotations for the pods of a group after their attempt."""
-        history = self._history_of(pods[0])
+    def note(self, first: PodRecord, *others: PodRecord) -> list[PatchObject]:
+        """Return the annotations for a pod, or the pods of a group, after their attempt; none if they are unchanged."""
+        history, found = self._history_of(first), list[PatchObject]()
         if history is None or history.is_noted:
-            return []
-        found: list[PatchObject] = []
-        for pod in pods:
-            if pod.uid in history.rounds and (pod is pods[0] or history.rounds[pod.uid] is not None):
-                history.is_noted = False
-                found += self.note(pod)
+            return found
+        for pod in (first, *others):
+            last = history.rounds.get(pod.uid)
+            if last is not None or (pod is first and pod.uid in history.rounds):
+                history.is_noted = True
+                history.noted[pod.uid] = pod
+                counts = {"futile": history.futile, "until_ns": history.until_ns, "judged_ns": history.judged_ns}
+                note = msgspec.json.encode(FutilityNote(round=last, **counts), order="deterministic")
+                found.append(_annotate(pod, note.decode()))
         return found
-
-    def note(self, pod: PodRecord) -> list[PatchObject]:
-        """Return the annotation for a pod after its attempt; nothing if it is unchanged."""
-        history = self._history_of(pod)
-        if history is None or history.is_noted or pod.uid not in history.rounds:
-            return []
-        history.is_noted = True
-        history.noted[pod.uid] = pod
-        note = FutilityNote(
-            futile=history.futile, until_ns=history.until_ns, judged_ns=history.judged_ns, round=history.rounds[pod.uid]
-        )
-        return [_annotate(pod, msgspec.json.encode(note, order="deterministic").decode())]
 
     def wait(self, pod: PodRecord, now: int) -> str:
         """Return why a pod must not preempt now, "" if it may; it is retried when it may again."""

@@ -140,7 +140,7 @@ class Readiness:
             known = self._pods[uid] = _Pod(found)
             self.workload_of[uid] = label
             found.pods += 1
-            if not self.tops.asks(label):
+            if self.tops.wanted(label) is None:
                 found.wanted = max(found.wanted, found.pods)
                 found.points.put(now, (found.ready, found.wanted))
         phase, node = status.phase, known.node
@@ -202,7 +202,7 @@ class Readiness:
             self._count_on_node(known, -1)
         found = known.found
         found.pods -= 1
-        if has_succeeded and not self.tops.asks(found.workload):
+        if has_succeeded and self.tops.wanted(found.workload) is None:
             found.wanted -= 1
             found.points.put(now, (found.ready, found.wanted))
 
@@ -292,10 +292,6 @@ class TopWorkloads:
         if controller is None or controller.kind == _NODE:
             return f"Pod {pod.key}"
         return self._top(pod.metadata.namespace, controller)
-
-    def asks(self, top: str) -> bool:
-        """Return whether it is known how many pods a workload wants."""
-        return top in self._asked
 
     def wanted(self, top: str) -> int | None:
         """Return how many pods a workload wants, None if unknown."""

@@ -301,7 +301,7 @@ class GroupAttempts:
             actions += self.attempts.requeue_unscheduled(each, plugins, message, now)
         message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
         actions += self.reports.report(group, "False", "Unschedulable", message, now)
-        return [*actions, *warnings, *futile.note_all(members), *deletions]
+        return [*actions, *warnings, *futile.note(*members), *deletions]
 
     def _post_filter(self, attempt: _Attempt, now: int) -> GroupPostFilterResult:
         """Return the result of PostFilter; an empty one while the group must not preempt, which is retried then."""
