@@ -303,10 +303,8 @@ def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw |
     """Yield the write of the Endpoints, which list ready and other pods, none of them terminating."""
     subsets = []
     room = _MOST_IN_ENDPOINTS
-    for ports, endpoints in sorted(wanted.items()):
-        shown = [
-            one for one in endpoints.values() if one["conditions"]["ready"] or not one["conditions"]["terminating"]
-        ]
+    for ports, by_uid in sorted(wanted.items()):
+        shown = [one for one in by_uid.values() if one["conditions"]["ready"] or not one["conditions"]["terminating"]]
         shown, room = shown[:room], room - min(room, len(shown))
         groups = {
             "addresses": _subset_addresses(one for one in shown if one["conditions"]["ready"]),

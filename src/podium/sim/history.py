@@ -209,16 +209,13 @@ class EventHistory:
         if previous is None or not isinstance(previous.object, Pod):
             return
         old, timeline = previous.object, self._timelines[pod.metadata.uid]
-        meta, node, status = pod.metadata, pod.spec.node_name, pod.status
+        meta, node, status, was = pod.metadata, pod.spec.node_name, pod.status, old.status
         if meta.deletion_timestamp is not None or status.phase == "Failed":
             note_disruption(timeline, pod, by)
         if node and not old.spec.node_name:
             timeline.node, timeline.nominated_node, timeline.scheduled_ns, timeline.bound_in_run = node, "", now, True
             self._add_pod_event(time, "Scheduled", key, node, by, f"Successfully assigned {key} to {node}")
-        elif (
-            status.nominated_node_name != old.status.nominated_node_name
-            or meta.annotations is not old.metadata.annotations
-        ):
+        elif status.nominated_node_name != was.nominated_node_name or meta.annotations is not old.metadata.annotations:
             nominated, before = pod.nominated_node_name, old.nominated_node_name
             if nominated != before:
                 timeline.nominated_node = "" if node else nominated
@@ -226,7 +223,7 @@ class EventHistory:
                 self._add_pod_event(time, reason, timeline.pod, nominated or before, by)
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
-        if status.phase != old.status.phase:
+        if status.phase != was.phase:
             self._phase_changed(timeline, status.phase, event.stored.raw["status"], time, now, by)
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: Seconds, by: str) -> None:

@@ -127,9 +127,7 @@ def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[C
     """Return the caveats of a run."""
     profiles = (options.configuration or default_configuration()).profiles
     names = [scheduler.name for scheduler in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
-    applied = list(
-        chain.from_iterable(step.change.warnings for step in scenario.steps if isinstance(step.change, Apply))
-    )
+    applied = [each for step in scenario.steps if isinstance(step.change, Apply) for each in step.change.warnings]
     release, of_release = options.release.for_documents(found.documents)
     of_release += tuple(options.release.dropped(found.documents, release))
     departures = upstream_departures(options.configuration or default_configuration())

@@ -215,16 +215,13 @@ class Autoscaler:
         if chosen is not None:
             for pod in chosen.pods:
                 group, others = chosen.group, dict(plan.refusals[pod.uid])
+                waste = f"{float(chosen.waste):.0%}"
                 for option in plan.options:
                     if option is not chosen and option.group.name not in others:
-                        others[option.group.name] = (
-                            f"wastes {float(option.waste):.0%} instead of {float(chosen.waste):.0%}"
-                        )
+                        others[option.group.name] = f"wastes {float(option.waste):.0%} instead of {waste}"
                 size = len(self._picture.nodes_of[group.name])
-                message = (
-                    f"pod triggered scale-up: {group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
-                )
-                message = "; ".join([message, *_listed(others)])
+                growth = f"{group.name} {size}->{size + len(chosen.names)} (max: {group.maximum})"
+                message = "; ".join([f"pod triggered scale-up: {growth}", *_listed(others)])
                 records.append(Record(pod.key, pod.uid, "Normal", "TriggeredScaleUp", message))
         self._reported = {record.uid: record.message for record in records}
         return [record for record in records if before.get(record.uid) != record.message]

@@ -237,11 +237,8 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
         elif isinstance(object_, DisruptionPolicy) and name == POLICY_NAME:
             self._see_policy(_NO_POLICY if is_gone else object_.spec)
         elif isinstance(object_, PriorityClass):
-            known = exchange(self._classes, name, None if is_gone else object_)
-            is_same = known is not None and (known.value, known.global_default) == (
-                object_.value,
-                object_.global_default,
-            )
+            was = exchange(self._classes, name, None if is_gone else object_)
+            is_same = was is not None and (was.value, was.global_default) == (object_.value, object_.global_default)
             if is_gone or not is_same:
                 self._queue.add_all(self._protection.workloads)
         return []

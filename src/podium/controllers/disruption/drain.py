@@ -253,10 +253,8 @@ class Drain:
         for action in self._plan.actions:
             key, uid = action.pod.key, action.pod.metadata.uid
             if key in self._pods:
-                attempts = self._evictions.of(uid)
-                pods.append(
-                    PodReport(key, uid, _STATES[action.action], attempts.message or action.reason, attempts.tries)
-                )
+                attempts, progress = self._evictions.of(uid), _STATES[action.action]
+                pods.append(PodReport(key, uid, progress, attempts.message or action.reason, attempts.tries))
         return DrainReport(self._name, state, message, (*pods, *self._gone))
 
 

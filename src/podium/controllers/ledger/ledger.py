@@ -386,10 +386,8 @@ class DisruptionLedger:
         pod = self._find(_POD, key)
         if not isinstance(pod, Pod):
             return Beneficiary(pod=key, room=room, outcome="gone")
-        beneficiary = Beneficiary(
-            pod=pod.key, uid=pod.metadata.uid, owner=owner_of(pod), priority=pod.priority, room=room
-        )
-        return placed(beneficiary, pod.spec.node_name, 0) if pod.spec.node_name else beneficiary
+        found = Beneficiary(pod=pod.key, uid=pod.metadata.uid, owner=owner_of(pod), priority=pod.priority, room=room)
+        return placed(found, pod.spec.node_name, 0) if pod.spec.node_name else found
 
 
 _NODE = "Node"

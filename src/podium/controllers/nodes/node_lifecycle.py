@@ -93,11 +93,9 @@ class BoundPods:
 
     def put(self, pod: Pod, raw: Raw) -> None:
         """Take in a pod; one without a node still replaces another one with its key."""
-        key, name = pod.key, pod.spec.node_name
+        key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
         known = self._pods.get(key)
-        if known is not None and (
-            known.pod.metadata.uid != pod.metadata.uid or (name and known.pod.spec.node_name != name)
-        ):
+        if known is not None and (known.pod.metadata.uid != uid or (name and known.pod.spec.node_name != name)):
             self.remove(key)
         if name:
             pods_on_node = self._on.get(name)

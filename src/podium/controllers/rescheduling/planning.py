@@ -192,10 +192,8 @@ class SettingsMap:
             return [self._record(object_, "Warning", REFUSED, f"{error}; {kept}")]
         self._was_read = True
         state = "all evictions are stopped" if self._as_stopped(self._wanted).is_paused else "it is in use"
-        caveats_text = "".join(f"; {caveat.message}" for caveat in caveats)
-        return [
-            self._record(object_, "Warning" if caveats_text else "Normal", READ, escape(state + caveats_text, _LONGEST))
-        ]
+        message = state + "".join(f"; {caveat.message}" for caveat in caveats)
+        return [self._record(object_, "Warning" if caveats else "Normal", READ, escape(message, _LONGEST))]
 
     def _read(self, data: Raw) -> tuple[ReschedulerSettings, tuple[Caveat, ...]]:
         """Return the settings, and caveats for what they ask for in vain."""

@@ -217,11 +217,8 @@ class DerivedFailures:
     def _keeps_off(self, found: DerivedFailure, row: int, pod: PodRecord) -> bool:
         """Return whether TaintToleration still rejects a row, whatever else has changed there."""
         nodes, place = self._cluster.nodes, self._taints[pod.scheduler_name]
-        if (
-            found.refused.item(row) >> Outcome.SHIFT != place
-            or not nodes.present.item(row)
-            or nodes.unschedulable.item(row)
-        ):
+        was_kept_off = found.refused.item(row) >> Outcome.SHIFT == place
+        if not was_kept_off or not nodes.present.item(row) or nodes.unschedulable.item(row):
             return False
         return any(repelling_taints(pod.spec.tolerations, nodes.node(row).spec.taints))
 

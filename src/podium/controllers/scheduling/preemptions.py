@@ -250,9 +250,7 @@ class CapWaits:
         caps, budgets = self._cluster.caps, self._cluster.budgets
         if not caps.limits:
             return ""
-        counted = Counter(
-            victim.namespace for victim in victims if victim.is_healthy and budgets.counts(victim.pod_class)
-        )
+        counted = Counter(each.namespace for each in victims if each.is_healthy and budgets.counts(each.pod_class))
         needs = caps.needs(counted)
         short = caps.shortage(needs)
         if short is None:

@@ -77,7 +77,7 @@ class CronJobs(WorkloadController[CronJob]):
         try:
             schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
-            return self._record(workload, "Warning", "UnparseableSchedule", f"unparseable schedule: {error}")
+            return self._record(workload, "UnparseableSchedule", f"unparseable schedule: {error}")
         # Times count after that of the last Job, or the creation; but only within the deadline.
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
         since = created_ns if last_ns is None else last_ns
@@ -85,21 +85,18 @@ class CronJobs(WorkloadController[CronJob]):
             since = max(since, now - spec.starting_deadline_seconds * _SECOND)
         due_ns, missed, next_ns = due_times(schedule, since, now)
         if next_ns is None and due_ns is None:
-            return self._record(
-                workload, "Warning", "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes"
-            )
+            return self._record(workload, "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
         if next_ns is not None:
             # The schedule never ends.
             self._retry_times.append(max(next_ns, now + 1))
         actions: list[Action] = []
         if missed > _MANY_MISSED:
-            problem = f"too many missed start times: {missed}"
-            actions += self._record(workload, "Warning", "TooManyMissedTimes", problem)
+            actions += self._record(workload, "TooManyMissedTimes", f"too many missed start times: {missed}")
         if due_ns is None or (last_ns is not None and due_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
             message = f"Not starting job for {format_time(due_ns)} because prior execution is running"
-            return actions + self._record(workload, "Normal", "JobAlreadyActive", message)
+            return actions + self._record(workload, "JobAlreadyActive", message, "Normal")
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
@@ -117,7 +114,7 @@ class CronJobs(WorkloadController[CronJob]):
             actions += [self._delete(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
-    def _record(self, workload: _Workload, type_: str, reason: str, message: str) -> list[Action]:
+    def _record(self, workload: _Workload, reason: str, message: str, type_: str = "Warning") -> list[Action]:
         if self._last_message.get(workload.uid) == message:
             return []
         self._last_message[workload.uid] = message

@@ -76,9 +76,8 @@ class StatefulSets(RevisionedController[StatefulSet]):
 
     def _may_own(self, workload: _Workload, object_: Kubernetes) -> bool:
         """Return whether a pod has the StatefulSet's name with an ordinal."""
-        return (
-            not isinstance(object_, Pod) or ordinal_of(workload.object.metadata.name, object_.metadata.name) is not None
-        )
+        name = workload.object.metadata.name
+        return not isinstance(object_, Pod) or ordinal_of(name, object_.metadata.name) is not None
 
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
         if not isinstance(object_, PersistentVolumeClaim):

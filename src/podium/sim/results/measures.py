@@ -149,9 +149,8 @@ def _used_up(key: str, store: Store) -> list[str]:
         for budget in budgets
         if isinstance(budget, PodDisruptionBudget) and compile_label_selector(budget.spec.selector).matches(meta.labels)
     ]
-    return [budget.key for budget in covering if not budget.status.disruptions_allowed] or [
-        budget.key for budget in covering
-    ]
+    used_up = [budget for budget in covering if not budget.status.disruptions_allowed]
+    return [budget.key for budget in used_up or covering]
 
 
 class ObjectSizes:

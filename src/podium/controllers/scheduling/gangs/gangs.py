@@ -258,15 +258,13 @@ class GroupAttempts:
         self, attempt: _Attempt, going: Mapping[str, tuple[str, CycleState]], result: GroupPostFilterResult, now: int
     ) -> list[Action]:
         """Bind the pods that are ``going`` (by uid) to their nodes, and return the others to the queue."""
-        group, queued, found = attempt.group, attempt.queued, attempt.found
+        group, queued, found, runner = attempt.group, attempt.queued, attempt.found, attempt.runner
         actions: list[Action] = []
         self.releases.forget(group.key)
         for each in queued:
             if each.record.uid in going:
                 node_name, state = going[each.record.uid]
-                actions += self.attempts.start_binding(
-                    node_name, each, attempt.runner, state, now, is_together=group.is_gang
-                )
+                actions += self.attempts.start_binding(node_name, each, runner, state, now, is_together=group.is_gang)
         for each, member in zip(queued, found.members, strict=True):
             if each.record.uid not in going:
                 message = self._staying(member, attempt, result, is_going=False)
