@@ -161,8 +161,8 @@ def _certificates(path: str | None) -> str:
 def _rescheduling(path: str) -> ReschedulerSettings:
     """Return the settings of the rescheduler in a file, and warn about those that are not supported."""
     # Imported only if needed.
+    from podium.controllers.rescheduling.planning import check_policies
     from podium.framework.rescheduling.configuration import load_rescheduler
-    from podium.sim.scenario.rescheduling import check_policies
 
     found = load_rescheduler(path)
     for caveat in found.caveats:

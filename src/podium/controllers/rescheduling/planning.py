@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, escape
 from podium.api.meta import Kubernetes, Raw
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Record
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
@@ -16,7 +17,7 @@ from podium.decide.rescheduling.planner import Planner
 from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan, untouched_pods
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling import policy as policies
-from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler
+from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler, read_settings
 from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.runner import Runner
@@ -144,6 +145,30 @@ class _Only:
 
     def proposals(self, picture: Picture) -> Iterable[Proposal]:
         return self.found
+
+
+def read_rescheduling(raw: Raw, path: str) -> ReschedulerSettings:
+    """Return the settings in the object at a path, a ReschedulerConfiguration without apiVersion and kind.
+
+    Raises InputError with the field's path.
+    """
+    try:
+        settings = read_settings(raw)
+        check_policies(settings, [written["name"] for written in raw.get("policies", ())])
+    except InputError as error:
+        raise InputError(error.problem, path=path + error.path) from error.__cause__
+    return settings
+
+
+def check_policies(settings: ReschedulerSettings, written: Sequence[str] = ()) -> None:
+    """Raise InputError for an invalid policy, with its index in ``written``."""
+    for policy in settings.policies:
+        try:
+            policies.make_policies([policy], policies.PolicyRegistry(POLICIES), Cluster())
+        except InputError as error:
+            place = f"[{written.index(policy.name)}]" if policy.name in written else ""
+            path = f".policies{place}{error.path}"
+            raise InputError(error.problem, object=error.object, path=path) from error.__cause__
 
 
 CONFIG_MAP = "ConfigMap"

@@ -108,9 +108,8 @@ class Rescheduler:
 
     def untouched(self, now: int) -> ExcludedPods:
         """Return the pods that a plan made now would have to leave in place, and why."""
-        return self._planners.untouched_pods(
-            self._plan_inputs(now), partial(self._why_held, self._picture.capped_namespaces(now)), now
-        )
+        why_held = partial(self._why_held, self._picture.capped_namespaces(now))
+        return self._planners.untouched_pods(self._plan_inputs(now), why_held, now)
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         match observation:

@@ -335,15 +335,9 @@ class FutilePreemptions:
             for other in self._others(pod, self._cluster.pods_on(rows[name]), present[name], priority)
         ]
 
-    def _others(
-        self, pod: PodRecord, come: Iterable[PodRecord], present: frozenset[str], priority: int
-    ) -> list[PodRecord]:
+    def _others(self, pod: PodRecord, come: list[PodRecord], there: frozenset[str], priority: int) -> list[PodRecord]:
         owner = self._owner(pod)
-        return [
-            other
-            for other in come
-            if other.uid not in present and other.priority <= priority and self._owner(other) != owner
-        ]
+        return [one for one in come if one.uid not in there and one.priority <= priority and self._owner(one) != owner]
 
 
 def _annotate(pod: PodRecord, text: str | None) -> PatchObject:

@@ -95,9 +95,8 @@ class NodeStates:
 
     def __init__(self, store: Store, is_down: Callable[[str], bool]) -> None:
         self._is_down = is_down
-        self._nodes: Mapping[str, Node] = {
-            stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)
-        }
+        nodes = (stored.object for stored in store.objects("Node"))
+        self._nodes = {node.metadata.name: node for node in nodes if isinstance(node, Node)}
         self._ready = {name for name, node in self._nodes.items() if is_ready(node)}
 
     def marks(self, node: str) -> tuple[str, ...]:

@@ -224,7 +224,7 @@ def _scenario(document: Document) -> Scenario:
     rescheduling = None
     if spec.rescheduler is not None:
         # Imported here, since few scenarios have one and its reader imports all policies.
-        from podium.sim.scenario.rescheduling import read_rescheduling  # noqa: PLC0415
+        from podium.controllers.rescheduling.planning import read_rescheduling  # noqa: PLC0415
 
         rescheduling = read_rescheduling(spec.rescheduler, ".spec.rescheduler")
     steps: list[ScenarioStep] = []
