@@ -101,11 +101,9 @@ class Player:
         them.
         """
         if not apply.object.metadata.uid:
-            missing = [
-                f"{_STEP_PATH.sub('', warning.path)}: {warning.message}"
-                for warning in apply.warnings
-                if warning.reason == "invalid" and warning.message.startswith(_REQUIRED)
-            ]
+            invalid = (each for each in apply.warnings if each.reason == "invalid")
+            found = (each for each in invalid if each.message.startswith(_REQUIRED))
+            missing = [f"{_STEP_PATH.sub('', each.path)}: {each.message}" for each in found]
             try:
                 refuse_empty_pod(apply.object)
             except InputError as empty:

@@ -221,14 +221,9 @@ def _schedulers_of(scenario: Scenario, options: RunOptions, release: Release) ->
     """
     given = options.configuration
     configurations = {named.name: configuration_of(named.name, given) for named in scenario.schedulers}
+    seed, on_attempt = options.scheduler_seed, options.on_attempt
     return [
-        scheduler(
-            name,
-            sampling_as_upstream(configuration),
-            seed=options.scheduler_seed,
-            release=release,
-            on_attempt=options.on_attempt,
-        )
+        scheduler(name, sampling_as_upstream(configuration), seed=seed, release=release, on_attempt=on_attempt)
         for name, configuration in (configurations or {SCHEDULER: given or default_configuration()}).items()
     ]
 

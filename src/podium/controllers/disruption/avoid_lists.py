@@ -183,11 +183,8 @@ class AvoidListController(Reconciler[str]):
 
     def _current(self, entries: Iterable[AvoidEntry], now: int) -> list[AvoidEntry]:
         """Return the entries that are not over."""
-        return [
-            entry
-            for entry in unexpired(entries, self._limits.expire_after_ns, now)
-            if (over_ns := self._over_ns(entry)) is None or over_ns > now
-        ]
+        found = unexpired(entries, self._limits.expire_after_ns, now)
+        return [entry for entry in found if (over_ns := self._over_ns(entry)) is None or over_ns > now]
 
     def _over_ns(self, entry: AvoidEntry) -> int | None:
         """Return when an entry is over, if it does not expire and nothing happens before; 0 if it is."""

@@ -359,11 +359,8 @@ class NodePods:
 
     def memory_uses(self) -> list[MemoryUse]:
         """Return the memory use of running pods that are not being killed."""
-        return [
-            MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0))
-            for run in self.staying()
-            if run.is_running
-        ]
+        runs = (run for run in self.staying() if run.is_running)
+        return [MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0)) for run in runs]
 
     def _make_room(self, run: PodRun, refusal: Refusal) -> AdmissionVerdict:
         """Return whether a critical pod fits after the end of less important ones."""

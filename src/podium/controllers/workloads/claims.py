@@ -132,10 +132,8 @@ class ResourceClaims(Reconciler[_Key]):
         if pod is None:
             return []
         known = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
-        made = {
-            claim.metadata.annotations.get(POD_CLAIM_NAME): claim.metadata.name
-            for claim in self.claims.made_for(pod.metadata.uid)
-        }
+        metas = (claim.metadata for claim in self.claims.made_for(pod.metadata.uid))
+        made = {meta.annotations.get(POD_CLAIM_NAME): meta.name for meta in metas}
         actions: list[Action] = []
         wanted, lacks = dict(known), False
         for claim in pod.spec.resource_claims:
@@ -250,11 +248,8 @@ class ClaimIndex(dict[str, ResourceClaim]):
     def made_for(self, uid: str) -> list[ResourceClaim]:
         """Return the claims that were created for a pod and are not deleted, by key."""
         claims = (self[key] for key in sorted(self._naming.get(uid, ())))
-        return [
-            claim
-            for claim in claims
-            if claim.metadata.deletion_timestamp is None and (owner := pod_made_for(claim)) and owner.uid == uid
-        ]
+        staying = (claim for claim in claims if claim.metadata.deletion_timestamp is None)
+        return [claim for claim in staying if (owner := pod_made_for(claim)) is not None and owner.uid == uid]
 
     def _forget_pods(self, uids: Iterable[str]) -> None:
         """Forget deleted pods that no claim names."""

@@ -93,11 +93,9 @@ class StatefulSets(RevisionedController[StatefulSet]):
     ) -> list[Action]:
         name, spec = workload.object.status.current_revision, workload.object.spec
         current = next((revision for revision in history if revision.metadata.name == name), update)
-        found = {
-            ordinal: pod
-            for pod in self._pods.of(workload.uid).all.values()
-            if (ordinal := ordinal_of(workload.object.metadata.name, pod.pod.metadata.name)) is not None
-        }
+        set_name, pods = workload.object.metadata.name, self._pods.of(workload.uid).all.values()
+        by_ordinal = ((ordinal_of(set_name, pod.pod.metadata.name), pod) for pod in pods)
+        found = {ordinal: pod for ordinal, pod in by_ordinal if ordinal is not None}
         times = (pod.available_ns(spec.min_ready_seconds) for pod in found.values())
         self._times.extend(time for time in times if time is not None and time > now)
         ordinals = range(spec.ordinals.start, spec.ordinals.start + spec.replicas)
@@ -209,11 +207,8 @@ class StatefulSets(RevisionedController[StatefulSet]):
         pods = list(numbered.wanted.values())
         most = max(pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False), 1)
         most -= sum(pod is None or not numbered.is_healthy(pod) for pod in pods)
-        outdated = [
-            pod
-            for pod in reversed(pods[rolling.partition :])
-            if pod is not None and not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name)
-        ]
+        staying = (pod for pod in reversed(pods[rolling.partition :]) if pod is not None and not pod.pod.is_terminating)
+        outdated = [pod for pod in staying if is_outdated(pod.pod, numbered.update.metadata.name)]
         return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[: max(most, 0)]]
 
     def _given_hash(self, workload: _Workload) -> str:

@@ -37,11 +37,8 @@ def excerpt(found: Input, wanted: Excerpt) -> Input:
     """Return the wanted part of a scenario. Raises InputError if there is none or its initial state is unknown."""
     if wanted == Excerpt():
         return found
-    scenarios = [
-        document
-        for document in found.documents
-        if document.object is None and (document.raw.get("kind"), document.raw.get("apiVersion")) == _SCENARIO
-    ]
+    others = (document for document in found.documents if document.object is None)
+    scenarios = [each for each in others if (each.raw.get("kind"), each.raw.get("apiVersion")) == _SCENARIO]
     recordings = list(recordings_of(found.documents))
     if not scenarios:
         raise InputError("--from, --to and --speed are for a scenario, and there is none in the input")

@@ -306,11 +306,9 @@ def _quota(quota: ResourceQuota) -> QuotaState:
     def shown(amounts: Mapping[str, Any]) -> dict[str, str]:
         return {name: str(amount) for name, amount in sorted(amounts.items())}
 
-    conditions = [
-        str(Requirement(PRIORITY_CLASS, requirement.operator, requirement.values))
-        for requirement in quota.requirements
-        if requirement.scope_name == PRIORITY_CLASS and quota.priority_classes is None
-    ]
+    wanted = () if quota.priority_classes is not None else quota.requirements
+    of_class = (each for each in wanted if each.scope_name == PRIORITY_CLASS)
+    conditions = [str(Requirement(PRIORITY_CLASS, each.operator, each.values)) for each in of_class]
     return QuotaState(
         quota=quota.key,
         priority_classes=quota.priority_classes,

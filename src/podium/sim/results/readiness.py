@@ -16,6 +16,7 @@ from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.times import seconds
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.disruption.budget import is_healthy
+from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import label_of
 from podium.sim.results.usage import RequestedUsage, Series
 from podium.sim.run_options import pods_wanted
@@ -308,11 +309,7 @@ def _wanted(object_: Kubernetes, event: WatchEvent) -> int:
     if isinstance(object_, DaemonSet):
         return int(status.get("desiredNumberScheduled", 0))
     if isinstance(object_, Job):
-        ended = any(
-            condition.get("type") in ("Complete", "Failed") and condition.get("status") == "True"
-            for condition in status.get("conditions", ())
-        )
-        if ended or object_.spec.suspend:
+        if is_finished(object_) or object_.spec.suspend:
             return 0
         completions, parallelism = object_.spec.completions, object_.spec.parallelism
         left = parallelism if completions is None else max(completions - status.get("succeeded", 0), 0)

@@ -136,11 +136,8 @@ class GroupReports:
 
     def take_due(self, groups: dict[str, PodGroup], now: int) -> list[PatchObject]:
         """Return the failed writes that are due, about groups that still exist."""
-        return [
-            self._write(groups[key], condition)
-            for key, condition in self._writes.take_due(now)
-            if key in groups and key not in self._writes.written
-        ]
+        due, written = self._writes.take_due(now), self._writes.written
+        return [self._write(groups[key], each) for key, each in due if key in groups and key not in written]
 
     def forget(self, key: str) -> None:
         self._writes.forget(key)
