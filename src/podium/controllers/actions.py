@@ -154,6 +154,9 @@ class ReportStatus(msgspec.Struct, frozen=True):
     message: str = ""
     rationale: Rationale | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.kind, self.key, self.uid))
+
 
 class CreateObject(msgspec.Struct, frozen=True):
     """Create an object (POST). The API server names an object that has a `generateName` and no name."""
