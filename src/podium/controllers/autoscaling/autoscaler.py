@@ -170,9 +170,8 @@ class Autoscaler:
         nodes = transaction.cluster.nodes
         for name in sorted(self._picture.upcoming):
             owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
-            scaling.add_daemons(
-                transaction, nodes.row_of[name], (pod for pod in self._daemons() if pod.uid not in owners_on_node)
-            )
+            missing = (pod for pod in self._daemons() if pod.uid not in owners_on_node)
+            scaling.add_daemons(transaction, nodes.row_of[name], missing)
         for name in self._removals.under_way():
             for pod in self._residents(name).moving if name != but_for else ():
                 mark = transaction.savepoint()
@@ -236,8 +235,8 @@ class Autoscaler:
             now if each.is_expected else time_of(each.node.metadata.creation_timestamp) or 0
             for each in self._picture.nodes.values()
         )
-        last_added_ns = max(created, default=0)
-        rest_ns = last_added_ns + self._settings.scale_down.delay_after_add_ns
+        # Nodes rest after the last one was added.
+        rest_ns = max(created, default=0) + self._settings.scale_down.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
             since_ns = self._unneeded_since[name] = since.get(name, now)

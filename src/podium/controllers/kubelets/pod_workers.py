@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from podium.api import node as nodes
 from podium.api.meta import Raw
-from podium.api.node import Node, condition_status, is_ready
+from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
 from podium.api.quantity import MEMORY
 from podium.api.resource_requests import node_allocatable
 from podium.api.times import parse_time
@@ -257,9 +257,7 @@ class NodePods:
         self.allocatable = node_allocatable(node.status)
         annotations = node.metadata.annotations
         self.trouble = annotations if TROUBLE in annotations else {}
-        self._pressures = [
-            type_ for type_ in (nodes.DISK_PRESSURE, nodes.PID_PRESSURE) if condition_status(node, type_) == "True"
-        ]
+        self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
 
     def put(self, run: PodRun) -> None:
         self.runs[run.uid] = run
