@@ -235,7 +235,6 @@ class Autoscaler:
             now if each.is_expected else time_of(each.node.metadata.creation_timestamp) or 0
             for each in self._picture.nodes.values()
         )
-        # Nodes rest after the last one was added.
         rest_ns = max(created, default=0) + self._settings.scale_down.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
