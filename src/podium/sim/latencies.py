@@ -68,9 +68,6 @@ class RequestsInFlight:
         # By pod uid, when the last of its claims is bound to a volume.
         self._claims_bound_ns: dict[str, int] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._requests)
-
     @property
     def controller_ns(self) -> int:
         """Return the usual time from an event to the effect of a controller's request."""

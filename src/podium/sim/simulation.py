@@ -321,7 +321,7 @@ class Simulation:
         end = None if until_ns is None else self.settings.start_ns + until_ns
         if next_ns is None or next_ns > (MAX_TIME_NS if end is None else end):
             self.now = self.now if end is None else end
-            if not self._in_flight:
+            if self._in_flight.next_time() is None:
                 return False
             # The requests in flight take effect at the end.
             self._takes_time = False

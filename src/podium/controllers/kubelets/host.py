@@ -143,9 +143,9 @@ class KubeletSettings:
     A pod starts ``start_delay_ns`` after its admission. A node has memory pressure when its pods leave less than
     ``memory_threshold_bytes``, and reports it until ``pressure_transition_ns`` later. With ``waits_for_victims``, a pod
     that fits after the end of terminating pods waits for them. ``eviction_order`` chooses the pod to evict among equal
-    priorities. ``release`` is the kubelets' version. With ``reports_all``,
-    status has everything that clients read, such as addresses and container states. A deleted pod takes
-    ``termination_ns`` to end by default, at most its grace period; None: all of it.
+    priorities. ``release`` is the kubelets' version. With ``reports_all``, status has everything that clients read,
+    such as addresses and container states. A deleted pod takes ``termination_ns`` to end by default, at most its grace
+    period; None: all of it.
     """
 
     start_delay_ns: int = 0

@@ -197,7 +197,7 @@ class NodeLifecycle(Reconciler[str]):
             self._not_ready.discard(name)
             self._forget(name)
             self._end_wait(name)
-            self._pace_changed(self._zones.replace(name, None))
+            self._queue.add_all(self._zones.replace(name, None))
         return []
 
     def _node_changed(self, node: Node, raw: Raw) -> None:
@@ -227,10 +227,6 @@ class NodeLifecycle(Reconciler[str]):
             self._written.pop(answered.action.uid, None)
         return super()._answered(answered, now)
 
-    def _pace_changed(self, has_changed: bool) -> None:
-        if has_changed:
-            self._queue.add_all(self._zones.unhealthy())
-
     def _reconcile(self, key: str, now: int) -> list[Action]:
         known = self._nodes.get(key)
         if known is None:
@@ -239,7 +235,7 @@ class NodeLifecycle(Reconciler[str]):
         silent_ns = self._silent.get(key)
         late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
         is_late = late_ns is not None and late_ns <= now
-        self._pace_changed(self._zones.put(node, is_healthy=is_ready(node) and not is_late))
+        self._queue.add_all(self._zones.put(node, is_healthy=is_ready(node) and not is_late))
         self._queue.add_at(key, None if is_late else late_ns)
         if self._is_written(node):
             return []
@@ -328,11 +324,8 @@ class ZoneDisruption:
         """Return whether no node of the cluster is healthy."""
         return not self._healthy
 
-    def unhealthy(self) -> list[str]:
-        return [name for name, (_, is_healthy) in self._nodes.items() if not is_healthy]
-
-    def put(self, node: Node, *, is_healthy: bool) -> bool:
-        """Record the health of a node; return whether that changes the rates."""
+    def put(self, node: Node, *, is_healthy: bool) -> list[str]:
+        """Record the health of a node; return the unhealthy nodes if that changes the rates, else none."""
         zone = tuple(node.metadata.labels.get(label, "") for label in _LABELS)
         return self.replace(node.metadata.name, (zone, is_healthy))
 
@@ -373,8 +366,8 @@ class ZoneDisruption:
             return _INTERVAL_NS
         return _REDUCED_INTERVAL_NS if total > _LARGE_ZONE else None
 
-    def replace(self, name: str, after: tuple[Zone, bool] | None) -> bool:
-        """Count a node, None to forget it; return whether that changes the rates."""
+    def replace(self, name: str, after: tuple[Zone, bool] | None) -> list[str]:
+        """Count a node, None to forget it; return as `put`."""
         before = self._nodes.pop(name, None)
         has_moved = before is not None and after is not None and before[0] != after[0]
         if before is not None and has_moved:
@@ -395,4 +388,4 @@ class ZoneDisruption:
             if not (counts.healthy or counts.unhealthy):
                 # A later node is not evicted before the interval is over in any case.
                 self._zones.pop(zone, None)
-        return has_changed
+        return [name for name, (_, is_healthy) in self._nodes.items() if not is_healthy] if has_changed else []

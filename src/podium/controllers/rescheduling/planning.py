@@ -123,7 +123,7 @@ class Planners:
             now,
             inputs=inputs,
             signals=shown.signals(now),
-            waiting=shown.waiting(),
+            waiting=list(shown.unschedulable.values()),
         )
         allows = picture.is_movable
         return replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from msgspec import structs
@@ -74,9 +74,6 @@ class ReschedulerView(ClusterView):
         """Return the pods of an owner that have not ended: the oldest first, then by key."""
         found = (self._updater.pods[uid] for uid in self._owned.get(owner_uid, ()))
         return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
-
-    def waiting(self) -> Sequence[PodRecord]:
-        return list(self.unschedulable.values())
 
     def signals(self, now: int) -> Signals:
         """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
