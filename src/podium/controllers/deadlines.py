@@ -153,9 +153,6 @@ class Agenda(Generic[Item]):
         self._heap: list[tuple[int, int, int, Item]] = []
         self._added = 0
 
-    def __len__(self) -> int:
-        return len(self._planned) + len(self._heap)
-
     def add(self, time_ns: int, item: Item, rank: int = 0) -> None:
         """Add an item for a time; lower ranks come first."""
         self._added += 1

@@ -137,9 +137,8 @@ def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
 
 def memory_pressure(*, is_short: bool) -> PodCondition:
     """Return the condition MemoryPressure."""
-    if is_short:
-        return PodCondition(type=MEMORY_PRESSURE, status="True", reason="KubeletHasInsufficientMemory")
-    return PodCondition(type=MEMORY_PRESSURE, status="False", reason="KubeletHasSufficientMemory")
+    status, reason = ("True", "KubeletHasInsufficientMemory") if is_short else ("False", "KubeletHasSufficientMemory")
+    return PodCondition(type=MEMORY_PRESSURE, status=status, reason=reason)
 
 
 def of_node(node: Node, condition: PodCondition | None = None, fields: Raw | None = None) -> ReportStatus:
