@@ -193,4 +193,4 @@ def test_a_scenario_says_how_long_requests_take() -> None:
 def test_latencies_have_a_text_form() -> None:
     assert in_words(USUAL).startswith("latencies: 5ms for a scheduler's request, 10ms for")
     assert in_words(0) == "latencies: none; requests take no time"
-    assert not RequestsInFlight(USUAL)
+    assert RequestsInFlight(USUAL).next_time() is None
