@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.schemas.schema import Object
-from podium.api.schemas.structure import write_out_amounts
+from podium.api.schemas.schema import Object, write_out_amounts
 from tests.store.objects import node, pod
 
 

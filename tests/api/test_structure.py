@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
-from podium.api.schemas.structure import findings
+from podium.api.schemas.schema import findings
 
 Raw = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.schemas.structure import findings
+from podium.api.schemas.schema import findings
 from podium.api.validation.objects import find_problems
 from tests.api.manifests import Raw, of
 from tests.apirequests.asking import API

@@ -33,7 +33,7 @@ from podium.api.pod import Pod, PodSpec, Quantity
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PriorityClass
 from podium.api.quantity import CPU, is_bytes, milli_value
 from podium.api.reading import read
-from podium.api.schemas.structure import findings
+from podium.api.schemas.schema import findings
 from podium.api.validation.findings import Findings, Place
 from podium.api.validation.objects import JUDGED_ANNOTATIONS, check_usable, find_problems, validate
 from podium.api.workloads import PodTemplate

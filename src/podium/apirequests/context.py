@@ -13,7 +13,7 @@ from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw, key_of, object_at
-from podium.api.schemas.structure import findings, without_unknown
+from podium.api.schemas.schema import findings, without_unknown
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name

@@ -14,7 +14,7 @@ from typing import Any
 from podium.api.errors import InputError
 from podium.api.meta import Raw, key_of, list_at, object_at, objects_at, value_at
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.schemas import structure
+from podium.api.schemas import schema
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
@@ -103,7 +103,7 @@ class CustomKinds:
 
         Raises StoreError 400 for a value of the wrong type, and 422 for an invalid definition.
         """
-        mistyped = next((finding for finding in structure.findings(raw, advises=False) if not finding.is_unknown), None)
+        mistyped = next((finding for finding in schema.findings(raw, advises=False) if not finding.is_unknown), None)
         if mistyped is not None:
             raise bad_request(f"{DEFINITION}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)

@@ -10,8 +10,7 @@ import msgspec
 from podium.api.errors import shown
 from podium.api.input.yaml import MAX_DEPTH
 from podium.api.meta import Raw
-from podium.api.schemas.schema import schema_of
-from podium.api.schemas.structure import write_out_amounts
+from podium.api.schemas.schema import schema_of, write_out_amounts
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.strategic_patch import merge_schema_of, strategic_patch

@@ -18,8 +18,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.names import label_name_problem, name_rule, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
-from podium.api.schemas.schema import schema_of
-from podium.api.schemas.structure import bytes_of
+from podium.api.schemas.schema import bytes_of, schema_of
 from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
 from podium.api.validation.pods import DELETION_COST

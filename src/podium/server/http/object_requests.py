@@ -11,8 +11,7 @@ import msgspec
 from aiohttp import HttpVersion11
 from aiohttp.web import StreamResponse
 
-from podium.api.schemas.schema import schema_of
-from podium.api.schemas.structure import write_out_amounts
+from podium.api.schemas.schema import schema_of, write_out_amounts
 from podium.apirequests import http_mapping
 from podium.apirequests.authorization import Attributes, Authorizer
 from podium.apirequests.http_mapping import BODY_TYPES, JSON, PROTOBUF, YAML, IncomingRequest, ResourcePath

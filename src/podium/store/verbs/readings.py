@@ -14,7 +14,7 @@ from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.pod_group import PodGroup
 from podium.api.reading import read
-from podium.api.schemas import structure
+from podium.api.schemas import schema
 from podium.api.validation.findings import Finding, Findings, Place
 from podium.api.validation.objects import check_usable, find_problems, refuse_metadata, validate
 from podium.store.admission.pod_admission import readmit_pod
@@ -165,7 +165,7 @@ def _findings(raw: Raw, previous: Raw | None, is_new: bool, custom: bool | None)
 
 def _refusal(resource: APIResource, key: str, raw: Raw, findings: Sequence[Finding]) -> StoreError:
     """Return the refusal of an object that breaks rules or has a value of the wrong type."""
-    for malformed in structure.findings(raw, advises=False):
+    for malformed in schema.findings(raw, advises=False):
         if not malformed.is_unknown:
             error = MalformedError(malformed.message, path=malformed.path)
             return bad_request(str(error.located(object=f"{resource.kind} {key}")))
