@@ -12,9 +12,9 @@ import pytest
 import podium
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text, read_input
+from podium.api.input.documents import API_VERSION, FORMAT, HiddenKind, KindCount, Snapshot, read_snapshot
 from podium.api.meta import ObjectMeta
 from podium.api.present import DEFAULT_START_NS
-from podium.api.snapshot import API_VERSION, FORMAT, HiddenKind, KindCount, Snapshot, read_snapshot
 from podium.api.times import parse_time
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions

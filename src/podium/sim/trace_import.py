@@ -17,10 +17,10 @@ from typing import Any, BinaryIO
 import msgspec
 
 from podium.api.errors import InputError, shown
+from podium.api.input.documents import API_VERSION
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.meta import Raw
 from podium.api.names import label_value_problem, subdomain_problem
-from podium.api.snapshot import API_VERSION
 from podium.api.times import parse_duration
 from podium.controllers.kubelets.pod_run import DURATION
 

@@ -21,11 +21,11 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.input.documents import API_VERSION
 from podium.api.input.json import UncertainError, decode
 from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencil import BETWEEN, FilledStencil, PodStencil, PodStencils, ReadPod, filled
 from podium.api.pod import Pod
-from podium.api.snapshot import API_VERSION
 
 KIND = "PodTable"
 FORMAT = 1

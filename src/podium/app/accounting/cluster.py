@@ -9,11 +9,11 @@ from msgspec import json
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
+from podium.api.input.documents import HiddenKind
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.api.snapshot import HiddenKind
 from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.reconstruction import EventRecord, Reconstruction, Seen, event_records

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Input
+from podium.api.input.documents import API_VERSION
 from podium.api.input.files import files_of, read_bytes
-from podium.api.snapshot import API_VERSION
 from podium.api.times import format_time
 from podium.app.answers import Shown
 from podium.app.console.cells import counted, listed, text_of

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError, escape, node_hint, nodes_named
 from podium.api.input.codec import Document, Input
+from podium.api.input.documents import API_VERSION
 from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.selectors import parse_label_selector
-from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time
 from podium.app.console.output import in_yaml
 from podium.sim.run_options import DURATIONS, RunOptions

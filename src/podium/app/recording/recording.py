@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.input.documents import API_VERSION, HiddenKind, Snapshot
 from podium.api.kinds import KINDS
 from podium.api.meta import ObjectMeta, Raw
-from podium.api.snapshot import API_VERSION, HiddenKind, Snapshot
 from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import Seen
 from podium.app.console.options import ClusterSource

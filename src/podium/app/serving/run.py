@@ -21,11 +21,10 @@ import msgspec
 from podium.api.collector import collector_paused, settle_collector
 from podium.api.errors import InputError, Validation, escape, shown
 from podium.api.input.codec import Document, Input, objects_in
-from podium.api.input.documents import refuse_empty_pods
+from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
 from podium.api.input.files import read_bytes
 from podium.api.meta import Raw
 from podium.api.present import newest_time
-from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.gates import stages
 from podium.api.versions.release import Release, read_gates, read_version, shown_gates

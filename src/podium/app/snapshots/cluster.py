@@ -27,10 +27,10 @@ from typing import BinaryIO, Literal, Self
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.input.documents import HiddenKind, Snapshot
 from podium.api.input.pod_table import PodTableWriter
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
 from podium.api.meta import ObjectMeta, Raw, objects_at
-from podium.api.snapshot import HiddenKind, Snapshot
 from podium.api.times import format_time
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar

@@ -12,7 +12,7 @@ from podium.app.console.command import Command
 from podium.app.console.options import ClusterSource, Duration, Source, cluster_options, optional_source_options
 
 if TYPE_CHECKING:
-    from podium.api.snapshot import Snapshot
+    from podium.api.input.documents import Snapshot
     from podium.app.snapshots.cluster import Part, SnapshotFile
 
 _MEBIBYTE = 1 << 20
@@ -73,10 +73,9 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
 
 def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
     """Save the supported objects of files, and those of Podium's own kinds; count all others."""
-    from podium.api.input.documents import passed_over
+    from podium.api.input.documents import API_VERSION, KindCount, Snapshot, passed_over
     from podium.api.kinds import group_of
     from podium.api.meta import ObjectMeta
-    from podium.api.snapshot import API_VERSION, KindCount, Snapshot
     from podium.app.console.reading import read_shown
     from podium.app.snapshots.cluster import Slimmer, left_out_beside
 

@@ -12,10 +12,9 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
-from podium.api.input.documents import snapshots_of
+from podium.api.input.documents import API_VERSION, snapshots_of
 from podium.api.meta import Raw
 from podium.api.objects import metadata_of
-from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration, format_exact_time, parse_duration
 from podium.sim.recording.tape import RecordedEvent, recordings_of
 from podium.sim.scenario.scenario import split_documents

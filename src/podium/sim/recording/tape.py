@@ -14,12 +14,11 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
-from podium.api.input.documents import read_among
+from podium.api.input.documents import API_VERSION, read_among
 from podium.api.kinds import KINDS, WORKLOADS, group_of
 from podium.api.meta import Kubernetes, Narrow, Raw
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.reading import read
-from podium.api.snapshot import API_VERSION
 from podium.api.storage import PROVISIONED_BY, PersistentVolume, PersistentVolumeClaim
 from podium.api.times import parse_duration
 from podium.api.workloads import StatefulSet

@@ -25,10 +25,10 @@ from msgspec import Meta
 
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
+from podium.api.input.documents import API_VERSION, is_snapshot
 from podium.api.meta import Raw
 from podium.api.quantity import whole_value
 from podium.api.reading import Duration, Text
-from podium.api.snapshot import API_VERSION, is_snapshot
 from podium.api.versions.release import read_version
 from podium.controllers.autoscaling.autoscaler import AutoscalerSettings
 from podium.controllers.kubelets.host import KubeletSettings

@@ -13,13 +13,12 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
-from podium.api.input.documents import overridden
+from podium.api.input.documents import API_VERSION, overridden
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
-from podium.api.snapshot import API_VERSION
 from podium.api.times import format_duration
 from podium.api.versions.apis import dropped_from, is_removed, is_served
 from podium.api.versions.choice import ReleaseChoice
