@@ -4,7 +4,7 @@ The letters are those of the list of invariants that the project holds to.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -19,7 +19,6 @@ from podium.controllers.actions import (
     DeleteObject,
     Evict,
     Nominate,
-    PatchObject,
     Record,
     ReportStatus,
     ReportUnschedulable,
@@ -56,7 +55,8 @@ class JudgedScheduler(Scheduler):
         self.nominated_pods_repel = configuration is not None and do_nominated_pods_repel(configuration)
         self.seen: dict[str, dict[str, Kubernetes]] = {}
         self._uids: dict[str, str] = {}
-        self.outstanding: Counter[Action] = Counter()
+        # The requests that mark, evict or delete victims: type, victim and preemptor.
+        self.outstanding: Counter[tuple[type[Action], str, str]] = Counter()
         self.marked: set[str] = set()
         # Pods (uids) whose bindings were asked for.
         self.asked: set[str] = set()
@@ -77,15 +77,15 @@ class JudgedScheduler(Scheduler):
     def handle(self, observation: Observation, now: int) -> list[Action]:
         if isinstance(observation, Changed | Gone):
             self._see(observation)
-        elif isinstance(observation, Answered) and not isinstance(observation.action, PatchObject):
-            self.outstanding[observation.action] -= 1
+        elif isinstance(observation, Answered):
+            self.outstanding.subtract(_victim_requests([observation.action]))
             if isinstance(observation.action, ReportStatus) and observation.problem is None:
                 self.marked.add(observation.action.uid)
         queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
         if isinstance(observation, Changed | Gone):
             self._note_gate(observation, queued)
-        self.outstanding.update(action for action in actions if not isinstance(action, PatchObject))
+        self.outstanding.update(_victim_requests(actions))
         self._judge_actions(actions)
         check_binds(self, actions, self.asked)
         self._judge_state()
@@ -274,15 +274,16 @@ class JudgedScheduler(Scheduler):
             assert self.queue.find(record.uid) is not None, record.key
         # E15
         # A victim's mark or deletion may be outstanding for another preemptor that shares the victim.
-        requested = {
-            one.uid
-            for one, count in self.outstanding.items()
-            if count > 0 and isinstance(one, DeleteObject | Evict | ReportStatus)
-        }
+        requested = {uid for (_, uid, _), count in self.outstanding.items() if count > 0}
         for uid in [queued.record.uid for queued in self.queue if queued.record.uid in self.preemptions]:
             outstanding = self.preemptions._by_preemptor[uid].outstanding if uid in self.preemptions else frozenset()
             assert outstanding, self.pod(uid).key
             assert outstanding <= requested, (self.pod(uid).key, outstanding - requested)
+
+
+def _victim_requests(actions: Iterable[Action]) -> list[tuple[type[Action], str, str]]:
+    requests = [one for one in actions if isinstance(one, DeleteObject | Evict | ReportStatus)]
+    return [(type(one), one.uid, one.cause) for one in requests]
 
 
 def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
