@@ -45,6 +45,7 @@ EXTRA = "extra"
 SETS = ("cases", "cases-2", DEVICES, EXTRA)
 _ANSWERS = {"cases": "expected", "cases-2": "expected-2", DEVICES: "dra-expected"}
 _BEYOND = ("outcome", "node", "caveats")
+_FEW = 30
 FAILED = "a filter failed"
 """The cases' mark for an error, whatever its message."""
 
@@ -68,8 +69,9 @@ class Case:
     unstable: tuple[str, ...] = ()
 
 
+@cache
 def lines(name: str) -> list[Raw]:
-    """Return the lines of a file."""
+    """Return the lines of a file, which is read once."""
     with lzma.open(HERE / f"{name}.jsonl.xz") as found:
         return [json.loads(line) for line in found]
 
@@ -94,6 +96,31 @@ def all_cases(set_: str, version: str = VERSIONS[-1]) -> list[Case]:
 def sets_of(version: str) -> tuple[str, ...]:
     """Return the sets that were measured of a version."""
     return SETS if read_version(version).minor >= 34 else tuple(set_ for set_ in SETS if set_ != DEVICES)
+
+
+@cache
+def in_turn(set_: str) -> dict[str, list[Case]]:
+    """Return, by version, enough cases of a set to judge every change between versions: each case once or more.
+
+    Cases are alike if their answers change between the same versions. Alike cases are judged by one version each, in
+    turn; if they are few, by every version. The newest version judges the extra cases alone: all else that it decided
+    is in `test_conformance` and `test_dynamic_resources`.
+    """
+    versions = [version for version in VERSIONS if set_ in sets_of(version)]
+    alike: defaultdict[tuple[int, ...], list[tuple[Case, ...]]] = defaultdict(list)
+    for case in zip(*(all_cases(set_, version) for version in versions), strict=True):
+        answers = [
+            (one.expected, one.unstable, messages(version).get((set_, one.name)))
+            for version, one in zip(versions, case, strict=True)
+        ]
+        alike[tuple(map(answers.index, answers))].append(case)
+    judges = versions if set_ == EXTRA else versions[:-1]
+    judged: dict[str, list[Case]] = {version: [] for version in judges}
+    for cases in alike.values():
+        for turn, case in enumerate(cases):
+            for judge in range(len(judges)) if len(cases) < _FEW else [turn % len(judges)]:
+                judged[judges[judge]].append(case[judge])
+    return judged
 
 
 @cache
@@ -143,6 +170,13 @@ def message_of(explanation: Explanation) -> str:
         return ""
     result = ask_post_filters(runner, placement)
     return fit_error(placement, len(runner.cluster.nodes), result.status.message)
+
+
+def other_message(case: Case, set_: str, version: str, explanation: Explanation) -> str:
+    """Return how the message of the event differs from a version's; "" if it does not, or if none was measured."""
+    known = messages(version).get((set_, case.name))
+    found = known if known is None else message_of(explanation)
+    return "" if found == known else f"{case.name}\n  kube-scheduler {known}\n  Podium         {found}"
 
 
 def disagreement(case: Case, explanation: Explanation) -> str:
@@ -197,16 +231,11 @@ def _comparable(value: Any, name: str = "") -> Any:
 
 def judged(case: Case, set_: str, version: str) -> Iterator[tuple[str, str]]:
     """Yield what was compared of a case, "decision" or "message", and what differs, "" where nothing does."""
-    known = messages(version).get((set_, case.name))
     try:
         explanation = explained(case)
         yield "decision", disagreement(case, explanation)
-        if known is not None:
-            found = message_of(explanation)
-            yield (
-                "message",
-                "" if found == known else f"{case.name}\n  kube-scheduler {known}\n  Podium         {found}",
-            )
+        if (set_, case.name) in messages(version):
+            yield "message", other_message(case, set_, version, explanation)
     except PodiumError as error:
         # An upstream error about the configuration ends with what is wrong with it.
         reason = str(case.expected.get("error", "")).rpartition("scoringStrategy")[2]

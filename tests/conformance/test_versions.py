@@ -1,26 +1,47 @@
 """Podium against the decisions and event messages of kube-scheduler 1.31 to 1.36.
 
-v1.36.2's own decisions are in `test_conformance` and `test_dynamic_resources`; of it, only the extra cases and the
-messages are here.
+The normal run judges each case by some of the versions (`in_turn`); all that v1.36.2 decided is in `test_conformance`
+and `test_dynamic_resources`. A run marked `fuzz` judges every case by every version.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.conformance.measured import EXTRA, VERSIONS, all_cases, judged, messages, sets_of
+from tests.conformance.measured import EXTRA, SETS, VERSIONS, Case, all_cases, in_turn, judged, messages, sets_of
 
 ALL = [(version, set_) for version in VERSIONS for set_ in sets_of(version)]
 
 
+def differences(cases: list[Case], set_: str, version: str) -> list[str]:
+    """Return what differs from the version's decisions and messages. Every case must have come to a decision."""
+    found = [(what, wrong) for case in cases for what, wrong in judged(case, set_, version)]
+
+    assert len([what for what, _ in found if what == "decision"]) == len(cases)
+    return [wrong for _, wrong in found if wrong]
+
+
+@pytest.mark.parametrize(("version", "set_"), [one for one in ALL if one[0] != VERSIONS[-1] or one[1] == EXTRA])
+def test_decisions_and_messages_are_those_of_the_version(version: str, set_: str) -> None:
+    wrong = differences(in_turn(set_)[version], set_, version)
+
+    assert not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong)
+
+
+@pytest.mark.fuzz
 @pytest.mark.parametrize(("version", "set_"), ALL)
 def test_every_decision_and_message_is_that_of_the_version(version: str, set_: str) -> None:
-    cases = all_cases(set_, version)
-    found = [(case, what, wrong) for case in cases for what, wrong in judged(case, set_, version)]
-    wrong = [wrong for _, _, wrong in found if wrong]
+    wrong = differences(all_cases(set_, version), set_, version)
 
-    assert len([what for _, what, _ in found if what == "decision"]) == len(cases)
-    assert not wrong, f"{len(wrong)} of {len(found)} differ:\n" + "\n".join(wrong)
+    assert not wrong, f"{len(wrong)} differ:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("set_", SETS)
+def test_every_case_is_judged_and_every_version_judges_many(set_: str) -> None:
+    judged_cases = in_turn(set_)
+
+    assert {case.name for cases in judged_cases.values() for case in cases} == {case.name for case in all_cases(set_)}
+    assert min(map(len, judged_cases.values())) >= len(all_cases(set_)) / len(judged_cases)
 
 
 def test_every_version_has_extra_cases_and_messages() -> None:
