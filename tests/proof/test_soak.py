@@ -32,7 +32,7 @@ from tests.store.objects import Raw
 LONG = pytest.param(60, marks=pytest.mark.fuzz, id="long")
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
+@pytest.mark.parametrize("rounds", [pytest.param(9, id="short"), LONG])
 def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: int) -> None:
     steps = [step for number in range(rounds) for step in cluster_round(number)]
     simulation = simulation_of(
@@ -94,7 +94,7 @@ def few_are_kept_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("args", [{}, {"DefaultPreemption": {"equalPriorityPreemption": True}}], ids=["plain", "fair"])
-@pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
+@pytest.mark.parametrize("rounds", [pytest.param(9, id="short"), LONG])
 def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int, args: dict[str, Any]) -> None:
     scheduler = Scheduler(build.configuration(args))
     driver = BenchDriver(scheduler)
@@ -120,7 +120,7 @@ def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int, arg
     assert_bounded(play, rounds)
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
+@pytest.mark.parametrize("rounds", [pytest.param(9, id="short"), LONG])
 def test_a_scheduler_of_gangs_is_as_large_after_many_rounds_as_after_few(rounds: int) -> None:
     """Gangs that are placed, that wait, that preempt, and that lose their group or their pods on the way."""
     scheduler = Scheduler(build.configuration(plugins={"multiPoint": {"enabled": ["GangScheduling"]}}))

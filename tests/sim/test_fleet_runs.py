@@ -14,7 +14,8 @@ from tests.sim.fleet_stories import CALM, Feature
 from tests.sim.fleets import FLEETS, MONTHS, sleeping
 from tests.sim.shortest_story import RecordProperty, Shortening, play_all
 
-PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(10), range(100, 116), range(200, 208)
+PLAIN_SEEDS, FAULTY_SEEDS, CALM_SEEDS = range(4), range(100, 116), range(200, 204)
+LEAST_FAULTY = 4
 HAPPENS = {
     "Crashed",
     "Failed",
@@ -46,13 +47,16 @@ def test_the_invariants_hold_in_every_fleet(seed: int) -> None:
 def test_the_invariants_hold_and_every_fault_and_feature_occurs() -> None:
     fired, happened, features = Counter[Fault](), Counter[str](), set[Feature]()
 
-    for seed in FAULTY_SEEDS:
+    for number, seed in enumerate(FAULTY_SEEDS, start=1):
         run = played(seed, is_faulty=True)
         fired.update(run.faults.fired)
         features |= run.features
         happened.update(run.happened)
         happened.update(event.reason for event in run.simulation.history.events)
         happened.update(report.state for report in run.simulation.player.drain_reports())
+        has_all = all(fired[fault] for fault in Fault) and features == set(Feature) and happened.keys() >= HAPPENS
+        if has_all and number >= LEAST_FAULTY:
+            break
 
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert features == set(Feature)

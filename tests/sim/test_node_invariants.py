@@ -17,6 +17,7 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.kubelet import is_critical
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
+from tests.fuzzing import usual
 from tests.sim.objects import scenario
 from tests.sim.played import simulation_of
 from tests.store.objects import SECOND, Raw, node, pod
@@ -151,7 +152,7 @@ class Watching:
             assert sum(bool(one.spec.containers[0].ports) for one in pods) <= 1
 
 
-@settings(max_examples=120)
+@settings(max_examples=usual(120))
 @given(story=stories(), start_delay=st.integers(0, 5), waits=st.booleans())
 def test_nodes_are_never_overfull_and_pods_end_as_they_should(story: list[Raw], start_delay: int, waits: bool) -> None:
     nodes = [node_of("n1", cpu=4), node_of("n2", cpu=3)]

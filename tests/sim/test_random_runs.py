@@ -18,8 +18,9 @@ from tests.sim.random_run import RandomRun
 from tests.sim.shortest_story import RecordProperty, play_all
 
 ROOT = Path(__file__).parents[2]
-SEEDS = range(30)
-REPLAYED = 4
+SEEDS, FAULTY_SEEDS = range(10), range(30)
+LEAST_FAULTY = 10
+REPLAYED = 3
 HAPPENS = {"Scheduled", "FailedScheduling", "Preempted", "Nominated", "NominationCleared", "Killing", "Finished"}
 
 
@@ -48,7 +49,7 @@ def test_the_invariants_hold_in_every_story(seed: int) -> None:
 def test_the_invariants_hold_and_every_fault_occurs() -> None:
     fired, happened = Counter[Fault](), Counter[str]()
 
-    for seed in SEEDS:
+    for seed in FAULTY_SEEDS:
         run = played(seed, is_faulty=True)
         fired.update(run.faults.fired)
         events = run.simulation.history.events
@@ -57,6 +58,9 @@ def test_the_invariants_hold_and_every_fault_occurs() -> None:
         # bindings are on their way, and an old list shows room that is taken.
         if not run.faults.fired[Fault.CRASH_BEFORE] and not run.faults.fired[Fault.CRASH_AFTER]:
             assert not turned_away(run), seed
+        has_all = all(fired[fault] for fault in Fault) and happened.keys() >= HAPPENS
+        if has_all and seed + 1 >= LEAST_FAULTY:
+            break
 
     assert all(fired[fault] > 0 for fault in Fault), fired
     assert happened.keys() >= HAPPENS

@@ -2,7 +2,9 @@
 
 import pytest
 
+from tests.sim.omitted import NOTHING, Omitted
 from tests.sim.random_run import RandomRun
+from tests.sim.shortest_story import RecordProperty, play_all
 from tests.sim.wide_judged_scheduler import WideJudgedScheduler
 
 SETTINGS = (
@@ -10,14 +12,25 @@ SETTINGS = (
     {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
     {"acrossNodes": True, "includeDependents": True},
 )
+SEEDS = range(2 * len(SETTINGS))
+
+
+def wide(seed: int, is_faulty: bool, omitted: Omitted = NOTHING) -> RandomRun:
+    return RandomRun(seed, is_faulty, omitted, preemption=SETTINGS[seed % len(SETTINGS)])
 
 
 @pytest.mark.parametrize("is_faulty", [False, True])
 def test_the_invariants_hold_where_victims_may_be_anywhere(is_faulty: bool) -> None:
     before = WideJudgedScheduler.wide_plans
 
-    for seed in range(18):
-        run = RandomRun(seed, is_faulty, preemption=SETTINGS[seed % len(SETTINGS)])
-        run.play()
+    for seed in SEEDS:
+        wide(seed, is_faulty).play()
 
     assert WideJudgedScheduler.wide_plans > before
+
+
+@pytest.mark.fuzz
+def test_the_invariants_hold_in_many_more_stories_where_victims_may_be_anywhere(
+    record_property: RecordProperty,
+) -> None:
+    play_all(wide, lambda seed: seed % 2 == 0, record_property)
