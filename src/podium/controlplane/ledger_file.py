@@ -100,7 +100,8 @@ class LedgerFile:
     most_waiting: int = MOST_WAITING
     lost: int = 0
     last_id: int = field(init=False)
-    _waiting: dict[int, tuple[Disruption, FollowUp | None]] = field(default_factory=dict)
+    # The records that are not yet in the file, by number.
+    waiting: dict[int, tuple[Disruption, FollowUp | None]] = field(default_factory=dict)
     # Usage that is not yet in the file, by the key of its row.
     _used: Counter[_UsageKey] = field(default_factory=Counter)
     _problem: str = ""
@@ -117,16 +118,12 @@ class LedgerFile:
             raise
         (self.last_id,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM disruptions").fetchone()
 
-    @property
-    def has_waiting(self) -> bool:
-        return bool(self._waiting)
-
     def put(self, record: Disruption, trail: FollowUp | None = None) -> None:
         """Add or update a record; ``trail`` is the state needed to continue it, None if the record is complete."""
-        self._waiting.pop(record.id, None)
-        self._waiting[record.id] = record, trail
-        if len(self._waiting) > self.most_waiting:
-            del self._waiting[next(iter(self._waiting))]
+        self.waiting.pop(record.id, None)
+        self.waiting[record.id] = record, trail
+        if len(self.waiting) > self.most_waiting:
+            del self.waiting[next(iter(self.waiting))]
             self.lost += 1
 
     def put_usage(self, rows: Iterable[UsageEntry]) -> None:
@@ -155,7 +152,7 @@ class LedgerFile:
 
     def flush(self, now: int) -> None:
         """Write what is waiting; after a failure, retry some seconds later."""
-        if not (self._waiting or self._used) or (self._problem and now < self._retry_ns):
+        if not (self.waiting or self._used) or (self._problem and now < self._retry_ns):
             return
         try:
             self._write()
@@ -164,7 +161,7 @@ class LedgerFile:
             self._retry_ns = now + _RETRY_NS
             self._report(str(error))
             return
-        self._waiting.clear()
+        self.waiting.clear()
         self._report("")
 
     def close(self) -> None:
@@ -177,14 +174,14 @@ class LedgerFile:
         os.close(self._lock)
 
     def _write(self) -> None:
-        if not self._waiting:
+        if not self.waiting:
             return
-        many, last_id = self._connection.executemany, max(self.last_id, *self._waiting)
+        many, last_id = self._connection.executemany, max(self.last_id, *self.waiting)
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             # Dropped records are not written again.
             first, _ = self._find_first()
-            waiting = [(record, trail) for number, (record, trail) in self._waiting.items() if number >= first]
+            waiting = [(record, trail) for number, (record, trail) in self.waiting.items() if number >= first]
             rows = [(record.id, record.time, msgspec.json.encode(record)) for record, _ in waiting]
             trails = [(record.id, msgspec.json.encode(trail)) for record, trail in waiting if trail is not None]
             many("INSERT OR REPLACE INTO disruptions VALUES (?, ?, ?)", rows)

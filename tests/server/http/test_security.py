@@ -280,7 +280,7 @@ def test_a_token_of_the_cluster_identifies_its_account_or_nobody() -> None:
     robot = User("system:serviceaccount:shop:robot", (AUTHENTICATED,))
 
     def caller(identify: Any) -> str:
-        return Guard(ServerSettings(identify=identify)).caller({"Authorization": f"Bearer {token}"}, None).user
+        return Guard(ServerSettings(identify=identify)).caller({"Authorization": f"Bearer {token}"}, None).identity.name
 
     assert caller(lambda _: robot) == robot.name
     with pytest.raises(StoreError) as refused:

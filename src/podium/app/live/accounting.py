@@ -124,7 +124,7 @@ class AccountedController:
             if is_due:
                 self.file.flush(now)
                 # Records that could not be written are retried.
-                self._due_ns = now + _FLUSH_INTERVAL_NS if self.file.has_waiting else None
+                self._due_ns = now + _FLUSH_INTERVAL_NS if self.file.waiting else None
             if is_due or has_resumed:
                 time_ns = self.controller.deadline().time_ns
                 if time_ns is None or time_ns > now:
@@ -141,7 +141,7 @@ class AccountedController:
         return [] if actions is NO_CHANGE and has_deadline and not deadline_read else actions
 
     def _plan_flush(self, now: int) -> None:
-        if self._due_ns is None and self.file.has_waiting:
+        if self._due_ns is None and self.file.waiting:
             self._due_ns = now + _FLUSH_INTERVAL_NS
 
     def _record(self, observation: Observation, now: int) -> None:

@@ -245,7 +245,7 @@ def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) ->
         "stage": "ResponseComplete",
         "requestURI": exchange.request.raw_path[:_LONGEST],
         "verb": exchange.subject.verb.lower(),
-        "user": {"username": exchange.caller.user},
+        "user": {"username": exchange.caller.identity.name},
         "sourceIPs": [exchange.request.remote or ""],
         "userAgent": exchange.headers.get("User-Agent", "")[:_LONGEST],
         "responseStatus": {"code": code},

@@ -32,10 +32,6 @@ class Caller:
     identity: User
     reads_only: bool = False
 
-    @property
-    def user(self) -> str:
-        return self.identity.name
-
 
 _STRANGER = Caller(User("system:anonymous", (UNAUTHENTICATED,)), reads_only=True)
 
@@ -147,7 +143,7 @@ class Guard:
         if other is None:
             return found
         if found.reads_only or not other.name.isprintable():
-            raise forbidden(f"{shown(found.user)} cannot impersonate {shown(other.name)}")
+            raise forbidden(f"{shown(found.identity.name)} cannot impersonate {shown(other.name)}")
         if self._authorizer is not None:
             for attributes in impersonations(other):
                 self._authorizer.check(found.identity, attributes)

@@ -155,7 +155,7 @@ class LivePage:
             "mode": found.mode,
             "title": found.title,
             "readOnly": found.mode == "component" or exchange.caller.reads_only,
-            "user": exchange.caller.user,
+            "user": exchange.caller.identity.name,
             "watch": {"nodes": found.nodes_path, "pods": found.pods_path},
             "speed": found.speed,
             "now": found.now() // 10**6,
