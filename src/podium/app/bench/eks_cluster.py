@@ -9,7 +9,7 @@ ControllerRevision. Pods run where a scheduler could have bound them; pods witho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -200,9 +200,8 @@ class EKSCluster:
             ],
             "nodeInfo": {"architecture": "amd64", "kubeletVersion": "v1.36.2", "operatingSystem": "linux"},
         }
-        metadata = self._metadata("", room.name, labels)
         owned = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:status": _owned_fields({**status, "images": []})}
-        metadata["managedFields"] = [_managed_by("kubelet", "status", owned)]
+        metadata = self._metadata("", room.name, labels, managedFields=[_managed_by("kubelet", "status", owned)])
         taints = {"taints": [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]} if pool.gpus else {}
         spec = {"providerID": f"aws:///{room.zone}/i-{index:017x}", **taints}
         return _object("v1", "Node", metadata, spec=spec, status=status)
@@ -323,11 +322,11 @@ class EKSCluster:
         labels = {"app": name}
         template = {"metadata": {"labels": labels}, "spec": pod_spec}
         full = {**spec, "selector": {"matchLabels": labels}, "template": template}
-        metadata = {**self._metadata(namespace, name, labels), "generation": 1}
-        metadata["managedFields"] = [_managed_by("argocd", "", {"f:spec": _owned_fields(full)})]
+        managed = [_managed_by("argocd", "", {"f:spec": _owned_fields(full)})]
+        metadata = self._metadata(namespace, name, labels, generation=1, managedFields=managed)
         return _object("apps/v1", kind, metadata, spec=full)
 
-    def _replica_set(self, deployment: Raw, name: str, labels: Mapping[str, str]) -> Raw:
+    def _replica_set(self, deployment: Raw, name: str, labels: Raw) -> Raw:
         spec = deployment["spec"]
         replicas = spec["replicas"]
         annotations = {
@@ -335,15 +334,15 @@ class EKSCluster:
             "deployment.kubernetes.io/max-replicas": str(replicas + replicas // 4),
             "deployment.kubernetes.io/revision": "1",
         }
-        metadata = self._metadata(deployment["metadata"]["namespace"], name, dict(labels))
-        metadata |= {"annotations": annotations, "generation": 1, "ownerReferences": [_owner(deployment)]}
-        template = {"metadata": {"labels": dict(labels)}, "spec": spec["template"]["spec"]}
-        full = {"replicas": replicas, "selector": {"matchLabels": dict(labels)}, "template": template}
+        more = {"annotations": annotations, "generation": 1, "ownerReferences": [_owner(deployment)]}
+        metadata = self._metadata(deployment["metadata"]["namespace"], name, labels, **more)
+        template = {"metadata": {"labels": labels}, "spec": spec["template"]["spec"]}
+        full = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
         return _object("apps/v1", "ReplicaSet", metadata, spec=full)
 
     def _revision(self, controller: Raw, name: str) -> Raw:
-        metadata = self._metadata(controller["metadata"]["namespace"], name)
-        metadata["ownerReferences"] = [_owner(controller)]
+        owners = [_owner(controller)]
+        metadata = self._metadata(controller["metadata"]["namespace"], name, ownerReferences=owners)
         data = {"spec": {"template": {**controller["spec"]["template"], "$patch": "replace"}}}
         return _object("apps/v1", "ControllerRevision", metadata, data=data, revision=1)
 
@@ -355,7 +354,7 @@ class EKSCluster:
         desired = max(0, expected - most)
         status = {"currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected}
         status |= {"disruptionsAllowed": max(0, healthy - desired), "observedGeneration": 1}
-        metadata = {**self._metadata(workload.namespace, workload.name, labels), "generation": 1}
+        metadata = self._metadata(workload.namespace, workload.name, labels, generation=1)
         spec = {"maxUnavailable": max_unavailable, "selector": {"matchLabels": labels}}
         return _object("policy/v1", "PodDisruptionBudget", metadata, spec=spec, status=status)
 
@@ -376,14 +375,13 @@ class EKSCluster:
         else:
             spec["nodeName"] = room.name
             status = self._running(container, mount)
-        metadata = self._metadata(namespace, name, labels)
-        metadata["ownerReferences"] = [owner]
         by_controller = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:spec": _OWNED_SPEC}
         by_kubelet = {"f:status": _owned_fields({"phase": "", "podIPs": status.get("podIPs", [])})}
-        metadata["managedFields"] = [
+        managed = [
             _managed_by("kube-controller-manager", "", by_controller),
             _managed_by("kubelet", "status", by_kubelet),
         ]
+        metadata = self._metadata(namespace, name, labels, ownerReferences=[owner], managedFields=managed)
         return _object("v1", "Pod", metadata, spec=spec, status=status)
 
     def _running(self, container: Raw, mount: Raw) -> Raw:
@@ -412,13 +410,12 @@ class EKSCluster:
             "startTime": _TIME,
         }
 
-    def _metadata(self, namespace: str, name: str, labels: Raw | None = None) -> Raw:
+    def _metadata(self, namespace: str, name: str, labels: Raw | None = None, **more: Any) -> Raw:
         self._uids += 1
         uid = f"{self._uids:08x}-0000-4000-8000-{self._uids:012x}"
-        metadata: Raw = {"creationTimestamp": _TIME, "name": name, "resourceVersion": str(self._uids), "uid": uid}
-        if labels:
-            metadata["labels"] = labels
-        return {**metadata, "namespace": namespace} if namespace else metadata
+        metadata = {"creationTimestamp": _TIME, "name": name, "resourceVersion": str(self._uids), "uid": uid}
+        named = {"namespace": namespace, "labels": labels}
+        return {**metadata, **{field: value for field, value in named.items() if value}, **more}
 
     def _pod_suffix(self) -> str:
         suffix = self._suffix(5)
