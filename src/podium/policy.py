@@ -12,6 +12,7 @@ A policy is a class with a `name`, `objective(picture)` and `proposals(picture)`
 - `proposals` yields `Proposal`s, the most valuable first: `Relocation`s that belong together, and a reason. The planner
   decides whether a pod may be evicted, fits elsewhere, and whether the sum of all objectives falls.
 - `bound(departures, price)`, optionally, returns an `ObjectiveBound`, so that certificates of plans cover the policy.
+- `monthly_cost(picture)`, optionally, returns the `MonthlyCost` of the nodes in use, which a plan then states.
 """
 
 from podium.api.errors import InputError, PodiumError
@@ -24,6 +25,7 @@ from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import (
     Float64s,
+    MonthlyCost,
     NodeSignals,
     Picture,
     PodSignals,
@@ -46,6 +48,7 @@ __all__ = [
     "Float64s",
     "InputError",
     "Int64s",
+    "MonthlyCost",
     "NodeSignals",
     "NodeState",
     "ObjectiveBound",

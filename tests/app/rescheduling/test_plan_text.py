@@ -8,6 +8,7 @@ from podium.app.rescheduling.offline import PlanReport, same_moves, write_plan
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.round_robin import ExcludedPods, LeftAlone, PlannedMove, PlannedMoves, ReschedulingPlan
+from podium.framework.rescheduling.policy import MonthlyCost
 from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
 from tests.builders import pending_in, pod
 from tests.store.objects import HOUR
@@ -129,3 +130,12 @@ def test_unmovable_pods_are_counted_by_reason() -> None:
         "     10  it is a static pod\n"
         "      4  for other reasons\n"
     )
+
+
+def test_what_the_nodes_in_use_cost_is_said_with_what_has_no_price() -> None:
+    costs = MonthlyCost(1460.0, 1), MonthlyCost(730.0, 1)
+
+    said = text(ReschedulingPlan((), (), {}, {}, 0, is_cut=False, costs=costs))
+
+    assert "1,460.00 a month now, 730.00 then: 730.00 less, once the free nodes are removed" in " ".join(said.split())
+    assert "1 node in use without a price" in " ".join(said.split())

@@ -9,7 +9,7 @@ from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.policy import Picture, Policy
+from podium.framework.rescheduling.policy import MonthlyCost, Picture, Policy, PricedPolicy
 from tests.builders import node, pod, term
 from tests.devices import allocated, claim, device, device_class, devices_of, request, using
 from tests.plugins.rescheduling.pictures import (
@@ -60,6 +60,36 @@ def test_all_nodes_in_use_count_the_same_and_empty_ones_nothing() -> None:
     policy = freeing(picture, nodeWorth=3)
     assert policy.objective(picture) == 2 * 3
     assert gain(policy, picture, {"3": "c"}) == 0
+
+
+def priced(name: str, price: str = "", kind: str = "") -> Any:
+    labels = {"podium.dev/price": price, "node.kubernetes.io/instance-type": kind}
+    return node(name, labels={key: value for key, value in labels.items() if value})
+
+
+def test_a_node_counts_by_its_price_and_without_one_as_the_mean() -> None:
+    nodes = priced("a", "1"), priced("b", kind="large"), priced("c", "free"), priced("d", "2", "large"), node("e")
+    picture = picture_of(*nodes, *(web(name, name) for name in "abc"))
+    policy = freeing(picture, prices={"large": 3})
+
+    assert policy.objective(picture) == pytest.approx(2 * (1 / 2 + 3 / 2 + 1))
+    assert isinstance(policy, PricedPolicy)
+    assert policy.monthly_cost(picture) == MonthlyCost(730 * (1 + 3), unpriced=1)
+    assert gain(policy, picture, {"b": "a"}) == pytest.approx(2 * 3 / 2)
+
+
+def test_without_any_price_nodes_cost_no_money() -> None:
+    picture = picture_of(node("a"), priced("b", "-1"), web("1", "a"))
+    policy = freeing(picture)
+    assert isinstance(policy, PricedPolicy)
+    assert policy.monthly_cost(picture) is None
+    assert policy.objective(picture) == 2
+
+
+def test_of_nodes_with_as_many_pods_the_dearer_one_is_freed_first() -> None:
+    picture = picture_of(priced("a", "1"), priced("b", "5"), priced("c", "1"), *(web(name, name) for name in "abc"))
+    proposed = next(iter(freeing(picture, maxNodes=1).proposals(picture)))
+    assert [relocation.pod.name for relocation in proposed.relocations] == ["b"]
 
 
 def test_filling_a_node_up_and_emptying_one_in_part_gain_nothing() -> None:

@@ -29,7 +29,7 @@ def chosen(picture: Picture, *candidates: str) -> tuple[set[str], dict[str, str]
     named = [(cluster.nodes.row_of[name], cluster.pods_on(cluster.nodes.row_of[name])) for name in candidates]
     pods = by_size(picture, [pod for _, found in named for pod in found])
     homes = np.flatnonzero(picture.targets[: cluster.nodes.count]).astype(np.int64)
-    found = emptied_together(NodePacking(picture, homes, pods), named)
+    found = emptied_together(NodePacking(picture, homes, pods), named, np.ones(picture.cluster.nodes.count))
     names = {uid: picture.node_name(row) for uid, row in found.homes.items()}
     return {picture.node_name(row) for row in found.rows}, {
         cluster.placed[uid].name: name for uid, name in names.items()

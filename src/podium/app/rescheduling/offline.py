@@ -35,6 +35,7 @@ from podium.decide.rescheduling.round_robin import (
 )
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
+from podium.framework.rescheduling.policy import MonthlyCost
 from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import (
     DEFAULT_PLUGINS,
@@ -178,6 +179,9 @@ class PlanReport:
                 {"policy": name, "before": _rounded(before), "after": _rounded(after)}
                 for name, before, after in self.objectives()
             ],
+            "monthlyCost": None
+            if plan.costs is None
+            else {"before": plan.costs[0].amount, "after": plan.costs[1].amount, "unpriced": plan.costs[1].unpriced},
             "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "trials": plan.trials,
             "isCut": plan.is_cut,
@@ -252,6 +256,8 @@ def write_plan(page: Page, report: PlanReport) -> None:
         page.title("Objectives", "0 is the best possible, 1 the cost of one badly placed pod")
         body = [(name, _number(before), _number(after)) for name, before, after in objectives]
         page.table(body, ("policy", "now", "then"), right=(1, 2))
+    if plan.costs is not None:
+        page.title("Nodes in use", _cost(*plan.costs))
     _write_left_alone(page, plan)
     untouched = report.untouched
     if untouched.pods:
@@ -265,6 +271,13 @@ def write_plan(page: Page, report: PlanReport) -> None:
         page.line("")
         page.paragraph(Cell(problem, "bad"), hanging=2)
     page.caveats(report.caveats)
+
+
+def _cost(before: MonthlyCost, after: MonthlyCost) -> str:
+    saved = before.amount - after.amount
+    change = f"{saved:,.2f} less, once the free nodes are removed" if saved > 0 else f"{abs(saved):,.2f} more"
+    unpriced = f"; {counted(after.unpriced, 'node')} in use without a price" if after.unpriced else ""
+    return f"{before.amount:,.2f} a month now, {after.amount:,.2f} then: {change}{unpriced}"
 
 
 def _gain(planned: PlannedMoves) -> str:

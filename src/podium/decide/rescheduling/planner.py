@@ -177,6 +177,7 @@ class _Planning:
         self._before = before = self._objectives.each()
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
+        cost_before = self._objectives.monthly_cost()
         kept_off, planned, is_cut = self._keep_off(), list[PlannedMoves](), False
         stopped = self._limits.used_up
         with closing(iter(self._turns)) as proposals:
@@ -199,6 +200,7 @@ class _Planning:
         # again.
         parts = [group for group in planned if group.part_of is not None]
         wholes = [group for group in planned if group.part_of is None]
+        cost_after = self._objectives.monthly_cost()
         return ReschedulingPlan(
             planned=(*parts, *kept_off, *wholes),
             left_alone=tuple(self._left_alone),
@@ -208,6 +210,7 @@ class _Planning:
             is_cut=is_cut or self._turns.is_cut,
             stopped=stopped,
             errors=(*self._errors, *self._turns.errors),
+            costs=None if cost_before is None or cost_after is None else (cost_before, cost_after),
         )
 
     def _look_at(self, policy: str, proposal: Proposal) -> PlannedMoves | str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from podium.api.errors import shown
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
+from podium.framework.rescheduling.policy import MonthlyCost, Picture, Policy, PricedPolicy, Proposal, Relocation
 from podium.framework.verdicts import PluginError, is_failure, place_of
 
 MOST_PROPOSALS = 20_000
@@ -162,6 +162,18 @@ class Objectives:
     def each(self) -> dict[str, float]:
         return {policy.name: self._of(policy) for policy, _ in self._policies}
 
+    def monthly_cost(self) -> MonthlyCost | None:
+        """Return what the nodes in use cost, by the first policy that knows prices; None if none does."""
+        for policy, _ in self._policies:
+            if isinstance(policy, PricedPolicy):
+                with calling_policy(policy.name, "monthly_cost"):
+                    found: object = policy.monthly_cost(self._picture)
+                if isinstance(found, MonthlyCost):
+                    return found
+                if found is not None:
+                    raise PolicyError(policy.name, f"its monthly cost is {shown(found)}, which is no MonthlyCost")
+        return None
+
     def require_same(self, before: dict[str, float]) -> None:
         """Raise PolicyError for a policy whose objective differs although the picture is the same."""
         for name, found in self.each().items():
@@ -266,7 +278,8 @@ class ReschedulingPlan:
 
     ``before`` and ``after`` are the objectives by policy, in the present state and after all moves. ``trials`` is the
     number of moves tried; ``is_cut``: a higher limit would have allowed more trials. ``stopped`` says which overall
-    limit ended the search, if one did. ``errors`` are those of policies that failed.
+    limit ended the search, if one did. ``errors`` are those of policies that failed. ``costs`` are those of the nodes
+    in use before and after all moves; None if no node has a price.
     """
 
     planned: tuple[PlannedMoves, ...]
@@ -277,6 +290,7 @@ class ReschedulingPlan:
     is_cut: bool
     stopped: str = ""
     errors: tuple[str, ...] = ()
+    costs: tuple[MonthlyCost, MonthlyCost] | None = None
 
 
 MOST_REASONS = 20

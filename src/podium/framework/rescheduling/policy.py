@@ -185,6 +185,22 @@ class AvoidingPolicy(Policy, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class MonthlyCost:
+    """What nodes in use cost a month, in the currency of their prices; those ``unpriced`` have none and add nothing."""
+
+    amount: float
+    unpriced: int = 0
+
+
+@runtime_checkable
+class PricedPolicy(Policy, Protocol):
+    """A policy that knows the prices of nodes."""
+
+    def monthly_cost(self, picture: Picture) -> MonthlyCost | None:
+        """Return what the nodes in use cost; None if no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """The cluster with the moves planned so far, and the signals of its pods and nodes.
 

@@ -16,7 +16,7 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.rescheduling.bounds import PODS, Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
+from podium.framework.rescheduling.policy import Float64s, MonthlyCost, Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import NodeUse, accepting, guests_on
 
 # A node is emptied entirely; a plan with more pods than this is not made.
@@ -26,22 +26,45 @@ _MOST_PODS = 100
 class FreedNodes:
     """Empties nodes whose requested share is below a threshold.
 
-    Every node in use costs the same, however much of it is requested: filling a node gains nothing, nor does emptying
-    it in part. Only fewer nodes in use are a gain, and the gain per move is highest where few pods keep a node in use.
-    The threshold only selects the nodes to examine.
+    What a node in use costs does not depend on how much of it is requested: filling a node gains nothing, nor does
+    emptying it in part. Only fewer nodes in use are a gain, and the gain per move is highest where few pods keep a node
+    in use. The threshold only selects the nodes to examine. A node costs ``worth``, or a share of it by its price: the
+    mean price is ``worth``, and so is a node without a price. ``prices`` are those of instance types.
     """
 
-    def __init__(self, threshold: float, worth: float, max_nodes: int) -> None:
+    def __init__(self, threshold: float, worth: float, max_nodes: int, prices: Mapping[str, float]) -> None:
         self._threshold = threshold
         self._worth = worth
         self._max_nodes = max_nodes
+        self._prices = prices
+        self._picture: Picture | None = None
+        self._hourly: Float64s = np.zeros(0)
+        self._worths: Float64s = np.zeros(0)
         self.use = NodeUse()
 
     def badness(self, picture: Picture) -> float:
-        """Return the number of nodes in use times the worth of an empty node."""
+        """Return what the nodes in use cost."""
         if not self._threshold:
             return 0.0
-        return self._worth * int(np.count_nonzero(self._counted(picture)))
+        return float(self._costs(picture)[self._counted(picture)].sum())
+
+    def monthly_cost(self, picture: Picture) -> MonthlyCost | None:
+        """Return the sum of the prices of all nodes in use; None if no node has one."""
+        self._costs(picture)
+        self.use.look(picture.cluster)
+        used = self._hourly[self.use.guests > 0]
+        if np.isnan(self._hourly).all():
+            return None
+        return MonthlyCost(HOURS_A_MONTH * float(np.nansum(used)), int(np.isnan(used).sum()))
+
+    def _costs(self, picture: Picture) -> Float64s:
+        """Return ``[rows]`` what each node costs if it is in use."""
+        if picture is not self._picture:
+            self._picture, self._hourly = picture, hourly_prices(picture, self._prices)
+            mean = float(np.nanmean(self._hourly)) if np.isfinite(self._hourly).any() else 0.0
+            shares = self._hourly / mean if mean else np.ones(len(self._hourly))
+            self._worths = self._worth * np.where(np.isnan(shares), 1.0, shares)
+        return self._worths
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the price of each node in use: a node is free if all its pods leave and none arrive."""
@@ -58,20 +81,20 @@ class FreedNodes:
         resources = (*range(len(picture.cluster.nodes.allocatable)), PODS)
         states = (
             NodeState(free, tuple((resource, load) for resource in resources)),
-            NodeState(self._worth * is_counted[rows].astype(np.float64)),
+            NodeState((self._costs(picture) * is_counted)[rows]),
         )
         return ObjectiveBound(states)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield all pods of a node: first of the nodes that are best emptied together, then of others.
 
-        In both groups the nodes with the fewest pods come first; ties by use, then by name.
+        In both groups the nodes with the fewest pods for what they cost come first; ties by use, then by name.
         """
         if not self._threshold:
             return
         little_used = np.flatnonzero(self._hardly_used(picture)).tolist()
-        guests, shares = self.use.guests, self.use.shares
-        rows = sorted(little_used, key=lambda row: (guests[row], shares[row], picture.node_name(row)))
+        pods, shares = self.use.guests / np.maximum(self._costs(picture), 1e-9), self.use.shares
+        rows = sorted(little_used, key=lambda row: (pods[row], shares[row], picture.node_name(row)))
         together = self._together(picture, rows)
         to_free, looked_into = set(together.rows), 0
         for row in sorted(rows, key=lambda row: row not in together.rows):
@@ -96,7 +119,7 @@ class FreedNodes:
                 candidates.append((row, leaving))
         pods = by_size(picture, [pod for _, leaving in candidates for pod in leaving])
         homes = np.flatnonzero(self._counted(picture)).astype(np.int64)
-        return emptied_together(NodePacking(picture, homes, pods), candidates)
+        return emptied_together(NodePacking(picture, homes, pods), candidates, self._costs(picture))
 
     def _counted(self, picture: Picture) -> Bools:
         """Return ``[rows]`` the nodes in use, without those that another component empties."""
@@ -138,6 +161,32 @@ class FreedNodes:
         return Proposal(tuple(relocations), reason, in_parts=True)
 
 
+PRICE_LABEL = "podium.dev/price"
+HOURS_A_MONTH = 730
+
+
+def hourly_prices(picture: Picture, of_types: Mapping[str, float]) -> Float64s:
+    """Return ``[rows]`` the price of each node by its label, else by its instance type; NaN for nodes without one."""
+    nodes = picture.cluster.nodes
+    found = np.full(nodes.count, np.nan)
+    for key, price_of in (("node.kubernetes.io/instance-type", of_types.get), (PRICE_LABEL, _price)):
+        column = nodes.labels(key)
+        for value, code in column.number_of.items():
+            price = None if value is None else price_of(value)
+            if price is not None:
+                found[column.codes[: nodes.count] == code] = price
+    return found
+
+
+def _price(label: str) -> float | None:
+    """Return the price that a label states; None if it is no number of 0 or more."""
+    try:
+        price = float(label)
+    except ValueError:
+        return None
+    return price if 0 <= price < np.inf else None
+
+
 def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:
     """Return the pods, those hardest to place first: the largest; ties by key, then uid."""
     nodes = picture.cluster.nodes
@@ -170,17 +219,19 @@ class Emptied:
 
 
 Candidates = Sequence[tuple[int, Sequence[PodRecord]]]
-"""Rows with their pods, those with the fewest pods first."""
+"""Rows with their pods, those with the fewest pods for what the node costs first."""
 
 
-def emptied_together(packing: NodePacking, candidates: Candidates) -> Emptied:
+def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float64s) -> Emptied:
     """Return the best set of nodes that can be emptied; an empty one if none is found.
 
     The search first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods
-    first, ties in the candidates' order; then sets with one node less. It takes the first set whose pods all find a
-    place. Each set size may use up half of the remaining steps; after the last step nothing is found.
+    for what their nodes cost (``costs``, by row) first, ties in the candidates' order; then sets with one node less. It
+    takes the first set whose pods all find a place. Each set size may use up half of the remaining steps; after the
+    last step nothing is found.
     """
     guests = [len(pods) for _, pods in candidates]
+    pods_by_cost = [len(pods) / max(float(costs[row]), 1e-9) for row, pods in candidates]
     room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
     takes = _taken(packing, candidates)
     left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
@@ -188,7 +239,7 @@ def emptied_together(packing: NodePacking, candidates: Candidates) -> Emptied:
     least = np.sort(takes, axis=0).cumsum(axis=0)
     for size in range(int((least <= room).all(axis=1).sum()), 0, -1):
         allowed = left - left // 2
-        for chosen in _sets(guests, size):
+        for chosen in _sets(pods_by_cost, size):
             if allowed <= 0:
                 break
             has_room = bool((takes[list(chosen)].sum(axis=0) <= room).all())
@@ -213,7 +264,7 @@ def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:
     return takes
 
 
-def _sets(guests: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+def _sets(guests: Sequence[float], size: int) -> Iterator[tuple[int, ...]]:
     """Yield all sets of ``size`` indices, those with the fewest guests first, ties by index; ``guests`` are sorted."""
     first = tuple(range(size))
     heap = [(sum(guests[:size]), first)]

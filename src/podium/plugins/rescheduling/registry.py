@@ -20,7 +20,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.policy import Float64s, Picture, PolicyFactory, Proposal, Relocation
+from podium.framework.rescheduling.policy import Float64s, MonthlyCost, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
 from podium.plugins.rescheduling.freed_nodes import FreedNodes
@@ -62,6 +62,7 @@ class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
     Nodes with less than ``utilizationThreshold`` requested are to be emptied (0: none). An empty node is worth
     ``nodeWorth`` badly placed pods. Room is made ``forWaitingPods``, and kept ``for`` future pods. Room for a pod is
     worth ``worth`` badly placed pods. At most ``maxNodes`` are examined each time for each pod that needs room.
+    ``prices`` are those of nodes by the hour and instance type; the label ``podium.dev/price`` of a node comes first.
     """
 
     utilization_threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
@@ -70,6 +71,7 @@ class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
     for_: PolicyShape | None = msgspec.field(name="for", default=None)
     worth: Annotated[float, msgspec.Meta(gt=0, le=1_000)] = 4
     max_nodes: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 30
+    prices: dict[str, Annotated[float, msgspec.Meta(ge=0)]] = msgspec.field(default_factory=dict)
 
 
 _ROOM = "the room that is wanted for pods to come or that wait"
@@ -82,13 +84,18 @@ class Consolidate:
 
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, ConsolidateArgs, self.name)
-        self._freed = FreedNodes(self._args.utilization_threshold, self._args.node_worth, self._args.max_nodes)
+        args = self._args
+        self._freed = FreedNodes(args.utilization_threshold, args.node_worth, args.max_nodes, args.prices)
         self._picture: Picture | None = None
         self._room = MissingRoom((), self._args.max_nodes)
 
     def objective(self, picture: Picture) -> float:
         """Return the cost of the nodes in use and of the missing room."""
         return self._freed.badness(picture) + self._args.worth * self._missing_room(picture).missing(picture)
+
+    def monthly_cost(self, picture: Picture) -> MonthlyCost | None:
+        """Return what the nodes in use cost; None if no node has a price."""
+        return self._freed.monthly_cost(picture)
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the price of each node in use, and the missing room that no node has even without pods."""
