@@ -260,6 +260,18 @@ def test_a_node_whose_pods_cost_more_to_move_than_it_is_worth_stays_in_use() -> 
     assert found.share == 1.0
 
 
+def test_nodes_count_by_their_prices() -> None:
+    nodes = [node(f"node-{price}", cpu=4, labels={"podium.dev/price": price}) for price in ("1", "3", "5")]
+    pods = [pod(f"p-{price}", cpu=1, on=f"node-{price}") for price in ("1", "3", "5")]
+    picture = picture_of([*nodes, *pods])
+
+    found = certificate_of(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5)
+
+    # The mean price costs 2. All pods fit on the cheapest node; two move. Fractions of nodes are allowed.
+    assert found.now == pytest.approx(2 * (1 + 3 + 5) / 3)
+    assert 3 / 4 * 2 / 3 + 1 <= found.bound <= 2 / 3 + 2 * 0.5 + 1e-6
+
+
 def test_pods_that_only_some_nodes_take_count_against_the_capacity_of_those() -> None:
     nodes = [node(f"node-{at}", cpu=4, labels={"pool": "b" if at % 2 else "a"}) for at in range(4)]
     pods = [pod(f"p-{at}", cpu=3, on=f"node-{at}", node_selector={"pool": "b" if at % 2 else "a"}) for at in range(4)]
