@@ -122,7 +122,7 @@ def certificate_section(found: PlanCertificate) -> Section:
 
 def _rows(found: PlanCertificate) -> tuple[tuple[Part, ...], ...]:
     return tuple(
-        (words, *map(_number, (each.now, each.after, each.bound)), _percent(each.gap), _percent(each.share))
+        (words, *map(number_text, (each.now, each.after, each.bound)), _percent(each.gap), _percent(each.share))
         for _, words, each in found.each()
     )
 
@@ -140,5 +140,6 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
+    """Return a number with at most two decimals."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")

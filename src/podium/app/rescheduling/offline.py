@@ -21,7 +21,7 @@ from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
-from podium.app.rescheduling.certificates import PlanCertificate, certified, write_certificate
+from podium.app.rescheduling.certificates import PlanCertificate, certified, number_text, write_certificate
 from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
@@ -254,7 +254,7 @@ def write_plan(page: Page, report: PlanReport) -> None:
         page.columns([_row(move) for move in planned.moves], indent=4)
     if objectives := report.objectives():
         page.title("Objectives", "0 is the best possible, 1 the cost of one badly placed pod")
-        body = [(name, _number(before), _number(after)) for name, before, after in objectives]
+        body = [(name, number_text(before), number_text(after)) for name, before, after in objectives]
         page.table(body, ("policy", "now", "then"), right=(1, 2))
     if plan.costs is not None:
         page.title("Nodes in use", _cost(*plan.costs))
@@ -284,10 +284,9 @@ def _gain(planned: PlannedMoves) -> str:
     if any(move.has_ended for move in planned.moves):
         return "keeps pods off a node"
     if planned.part_of is None:
-        return f"improves the objective by {_number(planned.gain)}"
-    return (
-        f"part of {counted(planned.part_of.pods, 'move')} that together improve it by {_number(planned.part_of.gain)}"
-    )
+        return f"improves the objective by {number_text(planned.gain)}"
+    pods = counted(planned.part_of.pods, "move")
+    return f"part of {pods} that together improve it by {number_text(planned.part_of.gain)}"
 
 
 def _row(move: PlannedMove) -> list[Part]:
@@ -317,10 +316,6 @@ def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
         page.paragraph(
             f"Planning stopped after {plan.trials} trials (maxTrials); more moves may be possible.", indent=2, hanging=2
         )
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 AVOIDING = "NodePreferAvoidPods"

@@ -8,7 +8,7 @@ from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
-from podium.app.rescheduling.certificates import certificate_section
+from podium.app.rescheduling.certificates import certificate_section, number_text
 from podium.app.rescheduling.offline import Question, plan_once
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
@@ -51,7 +51,11 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         evicted = {"namespace": namespace, "name": name, "component": "rescheduler", "avoidNode": True}
         steps.append(step("evict", evicted, f"{place}s"))
     played = run.play(PlanQuestion("reschedule", tuple(steps)))
-    gained = [f"{name} {before:.2g} -> {after:.2g}" for name, before, after in report.objectives() if before != after]
+    objectives = ((name, number_text(before), number_text(after)) for name, before, after in report.objectives())
+    gained = [f"{name} {before} -> {after}" for name, before, after in objectives if before != after]
+    if report.plan.costs is not None:
+        now, then = report.plan.costs
+        gained.append(f"nodes {now.amount:,.2f} -> {then.amount:,.2f} a month")
     better = f" ({', '.join(gained)})" if gained else ""
     headline = f"the rescheduler moves {counted(len(report.moves), 'pod')}{better}{best}: {impact_text(played.impact)}"
     return played.answer(headline, sections=tuple(sections))
