@@ -240,7 +240,9 @@ class SchedulingAttempts:
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
     ) -> tuple[list[PodRecord], list[Action]]:
         """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
-        left = [victim for victim in victims if self.preemptions.asks_again or not victim.terminating]
+        left = list(victims)
+        if not self.preemptions.asks_again:
+            left = [victim for victim in left if not victim.terminating]
         actions: list[Action] = []
         if not self.bindings:
             return left, actions

@@ -304,11 +304,11 @@ class Rankings:
 
     def _ranked(self, state: CycleState, pod: PodRecord) -> RankingEntry | None:
         """Return the up-to-date ranking of a pod's class; None if there is none."""
-        if not self._is_possible or not self._sees_nominations(state, pod):
+        if not self._is_possible:
             return None
         # The nominated pods that count depend on the priority.
         entry = self._kept.get(pod.pod_class, pod.priority, RankingEntry)
-        if entry.found_none:
+        if entry.found_none or not self._sees_nominations(state, pod):
             return None
         try:
             if not self._is_current(entry, state, pod) or entry.judge is None or entry.ranking is None:

@@ -182,7 +182,8 @@ class UnschedulablePods:
                 self._groups = {held_by: group for held_by, group in self._groups.items() if group}
             self._concerned.clear()
             group = self._groups[rejection] = {}
-        uid, item = queued.record.uid, (deadline_ns, queued.record.key, queued.record.uid)
+        record = queued.record
+        uid, item = record.uid, (deadline_ns, record.key, record.uid)
         before = self._group_of.get(uid)
         if before is not None:
             del before[1][uid]
