@@ -12,7 +12,8 @@ SETTINGS = (
     {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
     {"acrossNodes": True, "includeDependents": True},
 )
-SEEDS = range(2 * len(SETTINGS))
+# Two for each of the settings. Seed 5 has so many victims that trying all sets of them takes longest by far.
+SEEDS = (0, 1, 2, 3, 4, 8)
 
 
 def wide(seed: int, is_faulty: bool, omitted: Omitted = NOTHING) -> RandomRun:
