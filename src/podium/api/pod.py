@@ -344,8 +344,9 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
 _SECOND = 10**9
 
 
-def deletion_ns(pod: Pod) -> int | None:
-    """Return when a pod's deletion began, by its own metadata; None if it is not being deleted."""
-    if pod.metadata.deletion_timestamp is None:
+def deletion_ns(object_: Kubernetes) -> int | None:
+    """Return when an object's deletion began, by its own metadata; None if it is not being deleted."""
+    meta = object_.metadata
+    if meta.deletion_timestamp is None:
         return None
-    return parse_time(pod.metadata.deletion_timestamp) - (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+    return parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND

@@ -9,13 +9,11 @@ from podium.api.input.codec import Document
 from podium.api.input.documents import snapshots_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
-from podium.api.pod import Pod
+from podium.api.pod import Pod, deletion_ns
 from podium.api.times import format_time, parse_time
 
 DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
 """The start time of a simulation whose input has no timestamp."""
-
-_SECOND = 10**9
 
 
 def start_time(documents: Iterable[Document]) -> int:
@@ -78,9 +76,8 @@ def _times(object_: Kubernetes) -> Iterator[int]:
     meta = object_.metadata
     if meta.creation_timestamp:
         yield parse_time(meta.creation_timestamp)
-    if meta.deletion_timestamp:
-        began = parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
-        if began >= 0:
-            yield began
+    began = deletion_ns(object_)
+    if began is not None and began >= 0:
+        yield began
     if isinstance(object_, Pod) and object_.status.start_time:
         yield parse_time(object_.status.start_time)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -330,15 +330,12 @@ class _LabelParser:
             absent = self.words[-1] == "!"
             if absent:
                 self.words.pop()
-            key = self.words.pop()
-            if not _is_identifier(key):
-                raise self._error("a label key", key)
+            key = self._take(_is_identifier, "a label key")
             operator, values = "DoesNotExist" if absent else "Exists", tuple[str, ...]()
             if self.words[-1] not in ("", ","):
-                word = self.words.pop()
-                if absent or word not in _OPERATORS:
-                    raise self._error("',' or the end" if absent else "one of = == != in notin > <", word)
-                operator = _OPERATORS[word]
+                known, expected = ({}, "',' or the end") if absent else (_OPERATORS, "one of = == != in notin > <")
+                word = self._take(known.__contains__, expected)
+                operator = known[word]
                 values = self._values() if word in ("in", "notin") else (self._value(),)
             problem = requirement_problem(key, operator, values)
             if problem is not None:
@@ -346,39 +343,29 @@ class _LabelParser:
             requirements.append(Requirement(key, operator, values))
             if not self.words[-1]:
                 break
-            self._expect(",")
+            self._take(",".__eq__, "','")
         return tuple(requirements)
 
     def _value(self) -> str:
         """Return the value after an operator such as =; an absent value is empty."""
-        if self.words[-1] in ("", ","):
-            return ""
-        value = self.words.pop()
-        if not _is_identifier(value):
-            raise self._error("a value", value)
-        return value
+        return "" if self.words[-1] in ("", ",") else self._take(_is_identifier, "a value")
 
     def _values(self) -> tuple[str, ...]:
         """Return a list in parentheses; nothing between commas is the empty value."""
-        self._expect("(")
+        self._take("(".__eq__, "'('")
         values: list[str] = []
         while True:
             values.append(self.words.pop() if _is_identifier(self.words[-1]) else "")
-            word = self.words.pop()
-            if word == ")":
+            if self._take((",", ")").__contains__, "',' or ')'") == ")":
                 return tuple(values)
-            if word != ",":
-                raise self._error("',' or ')'", word)
 
-    def _expect(self, symbol: str) -> None:
+    def _take(self, is_expected: Callable[[str], object], expected: str) -> str:
+        """Return the next token. Raises InputError for one that is not expected."""
         word = self.words.pop()
-        if word != symbol:
-            raise self._error(f"'{symbol}'", word)
-
-    def _error(self, expected: str, found: str) -> InputError:
-        return InputError(
-            f"label selector {shown(self.text)}: expected {expected}, but found {shown(found) if found else 'the end'}"
-        )
+        if not is_expected(word):
+            found = shown(word) if word else "the end"
+            raise InputError(f"label selector {shown(self.text)}: expected {expected}, but found {found}")
+        return word
 
 
 def _is_identifier(word: str) -> bool:
