@@ -167,6 +167,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._states: dict[str, _DaemonSetState] = {}
         # By the owner's uid and the node, the pods on it or created for it.
         self._places: dict[str, dict[str, dict[str, OwnedPod]]] = {}
+        # By the owner's uid, the newest active pod when it was last needed, or a newer one, as (creation, name, uid).
+        self._newest: dict[str, tuple[int, str, str]] = {}
         self._failures: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
         self._ends: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
 
@@ -194,6 +196,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
         if before is not None and target_node(before.pod) != target_node(change.now.pod):
             # Its node still has none, and the next one may be bound elsewhere, too.
             self._ends.fail((uid, target_node(before.pod)), now)
+        if before is None and uid in self._newest:
+            self._newest[uid] = max(self._newest[uid], _age(change.now))
         super()._see_pod(change, now)
 
     def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
@@ -217,6 +221,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     def _remove(self, uid: str) -> None:
         super()._remove(uid)
+        self._newest.pop(uid, None)
         state = self._states.pop(uid, None)
         for node_name in {*self._places.get(uid, ()), *(state.counts if state is not None else ())}:
             self._failures.forget((uid, node_name))
@@ -363,9 +368,17 @@ class DaemonSets(RevisionedController[DaemonSet]):
 
     def _given_hash(self, workload: _Workload) -> str:
         """Return the label of the newest active pod, "" without one."""
-        pods = self._pods.of(workload.uid).active.values()
-        newest = max(pods, key=lambda pod: (pod.created_ns, pod.pod.metadata.name, pod.uid), default=None)
-        return "" if newest is None else newest.pod.metadata.labels.get(REVISION_LABEL, "")
+        uid, active = workload.uid, self._pods.of(workload.uid).active
+        if not active:
+            return ""
+        if uid not in self._newest or self._newest[uid][2] not in active:
+            self._newest[uid] = max(map(_age, active.values()))
+        return active[self._newest[uid][2]].pod.metadata.labels.get(REVISION_LABEL, "")
+
+
+def _age(pod: OwnedPod) -> tuple[int, str, str]:
+    """Sort pods by their creation, the newest last."""
+    return pod.created_ns, pod.pod.metadata.name, pod.uid
 
 
 def _suitability_of(node: Node) -> tuple[object, ...]:
