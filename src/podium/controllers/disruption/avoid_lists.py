@@ -303,8 +303,7 @@ class _Waiting(MultiMap[str, str]):
 
     def discard(self, key: str, item: str) -> bool:
         """Remove a node from those that wait for a pod; return whether none waits now."""
-        is_last = super().discard(key, item)
-        if is_last:
+        if is_last := super().discard(key, item):
             self.over.discard(key)
         return is_last
 

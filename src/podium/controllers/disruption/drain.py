@@ -92,9 +92,7 @@ class Drain:
         self._daemon_sets: set[str] = set()
         self._gone: list[PodReport] = []
         self._plan = DrainPlan(())
-        self._evictions = EvictionRetries(
-            _DRAIN, settings.retry_ns, settings.grace_seconds, deletes=settings.disable_eviction
-        )
+        self._evictions = EvictionRetries(_DRAIN, settings.retry_ns, settings.grace_seconds, settings.disable_eviction)
         # The final report.
         self._end: DrainReport | None = None
         self._give_up_ns: int | None = None

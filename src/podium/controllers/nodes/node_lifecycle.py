@@ -235,7 +235,7 @@ class NodeLifecycle(Reconciler[str]):
         silent_ns = self._silent.get(key)
         late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
         is_late = late_ns is not None and late_ns <= now
-        self._queue.add_all(self._zones.put(node, is_healthy=is_ready(node) and not is_late))
+        self._queue.add_all(self._zones.replace(key, node, is_healthy=is_ready(node) and not is_late))
         self._queue.add_at(key, None if is_late else late_ns)
         if self._is_written(node):
             return []
@@ -324,11 +324,6 @@ class ZoneDisruption:
         """Return whether no node of the cluster is healthy."""
         return not self._healthy
 
-    def put(self, node: Node, *, is_healthy: bool) -> list[str]:
-        """Record the health of a node; return the unhealthy nodes if that changes the rates, else none."""
-        zone = tuple(node.metadata.labels.get(label, "") for label in _LABELS)
-        return self.replace(node.metadata.name, (zone, is_healthy))
-
     def give_up(self, name: str, now: int) -> None:
         """Record that a node is evicted."""
         self._zones[self._nodes[name][0]].given_up_ns = now
@@ -366,23 +361,24 @@ class ZoneDisruption:
             return _INTERVAL_NS
         return _REDUCED_INTERVAL_NS if total > _LARGE_ZONE else None
 
-    def replace(self, name: str, after: tuple[Zone, bool] | None) -> list[str]:
-        """Count a node, None to forget it; return as `put`."""
-        before = self._nodes.pop(name, None)
+    def replace(self, name: str, node: Node | None, *, is_healthy: bool = False) -> list[str]:
+        """Count a node, None to forget it; return the unhealthy nodes if that changes the rates, else none."""
+        zone: Zone = () if node is None else tuple(node.metadata.labels.get(label, "") for label in _LABELS)
+        before, after = self._nodes.pop(name, None), None if node is None else (zone, is_healthy)
         has_moved = before is not None and after is not None and before[0] != after[0]
         if before is not None and has_moved:
             has_moved = name in self._zones[before[0]].waiting
             self._zones[before[0]].waiting.pop(name, None)
         if after is not None:
             self._nodes[name] = after
-        counted = [node for node in (before, after) if node is not None]
+        counted = [each for each in (before, after) if each is not None]
         zones = [self._zones.setdefault(zone, _Counts()) for zone, _ in counted]
         paces = [self.is_total(), *map(self._interval_ns, zones)]
-        for (zone, is_healthy), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):
-            counts = self._zones[zone]
-            counts.healthy += step * is_healthy
-            counts.unhealthy += step * (not is_healthy)
-            self._healthy += step * is_healthy
+        for (place, was_healthy), step in zip(counted, (1,) if before is None else (-1, 1), strict=False):
+            counts = self._zones[place]
+            counts.healthy += step * was_healthy
+            counts.unhealthy += step * (not was_healthy)
+            self._healthy += step * was_healthy
         has_changed = has_moved or paces != [self.is_total(), *map(self._interval_ns, zones)]
         for (zone, _), counts in zip(counted, zones, strict=True):
             if not (counts.healthy or counts.unhealthy):

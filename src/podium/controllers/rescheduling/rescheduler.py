@@ -133,7 +133,7 @@ class Rescheduler:
 
     def deadline(self) -> Deadline:
         """Return when something is due; retries after refusals do not keep a simulation running."""
-        beside = soonest(self._guide.deadline(), self._soft_taints.deadline())
+        beside = soonest(AT_ONCE if self._guide.is_due else NEVER, self._soft_taints.deadline())
         if self.settings.is_paused:
             return beside
         if self._evictions:
@@ -174,7 +174,7 @@ class Rescheduler:
     # Consequences
 
     def _work(self, now: int) -> list[Action]:
-        actions = self._guide.work(now) if self._guide.deadline() is AT_ONCE else []
+        actions = self._guide.work(now) if self._guide.is_due else []
         actions += self._soft_taints.work(now, self._evictions.nodes_to_mark())
         if self.settings.is_paused:
             return actions
@@ -297,25 +297,21 @@ class Emptying:
 
 @dataclass(eq=False)
 class Guide:
-    """Binds or nominates the replacement of each move under way, once."""
+    """Binds or nominates the replacement of each move under way, once; ``is_due``: one is to be guided."""
 
     _moves: Moves
     _planners: Planners
     _guided: set[str] = field(default_factory=set)
-    _is_due: bool = False
+    is_due: bool = False
 
     def seen(self, pod: PodRecord) -> None:
         if self._planners.settings.guidance is Guidance.EVICT or pod.node_name or pod.terminating:
             return
-        self._is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)
-
-    def deadline(self) -> Deadline:
-        """Return when a replacement is to be guided."""
-        return AT_ONCE if self._is_due else NEVER
+        self.is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)
 
     def work(self, now: int) -> list[Action]:
         """Guide the replacements that have been observed."""
-        self._is_due = False
+        self.is_due = False
         self._moves.look(now, self._planners.settings.move_timeout_ns)
         under_way = self._moves.under_way()
         self._guided &= {move.replacement.uid for move in under_way if move.replacement is not None}

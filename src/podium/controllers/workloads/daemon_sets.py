@@ -17,6 +17,7 @@ from podium.api.selectors import NAME_FIELD, compile_node_selector, node_selecto
 from podium.api.workloads import ControllerRevision, DaemonSet
 from podium.cluster.view import KEEPS_OFF, tolerated
 from podium.controllers.actions import Action, CreateObject
+from podium.controllers.indexes import exchange
 from podium.controllers.reconciler import Backoff
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import REVISION_LABEL, RevisionedController, is_outdated
@@ -208,10 +209,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         node_name = target_node(pod.pod)
         nodes = self._places.setdefault(uid, {})
         pods = nodes.setdefault(node_name, {})
-        if is_there:
-            pods[pod.uid] = pod
-        else:
-            pods.pop(pod.uid, None)
+        exchange(pods, pod.uid, pod if is_there else None)
         if not pods:
             del nodes[node_name]
         if not nodes:

@@ -198,10 +198,8 @@ class DisruptionState(JSONValue, frozen=True, kw_only=True):
         return bool(self.budgets or self.caps or self.quotas or self.avoid_lists)
 
 
-def disruption_state(
-    objects: Iterable[Kubernetes], now: int, counts: BudgetDisruptions | None = None
-) -> DisruptionState:
-    """Return the state at ``now``; ``counts`` are the disruptions of a run."""
+def disruption_state(objects: Iterable[Kubernetes], now: int, run: BudgetDisruptions | None = None) -> DisruptionState:
+    """Return the state at ``now``; ``run`` has the disruptions of a run."""
     by_kind: defaultdict[type[Kubernetes], list[Any]] = defaultdict(list)
     for object_ in objects:
         by_kind[type(object_)].append(object_)
@@ -216,7 +214,7 @@ def disruption_state(
     alike = Counter(states) if budgets else Counter()
     namespaces = {pod.metadata.namespace for pod in pods} if quotas else set()
     return DisruptionState(
-        budgets=tuple(_budget(budget, alike, now, counts) for budget in budgets),
+        budgets=tuple(_budget(budget, alike, now, run) for budget in budgets),
         caps=tuple(state for cap in policy.spec.caps for state in _cap(policy, cap, now)),
         quotas=tuple(map(_quota, quotas)),
         avoid_lists=tuple(found for node in nodes if (found := _avoid_state(node, policy)) is not None),
