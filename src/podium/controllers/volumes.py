@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from podium.api import storage
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import CSINode
+from podium.api.node import CSINode, Node
 from podium.api.pod import Pod
 from podium.api.storage import (
     BIND_COMPLETED,
@@ -81,11 +81,10 @@ class PersistentVolumes(Reconciler[_Key]):
         elif isinstance(object_, PersistentVolume):
             self._forget_volume(object_.metadata.name)
             self._forget(key)
-        elif raw is None:
-            self._surroundings.pop(key, None)
-        else:
-            self._surroundings[key] = object_
-            self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
+        elif isinstance(object_, StorageClass | Node | CSINode):
+            exchange(self._surroundings, key, None if raw is None else object_)
+            if raw is not None:
+                self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
         return []
 
     def _forget_claim(self, key: str, now: int) -> None:

@@ -87,7 +87,7 @@ class AvoidListController(Reconciler[str]):
                 before, self._limits = self._limits, _DEFAULT_LIMITS if is_gone else object_.spec.avoid_lists
                 if self._limits.expire_after_ns != before.expire_after_ns:
                     self._queue.add_all(self._nodes)
-        else:
+        elif isinstance(object_, _CONTROLLERS):
             key = type(object_), object_.key
             if is_gone or self._uid_of.get(key) != uid:
                 self._controller_gone(key)

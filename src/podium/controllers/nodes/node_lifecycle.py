@@ -191,7 +191,7 @@ class NodeLifecycle(Reconciler[str]):
             self._queue.add(name)
         elif isinstance(object_, Node) and raw is not None:
             self._node_changed(object_, raw)
-        else:
+        elif isinstance(object_, Node):
             name = object_.metadata.name
             self._nodes.pop(name, None)
             self._not_ready.discard(name)

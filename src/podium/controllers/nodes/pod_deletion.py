@@ -106,7 +106,7 @@ class PodGarbageCollector(PodDeleter):
             self._forget_pod(object_)
             if not self._pods.on(name):
                 self._missing.pop(name, None)
-        elif raw is None:
+        elif isinstance(object_, Node) and raw is None:
             self._nodes.pop(object_.metadata.name, None)
             self._begin_quarantine(object_.metadata.name, now)
         elif isinstance(object_, Node):

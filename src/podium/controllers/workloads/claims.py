@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim
+from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
+from podium.api.storage import PersistentVolumeClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
 from podium.controllers.indexes import MultiMap, exchange
@@ -68,11 +69,10 @@ class ResourceClaims(Reconciler[_Key]):
             if pod in self._pods:
                 self._queue.add(("Pod", pod))
             self._queue.add(("ResourceClaim", key))
-        elif raw is None:
-            self._templates.pop(key, None)
-        else:
-            self._templates[key] = raw
-            self._queue.add_all(("Pod", pod) for pod in self._waiting.pop(key, ()))
+        elif isinstance(object_, ResourceClaimTemplate):
+            exchange(self._templates, key, raw)
+            if raw is not None:
+                self._queue.add_all(("Pod", pod) for pod in self._waiting.pop(key, ()))
         return []
 
     def _pod_changed(self, pod: Pod) -> bool:
@@ -335,12 +335,12 @@ class EphemeralVolumes(Reconciler[str]):
 
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
         key, meta = object_.key, object_.metadata
+        if isinstance(object_, PersistentVolumeClaim) and raw is not None:
+            self._there.add(key)
+        elif isinstance(object_, PersistentVolumeClaim):
+            self._there.discard(key)
+            self._queue.add_all(self._naming.get(key, ()))
         if not isinstance(object_, Pod):
-            if raw is not None:
-                self._there.add(key)
-            else:
-                self._there.discard(key)
-                self._queue.add_all(self._naming.get(key, ()))
             return []
         claims = () if raw is None or object_.is_terminating else volume_claims(object_, meta.uid)
         wanted = {f"{meta.namespace}/{claim['metadata']['name']}": claim for claim in claims}
