@@ -24,7 +24,7 @@ from tools import krew, sbom
 
 KUBECTL = shutil.which("kubectl")
 ROOT = Path(__file__).parents[2]
-PLUGIN = "import sys; from podium.app.console import kubectl_plugin; kubectl_plugin.{}()"
+PLUGIN = "import sys; from podium.app.console import command; command.{}()"
 
 
 def test_the_wheel_holds_the_program_and_its_commands(tmp_path: Path) -> None:
@@ -92,8 +92,10 @@ def test_every_command_of_the_package_exists() -> None:
 
 
 def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current_cluster(tmp_path: Path) -> None:
-    helped = run("explain", "--help", code=PLUGIN.format("main"))
-    asked = run("explain", "web", code=PLUGIN.format("main"), KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path))
+    helped = run("explain", "--help", code=PLUGIN.format("kubectl_plugin"))
+    asked = run(
+        "explain", "web", code=PLUGIN.format("kubectl_plugin"), KUBECONFIG=str(tmp_path / "none"), HOME=str(tmp_path)
+    )
 
     assert helped.stdout.startswith("Usage: kubectl podium explain ")
     assert asked.returncode == 1
@@ -109,7 +111,7 @@ def test_as_a_plugin_it_calls_itself_what_kubectl_calls_it_and_reads_the_current
     ],
 )
 def test_shell_completion_offers_the_next_words_to_kubectl(words: list[str], offered: set[str], directive: str) -> None:
-    *lines, last = run(*words, code=PLUGIN.format("complete")).stdout.splitlines()
+    *lines, last = run(*words, code=PLUGIN.format("kubectl_completion")).stdout.splitlines()
 
     assert {line.partition("\t")[0] for line in lines} == offered
     assert last == directive

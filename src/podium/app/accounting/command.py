@@ -41,7 +41,12 @@ without a ledger shows; usage as CSV
 )
 @click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only this namespace. Repeatable.")
 @click.option(
-    "--cause", "causes", type=click.Choice(get_args(Cause)), multiple=True, help="Only for this cause. Repeatable."
+    "--cause",
+    "causes",
+    type=click.Choice(get_args(Cause)),
+    metavar="CAUSE",
+    multiple=True,
+    help=f"Only for this cause: {', '.join(get_args(Cause))}. Repeatable.",
 )
 @click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
 @click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
@@ -54,9 +59,10 @@ without a ledger shows; usage as CSV
     "--group-by",
     "grouping",
     type=click.Choice(_GROUPINGS),
+    metavar="KEY",
     default="owner",
     show_default=True,
-    help="The key to group disruptions by.",
+    help=f"The key to group disruptions by: {', '.join(_GROUPINGS)}.",
 )
 @click.option("--all", "every", is_flag=True, help="List each disruption, or with --usage each hour.")
 @click.option(
@@ -64,7 +70,7 @@ without a ledger shows; usage as CSV
 )
 @options.output_option_of(
     ("text", "json", "yaml", "csv", options.HTML),
-    "The output format; csv has a row for each disruption, html a timeline with tables.",
+    "How the answer is printed; csv has a row for each disruption, html a timeline with tables.",
 )
 def ledger(
     *,

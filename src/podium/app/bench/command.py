@@ -30,7 +30,7 @@ from podium.app.bench.scheduling import measure_explaining, measure_rescheduling
 from podium.app.bench.simulating import SCORES, Story, measure_score, measure_simulation
 from podium.app.cluster import Cluster
 from podium.app.console.command import Command
-from podium.app.console.options import Source, optional_source_options, output_option, release_options
+from podium.app.console.options import Source, original_source_options, output_option, release_options
 from podium.app.console.output import in_json, new_page, show, show_page
 from podium.app.console.progress import ProgressBar
 from podium.app.explaining.workload import WorkloadExplanation
@@ -284,7 +284,7 @@ class _WantedText(click.ParamType[Wanted]):
 @click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="The number of nodes, unless given with @.")
 @click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="The number of pods, unless given with @.")
 @click.option("--full", is_flag=True, help="All workloads at their full sizes; some minutes.")
-@optional_source_options
+@original_source_options
 @click.option("--save", metavar="FILE", help="A file to write the measurements to as well, as JSON.")
 @click.option(
     "--compare", metavar="FILE", help="An earlier run, as --save or -o json wrote it: shows the ratios to it."

@@ -1,6 +1,7 @@
 """The command `podium`: its subcommands, which are imported on demand, and its exit codes.
 
 Exit codes: 0 done, 1 an error in the input or in the command line, 2 findings that `--fail-on` names, 130 interrupted.
+kubectl runs it as kubectl-podium, and kubectl_complete-podium for completions (source: k8s.io/kubectl, pkg/cmd/plugin).
 """
 
 from __future__ import annotations
@@ -260,6 +261,30 @@ def podium() -> None:
 
     Decisions are those of kube-scheduler v1.36, made from manifests or a dump of a cluster; nothing is changed there.
     """
+
+
+# Cobra's ShellCompDirectiveNoFileComp, and its ShellCompDirectiveDefault.
+_NO_FILES, _FILES = 4, 0
+
+
+def kubectl_plugin() -> None:
+    """Run the command line under kubectl's name; without files it reads the cluster of the current context."""
+    main(name=KUBECTL_PLUGIN)
+
+
+def kubectl_completion() -> None:
+    """Print the completions of the last argument, a line each, and whether files are possible, as cobra expects."""
+    from click.shell_completion import ShellComplete
+
+    *before, incomplete = sys.argv[1:] or [""]
+    found = ShellComplete(podium, {}, KUBECTL_PLUGIN, "").get_completions(before, incomplete)
+    for item in found:
+        if item.type == "plain":
+            click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
+    # The value of an option may be a file's name, too.
+    takes_value = bool(before) and before[-1].startswith("-")
+    takes_files = takes_value or any(item.type in ("file", "dir") for item in found)
+    click.echo(f":{_FILES if takes_files else _NO_FILES}")
 
 
 def main(args: Sequence[str] | None = None, name: str = "podium") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -93,8 +93,10 @@ validate_option = click.option(
     "--validate",
     "validation",
     type=click.Choice(["strict", "warn", "ignore"]),
-    help="Treat unknown fields, and values that kube-apiserver refuses, as errors, as warnings, or not at all. "
-    "Without it, unknown fields are errors in pods and templates that no cluster has stored; all else is a warning.",
+    metavar="HOW",
+    help="Treat unknown fields, and values that kube-apiserver refuses, as errors (strict) or as warnings (warn), or "
+    "ignore them. Without it, unknown fields are errors in pods and templates that no cluster has stored; all else is "
+    "a warning.",
 )
 
 
@@ -116,7 +118,12 @@ _FORMS = ("text", "json", "yaml")
 def output_option_of(forms: tuple[str, ...], what: str = "How the answer is printed.") -> Decorator[Any]:
     """Return the options for the form of the answer: one of ``forms``, text by default; and `--open` for HTML."""
     option = click.option(
-        "-o", "--output", "form", type=click.Choice(forms), default="text", show_default=True, help=what
+        *("-o", "--output", "form"),
+        type=click.Choice(forms),
+        metavar="FORM",
+        default="text",
+        show_default=True,
+        help=f"{what} One of {', '.join(forms)}.",
     )
     if HTML not in forms:
         return option
@@ -296,6 +303,10 @@ class Source:
         if client.answering is not None and (self.files or self.cluster is not None):
             raise client.NotForSessionError
 
+    @property
+    def all_files(self) -> tuple[str, ...]:
+        return (*self.files, *self.overrides)
+
     def or_current_cluster(self) -> Source:
         """Return this source, or the cluster of the current context if nothing is named."""
         if self.files or self.cluster is not None:
@@ -355,42 +366,37 @@ _OVERRIDES = click.option(
 )
 
 
-def _cluster_of(given: dict[str, Any], *, is_optional: bool = True) -> ClusterSource | None:
-    """Remove the cluster from the options and return it; None if it is optional and they name none."""
+def _cluster_of(given: dict[str, Any]) -> ClusterSource | None:
+    """Remove the cluster from the options and return it; None if they name none."""
     context, kubeconfig = given.pop("context"), given.pop("kubeconfig")
     allows_exec_plugins = given.pop("allows_exec_plugins")
-    if is_optional and context is None and kubeconfig is None:
+    if context is None and kubeconfig is None:
         return None
     return ClusterSource(context or "", kubeconfig or "", allows_exec_plugins)
 
 
+def _current_cluster_of(given: dict[str, Any]) -> ClusterSource:
+    current = ClusterSource(allows_exec_plugins=given["allows_exec_plugins"])
+    return _cluster_of(given) or current
+
+
 def _optional_cluster_of(given: dict[str, Any]) -> ClusterSource | None:
-    allowed = ClusterSource(allows_exec_plugins=True) if given["allows_exec_plugins"] else None
-    return _cluster_of(given) or allowed
+    return _current_cluster_of(given) if given["allows_exec_plugins"] else _cluster_of(given)
 
 
 def _source_of(given: dict[str, Any]) -> Source:
     allows_exec_plugins = given["allows_exec_plugins"]
-    return Source(given.pop("files"), _cluster_of(given), allows_exec_plugins)
+    return Source(given.pop("files"), _cluster_of(given), allows_exec_plugins, given.pop("overrides", ()))
 
 
-cluster_options = adding("cluster", partial(_cluster_of, is_optional=False), *_CLUSTER_OPTIONS)
+cluster_options = adding("cluster", _current_cluster_of, *_CLUSTER_OPTIONS)
 """Add the options that name a cluster; the command gets them as ``cluster``, a ClusterSource."""
 
 optional_cluster_options = adding("cluster", _optional_cluster_of, *_CLUSTER_OPTIONS)
 """The same for a command that does without a cluster, too: None if none is named, and no program may be run."""
 
-override_option = adding(
-    "source", lambda given: replace(given.pop("source"), overrides=given.pop("overrides")), _OVERRIDES
-)
-"""Add the option that names files whose objects replace others, to the ``source`` that the command gets."""
-
-optional_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)
+source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS, _OVERRIDES)
 """Add the options that name files and a cluster; the command gets them as ``source``, which may be empty."""
 
-_needed_source_options = adding("source", lambda given: _source_of(given).needed(), _FILES, *_CLUSTER_OPTIONS)
-
-
-def source_options(command: Decorated) -> Any:
-    """Add the options that name files and a cluster, one of which is needed, and overrides."""
-    return _needed_source_options(override_option(command))
+original_source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS)
+"""The same for a command that takes objects as they are: none takes the place of another."""

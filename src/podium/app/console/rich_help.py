@@ -37,7 +37,18 @@ def rich_help(command: click.Command, ctx: click.Context) -> str:
             commands={n: subcommand for n, subcommand in found.items() if subcommand is not None},
             **parts,
         )
-    settings = rich_click.RichHelpConfiguration(max_width=WIDTH, style_helptext="")
+    # Help has most of the line: names and values share a column.
+    columns: Any = ["opt_long_metavar", "opt_short", "help"]
+    sections: Any = ["help", "required", "range", "default"]
+    settings = rich_click.RichHelpConfiguration(
+        max_width=WIDTH,
+        style_helptext="",
+        options_table_column_types=columns,
+        options_table_help_sections=sections,
+        append_metavars_help_string="{}",
+        padding_helptext_first_line=(0, 0, 1, 0),
+        text_paragraph_linebreaks="\n\n",
+    )
     if isinstance(command, LazyGroup):
         others = [name for name in command.list_commands(ctx) if name not in FOR_DEVELOPERS]
         groups = {"For users": others, "For developers": list(FOR_DEVELOPERS)}

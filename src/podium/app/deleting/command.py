@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,17 +60,10 @@ def delete(
     An eviction that budgets refuse is retried until it succeeds or times out; the error names these budgets and the
     reasons. It works on any cluster.
     """
-    from podium.api.errors import InputError, escape, shown
-    from podium.app.deleting.deletion import DeletionOptions, kind_and_names
+    from podium.api.errors import escape
+    from podium.app.deleting.deletion import DeletionOptions
 
-    try:
-        kind, names = kind_and_names(targets)
-    except InputError as error:
-        raise click.UsageError(str(error)) from None
-    if kind.lower() not in _POD:
-        raise click.UsageError(f"{shown(kind)} is not evicted, only pods are; use kubectl delete")
-    if not names:
-        raise click.UsageError("names no pod; write `pod NAME` or `pod/NAME`")
+    names = _pods_named(targets)
     wanted = DeletionOptions(timeout_s=timeout / _SECOND, **options)
     failed = 0
     for deletion in _delete(cluster, namespace, names, wanted):
@@ -90,6 +84,23 @@ _SAID = {
     "gone": "is gone already",
     "refused": "cannot be deleted",
 }
+
+
+def _pods_named(words: Sequence[str]) -> list[str]:
+    """Return the names in arguments: `pod a b` or `pod/a pod/b`. Raises UsageError."""
+    from podium.api.errors import shown
+
+    kinds = {word.partition("/")[0] for word in words if "/" in word}
+    names = [word.partition("/")[2] for word in words if "/" in word]
+    if kinds and len(names) != len(words):
+        raise click.UsageError("either all arguments are KIND/NAME, or the first is the kind")
+    if not kinds:
+        kinds, names = {words[0]}, list(words[1:])
+    if any(kind.lower() not in _POD for kind in kinds):
+        raise click.UsageError(f"{shown(', '.join(sorted(kinds)))} is not evicted, only pods are; use kubectl delete")
+    if not names:
+        raise click.UsageError("names no pod; write `pod NAME` or `pod/NAME`")
+    return names
 
 
 def _delete(

@@ -148,16 +148,3 @@ def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
             f"budget {budget.key} ({asks}) allows {status.disruptions_allowed} disruptions: {healthy}, and it needs "
             f"{status.desired_healthy}{limit}"
         )
-
-
-def kind_and_names(words: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Return the kind and the names in arguments: `pod a b` or `pod/a pod/b`. Raises InputError."""
-    if not words:
-        raise InputError("names no pod; write `pod NAME` or `pod/NAME`")
-    kinds = {word.partition("/")[0] for word in words if "/" in word}
-    names = [word.partition("/")[2] for word in words if "/" in word]
-    if kinds and len(names) != len(words):
-        raise InputError("either all arguments are KIND/NAME, or the first is the kind")
-    if not kinds:
-        kinds, names = {words[0]}, list(words[1:])
-    return kinds.pop() if len(kinds) == 1 else ", ".join(sorted(kinds)), names

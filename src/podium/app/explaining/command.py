@@ -12,10 +12,9 @@ from podium.app.console.options import (
     HTML,
     Source,
     namespace_option,
-    optional_source_options,
-    override_option,
     picture_output_option,
     settings_options,
+    source_options,
     validate_option,
 )
 from podium.app.using import completion
@@ -36,8 +35,7 @@ Example: why does no pod of the Deployment go to node-3
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("target", shell_complete=completion.targets)
-@optional_source_options
-@override_option
+@source_options
 @click.option(
     "--decision",
     metavar="FILE",

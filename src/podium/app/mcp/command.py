@@ -64,6 +64,7 @@ def mcp(
         raise CommandFailure("podium mcp needs the package mcp: pip install 'podium[mcp]'") from None
     from podium.app.mcp.tools import Tools
 
+    source = source.needed()
     server = server_of(Tools(lambda: Cluster(read_shown(source, validation), settings), time.time_ns))
     if port is None or token_file is None:
         server.run("stdio")

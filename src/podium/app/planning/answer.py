@@ -312,7 +312,7 @@ def _write_nodes(page: Page, answer: PlanAnswer) -> None:
 
 def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts: Collection[str]) -> None:
     if TIMELINE in parts:
-        from podium.app.simulating.timeline import folded, write_timeline
+        from podium.app.simulating.text import folded, write_timeline
 
         write_timeline(page, folded(result.events))
     if PODS in parts:

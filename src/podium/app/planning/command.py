@@ -15,6 +15,7 @@ from podium.app.console.options import (
     Source,
     namespace_option,
     output_option,
+    source_options,
 )
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
@@ -23,7 +24,6 @@ from podium.app.planning.options import (
     DecisionInputs,
     Question,
     RunInputs,
-    cluster_options,
     deciding_options,
     manifest_arguments,
     node_arguments,
@@ -304,7 +304,7 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
 
 @plan.command(cls=Command)
 @click.argument("file")
-@cluster_options
+@source_options
 @click.option(
     "--plugin",
     "plugins",

@@ -17,11 +17,10 @@ from podium.app.console.options import (
     HTML,
     Decorator,
     Source,
-    optional_source_options,
     output_option_of,
-    override_option,
     settings_options,
     single_run_options,
+    source_options,
     validate_option,
 )
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
@@ -305,14 +304,9 @@ _OPTIONS = (
 )
 
 
-def cluster_options(command: Callable[..., Any]) -> Any:
-    """Add the options that name the cluster, and files that replace objects of it."""
-    return optional_source_options(override_option(command))
-
-
 def playing_options(command: Callable[..., Any]) -> Any:
     """Add the options of a question that is played; the command gets them as `inputs`."""
-    return cluster_options(single_run_options(_with_inputs(command, RunInputs)))
+    return source_options(single_run_options(_with_inputs(command, RunInputs)))
 
 
 def deciding_options(part: str) -> Decorator[Any]:
@@ -322,7 +316,7 @@ def deciding_options(part: str) -> Decorator[Any]:
     """
 
     def decorate(command: Callable[..., Any]) -> Any:
-        return cluster_options(settings_options(_with_inputs(command, DecisionInputs, (part,))))
+        return source_options(settings_options(_with_inputs(command, DecisionInputs, (part,))))
 
     return decorate
 

@@ -13,9 +13,8 @@ from podium.app.console.options import (
     config_option,
     ignore_extenders_option,
     ledger_age_option,
-    optional_source_options,
-    override_option,
     release_options,
+    source_options,
     validate_option,
 )
 from podium.controlplane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
@@ -41,8 +40,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@optional_source_options
-@override_option
+@source_options
 @validate_option
 @click.option(
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="The number of nodes to create."

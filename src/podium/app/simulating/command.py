@@ -15,10 +15,9 @@ from podium.app.console.options import (
     HTML,
     Duration,
     Source,
-    optional_source_options,
-    override_option,
     picture_output_option,
     single_run_options,
+    source_options,
     validate_option,
 )
 
@@ -41,8 +40,7 @@ _SECOND = 10**9
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@optional_source_options
-@override_option
+@source_options
 @validate_option
 @click.option(
     "--trace",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console.command import Command
-from podium.app.console.options import ClusterSource, Duration, Source, cluster_options, optional_source_options
+from podium.app.console.options import ClusterSource, Duration, Source, cluster_options, original_source_options
 
 if TYPE_CHECKING:
     from podium.api.input.documents import Snapshot
@@ -26,15 +26,16 @@ Examples: save the current context's cluster, and explain what would happen to a
 
 
 @click.command(cls=Command, epilog=_SNAPSHOT_EPILOG)
-@optional_source_options
+@original_source_options
 @click.option("--save", "target", metavar="FILE", required=True, help="The file; - is standard output.")
 @click.option(
     "--include",
     "kept",
     type=click.Choice(["annotations", "env", "managed-fields", "secrets"]),
+    metavar="PART",
     multiple=True,
-    help="Keep what is omitted by default: annotations that Podium does not read, settings of containers "
-    "(environment, commands, probes, hooks), managed fields, secrets. May be repeated.",
+    help="Keep what is omitted by default: annotations that Podium does not read, env (environment, commands, probes "
+    "and hooks of containers), managed-fields, secrets. May be repeated.",
 )
 def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     """Save what explanations and simulations read of a cluster in a file.

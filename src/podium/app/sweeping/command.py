@@ -15,9 +15,9 @@ from podium.app.console.options import (
     HTML,
     Source,
     config_option,
-    optional_source_options,
     output_option_of,
     run_options,
+    source_options,
     validate_option,
 )
 
@@ -44,7 +44,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@optional_source_options
+@source_options
 @click.option(
     "--vary",
     "varied",

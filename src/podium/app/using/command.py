@@ -13,7 +13,7 @@ import click
 import msgspec
 
 from podium.app.console.command import LOADED_FIRST, Command, CommandFailure
-from podium.app.console.options import Duration, Source, optional_source_options, validate_option
+from podium.app.console.options import Duration, Source, source_options, validate_option
 from podium.app.using import client
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MODULES = ("podium.app.planning.command", "podium.app.planning.plans", "podium.
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("names", metavar="[FILE]...", nargs=-1)
-@optional_source_options
+@source_options
 @validate_option
 @click.option(
     "--idle", "idle_ns", type=Duration(), default="1h", show_default=True, help="End after this time unasked."
@@ -64,7 +64,7 @@ def use(
     if stop:
         click.echo("ended" if client.send({"stop": True}) is not None else "no cluster is used")
     elif source.files or source.cluster is not None:
-        if "-" in source.files:
+        if "-" in source.all_files:
             raise click.UsageError("standard input cannot be read again; give a file")
         about = _start(Use(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, "")))
         click.echo(f"using {about} of {_named(source)}; podium use --stop ends that")
@@ -80,7 +80,7 @@ def use(
 
 def _named(source: Source) -> str:
     context = [] if source.cluster is None else [f"context {source.cluster.context or '(current)'}"]
-    return ", ".join([*context, *source.files])
+    return ", ".join([*context, *source.all_files])
 
 
 def use_again(given: dict[str, Any]) -> None:
@@ -112,7 +112,7 @@ def _start(use: Use) -> str:
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     if not client.is_private(path):
         raise CommandFailure(f"{os.path.dirname(path)} is not a folder that only you may enter")
-    files = stamps_of(use.source.files)
+    files = stamps_of(use.source.all_files)
     cluster = Cluster(read_shown(use.source, use.validation))
     if use.source.cluster is not None:
         # The current context may be another one when the cluster is read again.

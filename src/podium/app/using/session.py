@@ -160,7 +160,7 @@ class Session(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
         with suppress(OSError, PodiumError):
             if code_stamps() != self._code:
                 return "the code of Podium has changed"
-            if stamps_of(self.use.source.files) == self._files:
+            if stamps_of(self.use.source.all_files) == self._files:
                 is_live = self.use.source.cluster is not None
                 is_old = is_live and time.monotonic_ns() - self._read_ns > self.use.max_age_ns
                 return "the cluster was read some time ago" if is_old else ""
