@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, active_count
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -38,6 +39,18 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     plain = click.unstyle(text)
     assert re.findall(r"^│ (\w+) ", plain, re.MULTILINE) == [name for name in SUBCOMMANDS if name not in FOR_KUBECTL]
     assert "\n   podium explain web -f cluster.json" in plain
+
+
+def test_help_is_plain_text_on_a_dumb_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
+    context = click.Context(explain, info_name="explain", parent=click.Context(podium, None, "podium"))
+
+    shown = []
+    for terminal in ("xterm", "dumb"):
+        monkeypatch.setenv("TERM", terminal)
+        shown.append("╭─" in explain.get_help(context))
+
+    assert shown == [True, False]
 
 
 def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,11 +150,9 @@ def test_the_plugin_of_the_archive_says_what_it_needs(tmp_path: Path) -> None:
 @pytest.mark.skipif(KUBECTL is None, reason="needs kubectl")
 def test_kubectl_finds_the_plugin_and_asks_it_for_completions(tmp_path: Path) -> None:
     assert KUBECTL is not None
-    for name, function in (("kubectl-podium", "main"), ("kubectl_complete-podium", "complete")):
+    for name, function in (("kubectl-podium", "kubectl_plugin"), ("kubectl_complete-podium", "kubectl_completion")):
         script = tmp_path / name
-        script.write_text(
-            f"#!{sys.executable}\nfrom podium.app.console import kubectl_plugin\nkubectl_plugin.{function}()\n"
-        )
+        script.write_text(f"#!{sys.executable}\nfrom podium.app.console import command\ncommand.{function}()\n")
         script.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)

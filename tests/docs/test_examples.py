@@ -19,7 +19,7 @@ import yaml
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
 from podium.api.node import MAINTENANCE_TIME, maintenance_problem
-from podium.app.console.command import podium
+from podium.app.console.command import KUBECTL_PLUGIN, podium
 from podium.cluster.cluster import Cluster
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
@@ -148,9 +148,9 @@ def given(values: Any, path: list[str]) -> Any:
     return values
 
 
-def parse(arguments: list[str]) -> None:
+def parse(arguments: list[str], program: str = "podium") -> None:
     """Raise an error for an invalid command line."""
-    context = click.Context(podium)
+    context = click.Context(podium, info_name=program)
     name, command, rest = podium.resolve_command(context, arguments)
     assert command is not None
     command.make_context(name, rest, parent=context)
@@ -192,7 +192,7 @@ def check_tool(words: list[str]) -> None:
     """Raise an error for another tool's command that does not match the project's files."""
     match words:
         case ["kubectl", "podium", *arguments]:
-            parse(arguments)
+            parse(arguments, KUBECTL_PLUGIN)
         case ["kubectl", "apply", "-k", folder]:
             assert (ROOT / folder / "kustomization.yaml").is_file()
         case ["kubectl", "create", "clusterrolebinding", _, role, _]:

@@ -10,6 +10,7 @@ import errno
 import gc
 import inspect
 import io
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -89,7 +90,7 @@ class _Helped(click.Command):
     """The base of commands and groups: help is laid out with rich on a terminal, and is plain text elsewhere."""
 
     def get_help(self, ctx: click.Context) -> str:
-        if not sys.stdout.isatty():
+        if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
             return super().get_help(ctx)
         from podium.app.console.rich_help import rich_help
 

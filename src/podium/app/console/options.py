@@ -43,39 +43,38 @@ def adding(parameter: str, value_of: Callable[[dict[str, Any]], Any], *options: 
     return decorate
 
 
-class Duration(click.ParamType[int]):
-    """A duration as Go writes it, of 0 or more; a bare number counts seconds. Its value is in nanoseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from podium.api.times import parse_duration
-
-        if isinstance(value, int):
-            return value
-        try:
-            duration_ns = parse_duration(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if duration_ns < 0:
-            self.fail(f"{value} is negative; write 0s or more", param, ctx)
-        return duration_ns
-
-
 class Time(click.ParamType[int]):
     """A time as in RFC 3339. Its value is in nanoseconds since 1970."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from podium.api.times import parse_time
-
         if isinstance(value, int):
             return value
         try:
-            return parse_time(value)
+            return self.parsed(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+    def parsed(self, text: str) -> int:
+        """Return the value of a text. Raises ValueError."""
+        from podium.api.times import parse_time
+
+        return parse_time(text)
+
+
+class Duration(Time):
+    """A duration as Go writes it, of 0 or more; a bare number counts seconds. Its value is in nanoseconds."""
+
+    name = "duration"
+
+    def parsed(self, text: str) -> int:
+        from podium.api.times import parse_duration
+
+        duration_ns = parse_duration(text)
+        if duration_ns < 0:
+            raise ValueError(f"{text} is negative; write 0s or more")
+        return duration_ns
 
 
 ledger_age_option = click.option(
