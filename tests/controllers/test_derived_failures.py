@@ -35,7 +35,7 @@ def attempt(runner: Runner, record: PodRecord) -> tuple[Placement, PostFilterRes
     if result.nominated_node or result.victims or result.plan is None or result.retry_ns is not None:
         return None
     message = fit_error(placement, len(runner.cluster.nodes), result.status.message)
-    return placement, result, KnownFailure.of((*rejecting_plugins(placement), *result.waits_for), message)
+    return placement, result, KnownFailure(tuple(sorted({*rejecting_plugins(placement), *result.waits_for})), message)
 
 
 class Derived:

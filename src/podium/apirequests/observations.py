@@ -7,21 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 
-from podium.api.meta import ObjectMeta, Raw
+from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.controllers.controller import (
-    ADDED,
-    ANY,
-    CLAIMING,
-    DISRUPTED,
-    ENDING,
-    EVERY,
-    ON_MISSING_NODE,
-    OWNED,
-    PLACED,
-    owned_by,
-)
+from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
 from podium.controllers.observations import Changed, Gone
 from podium.store.api_resource import APIResource
 from podium.store.listing import ReadableStore
@@ -44,7 +33,8 @@ def aspects_of(event: WatchEvent, store: ReadableStore) -> int:
         return ANY | ADDED if previous is None else ANY
     before, metadata = previous.object if previous is not None else None, pod.metadata
     aspects = EVERY if before is not None else EVERY | ADDED
-    aspects |= _ownership(metadata) if before is None else _ownership(metadata) | _ownership(before.metadata)
+    if metadata.owner_references or (before is not None and before.metadata.owner_references):
+        aspects |= OWNED
     if metadata.deletion_timestamp is not None:
         aspects |= ENDING | PLACED
     if node_name := pod.spec.node_name:
@@ -60,14 +50,6 @@ def aspects_of(event: WatchEvent, store: ReadableStore) -> int:
         if condition.type == "DisruptionTarget":
             return aspects | DISRUPTED
     return aspects
-
-
-def _ownership(metadata: ObjectMeta) -> int:
-    """Return the aspects of an object's owners."""
-    controller = metadata.controller if metadata.owner_references else None
-    if controller is None:
-        return OWNED if metadata.owner_references else 0
-    return OWNED | owned_by((controller.kind,))
 
 
 def first_seen(stored: Stored) -> Changed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, get_args
 
@@ -67,19 +66,8 @@ ON_MISSING_NODE = 64
 """The pod has just been bound to a node that does not exist."""
 ADDED = 128
 """The object was added."""
-_OWNERS = ("CronJob", "DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-_OWNED_BY = {kind: ADDED << number for number, kind in enumerate(_OWNERS, 1)}
-ANY = 127 | sum(_OWNED_BY.values())
+ANY = 127
 """All aspects of a change whose aspects are unknown."""
-
-
-def owned_by(kinds: Iterable[str]) -> int:
-    """Return the aspects of objects that have, or had, a controller of one of these kinds of workloads."""
-    aspects = 0
-    for kind in kinds:
-        aspects |= _OWNED_BY.get(kind, OWNED)
-    return aspects
-
 
 _POD = "Pod"
 

@@ -15,10 +15,10 @@ from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import Bind, Evict, Record, ReportUnschedulable
-from podium.controllers.controller import is_watched_kind, may_concern
+from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
-from podium.controllers.observations import Answered, Observation
+from podium.controllers.observations import Answered, Changed, Observation
 from podium.controlplane.assembly import create_objects, located
 from podium.runtime.runtime import Component, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
@@ -138,7 +138,7 @@ class Simulation:
         # The cluster exists already: what controllers still have to write is written at the start.
         self._takes_time = False
         # By kind, the observations of all objects, and the number of changes until then; while components start.
-        self._listed: dict[str, tuple[int, Sequence[tuple[Observation, int]]]] = {}
+        self._listed: dict[str, tuple[int, Sequence[Observation]]] = {}
         # By uid, the reports that only reword the last one. Nothing looks at the messages of pods, so they are written
         # before the next action about the pod, or at the end.
         self._held: dict[str, ReportUnschedulable] = {}
@@ -228,12 +228,8 @@ class Simulation:
                 self.driver.enqueue(component, one)
         elif component.machine is not None:
             for kind in self.store.resources.all():
-                if is_watched_kind(kind.name, component.machine.watches):
-                    existing = self._existing(kind.name)
-                    occurring = {aspects for _, aspects in existing}
-                    wanted = {each for each in occurring if may_concern(component.machine, kind.name, each)}
-                    if seen := [one for one, aspects in existing if aspects in wanted]:
-                        self.driver.enqueue_all(component, seen)
+                if is_watched_kind(kind.name, component.machine.watches) and (seen := self._existing(kind.name)):
+                    self.driver.enqueue_all(component, seen)
 
     def send(self, asked: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -286,12 +282,11 @@ class Simulation:
         self.driver.add(component)
         self.start(component)
 
-    def _existing(self, kind: str) -> Sequence[tuple[Observation, int]]:
-        """Return all objects of a kind with their aspects; components that start before one changes share them."""
+    def _existing(self, kind: str) -> Sequence[Observation]:
+        """Return all objects of a kind; components that start before one of them changes share the observations."""
         version, found = self._listed.get(kind, (-1, ()))
         if version != self.store.changes(kind):
-            events = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)]
-            found = [(observation_of(event), aspects_of(event, self.store)) for event in events]
+            found = [Changed(stored.object, stored.raw) for stored in self.store.objects(kind)]
             self._listed[kind] = self.store.changes(kind), found
         return found
 

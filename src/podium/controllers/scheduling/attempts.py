@@ -126,7 +126,7 @@ class SchedulingAttempts:
         if pod.nominated_node_name or result.nominated_node or result.victims:
             self.known.forget()
         elif result.plan is not None and result.retry_ns is None and not self.futile.knows(pod):
-            failure = KnownFailure.of(plugins, message)
+            failure = KnownFailure(tuple(sorted({*plugins})), message)
             self.known.keep(pod, failure, now)
             if self.known.likeness(pod) is not None:
                 self.derived.keep(runner, placement, result, failure)
@@ -240,9 +240,8 @@ class SchedulingAttempts:
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
     ) -> tuple[list[PodRecord], list[Action]]:
         """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
-        left = list(victims)
-        if not self.preemptions.asks_again:
-            left = [victim for victim in left if not victim.terminating]
+        asks_again = self.preemptions.asks_again
+        left = [victim for victim in victims if asks_again or not victim.terminating]
         actions: list[Action] = []
         if not self.bindings:
             return left, actions

@@ -11,7 +11,7 @@ changed rows are examined. As soon as one of them accepts the pod or is a candid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from weakref import ref
 
@@ -48,10 +48,6 @@ class KnownFailure:
 
     plugins: tuple[str, ...]
     message: str
-
-    @classmethod
-    def of(cls, plugins: Iterable[str], message: str) -> KnownFailure:
-        return cls(tuple(sorted({*plugins})), message)
 
 
 class KnownFailures:
@@ -269,7 +265,7 @@ class DerivedFailures:
             answers = tuple(mine if each.plugin == mine.plugin else each for each in answers)
         reasons = [reason for answer in answers for reason in answer.reasons]
         message = fit_error(rejected, number, unschedulable(*reasons).message)
-        return KnownFailure.of(rejecting_plugins(rejected), message)
+        return KnownFailure(tuple(sorted({*rejecting_plugins(rejected)})), message)
 
 
 def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] | None:

@@ -21,7 +21,7 @@ from podium.controllers.actions import (
     ReplaceStatus,
     deletion_of,
 )
-from podium.controllers.controller import EVERY, NO_CHANGE, owned_by
+from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.observations import Answer, Answered
@@ -57,6 +57,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
     """
 
     watches = frozenset(("PriorityClass", "ResourceQuota"))
+    pod_aspects = OWNED
     claim_finalizer = ""
     """The finalizer that adopted pods get and released ones lose; "" for none."""
 
@@ -74,18 +75,18 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         matches, and release those that it no longer matches.
         """
         super().__init__()
-        pod_owners = pod_owners or tuple(type_.__name__ for type_ in types)
-        self.pod_aspects = EVERY if Pod in adopts else owned_by(pod_owners)
         self._orphans = {type_: Orphans() for type_ in adopts}
         self._selectors: SelectorIndex[str] = SelectorIndex()
         # The workloads (uids) that may own pods which they do not select.
         self._have_strays: set[str] = set()
+        if Pod in self._orphans:
+            self.pod_aspects = EVERY
         self._types = types
         self._owns = () if owns is None else (owns,)
         self._workloads: dict[str, WorkloadObject[Kind]] = {}
         # The uid of the workload with each label, which names it in actions.
         self._uids: dict[str, str] = {}
-        self._pods = OwnedPods(*pod_owners)
+        self._pods = OwnedPods(*(pod_owners or tuple(type_.__name__ for type_ in types)))
         self._owned: OwnedObjects[Any] = OwnedObjects()
         # When to sync the workload in `_sync` again, for new reasons and for retries only; and whether it has created
         # something after a refusal.

@@ -45,9 +45,6 @@ class PodHeap:
     def __len__(self) -> int:
         return len(self._live)
 
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._live
-
     def __iter__(self) -> Iterator[str]:
         """Return the uids, in no order."""
         return iter(self._live)
@@ -168,9 +165,6 @@ class UnschedulablePods:
         """The uids of all pods; a live view."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
         self._deadlines = PodHeap()
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._group_of
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, at most until ``deadline_ns``."""

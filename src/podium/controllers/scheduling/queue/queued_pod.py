@@ -67,10 +67,7 @@ class QueuedPod(msgspec.Struct, eq=False):
         self.message = ""
 
     def fail(self, plugins: tuple[str, ...], pending_plugins: tuple[str, ...], now: int) -> None:
-        """End a failed attempt: some plugins rejected the pod, or answered Pending. Without any it was an error.
-
-        Both are in order of name, each plugin once.
-        """
+        """End a failed attempt: plugins, in order of name, rejected it or answered Pending; none after an error."""
         self.unschedulable_plugins, self.pending_plugins = plugins, pending_plugins
         if plugins or pending_plugins:
             self.unschedulable_count += 1
