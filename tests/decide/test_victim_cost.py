@@ -20,6 +20,7 @@ from podium.decide.preempting.criteria import CRITERIA, CriterionName
 from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.settings.configuration import Configuration
 from tests.builders import DAY_ONE_NS, ZONE, at, budget, configuration, explain, node, node_term, pod, term
+from tests.fuzzing import FUZZ_RUNS
 
 HOUR = 3_600
 NOW = 10 * HOUR
@@ -177,8 +178,11 @@ def test_the_dearest_pods_of_a_node_are_spared_first() -> None:
 
 # What a pod costs by the others hangs on the pods that the test takes away.
 @pytest.mark.parametrize("name", sorted({*get_args(CriterionName)} - {"OwnerShare", "NamespaceShare", "RatesLeft"}))
-def test_the_cheapest_of_equally_sized_pods_is_evicted_on_any_node(name: CriterionName) -> None:
-    for seed in range(12):
+@pytest.mark.parametrize(
+    "seeds", [pytest.param(4, id="quick"), pytest.param(FUZZ_RUNS, marks=pytest.mark.fuzz, id="fuzz")]
+)
+def test_the_cheapest_of_equally_sized_pods_is_evicted_on_any_node(name: CriterionName, seeds: int) -> None:
+    for seed in range(seeds):
         objects = equal_pods(random.Random(seed))
         found = plan(*objects, victimCost=[name])
         alone = [plan(*only(objects, each), victimCost=[name]) for each in placed(objects)]
