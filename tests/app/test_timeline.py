@@ -1,7 +1,8 @@
 from msgspec.structs import replace
 
+from podium.app.console.cells import whole_reason
 from podium.app.console.page import Page
-from podium.app.simulating.text import since, whole_reason, write_digest, write_timeline
+from podium.app.simulating.text import since, write_digest, write_timeline
 from podium.sim.history import SimEvent
 
 SHORT = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 Insufficient cpu."

@@ -32,7 +32,7 @@ from tests.store.objects import Raw
 LONG = pytest.param(60, marks=pytest.mark.fuzz, id="long")
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(9, id="short"), LONG])
+@pytest.mark.parametrize("rounds", [pytest.param(12, id="short"), LONG])
 def test_a_simulated_cluster_is_as_large_after_many_rounds_as_after_few(rounds: int) -> None:
     steps = [step for number in range(rounds) for step in cluster_round(number)]
     simulation = simulation_of(

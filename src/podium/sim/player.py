@@ -57,8 +57,8 @@ class Player:
     history: EventHistory
     add: Callable[[Component], None]
     is_lenient: bool = False
-    # In order of start.
-    _drains: list[BegunDrain] = field(default_factory=list)
+    # In order of start; of a finished drain only the report is kept.
+    _drains: list[BegunDrain | DrainReport] = field(default_factory=list)
     # By node, the drains that wait for its drain.
     _waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = field(default_factory=dict)
 
@@ -178,7 +178,7 @@ class Player:
     def _drain(self, step: steps.ScenarioStep, change: steps.DrainNode, now: int) -> None:
         """Begin a drain once the one it follows is over; a missing node is skipped."""
         waiting = (other for drains in self._waiting.values() for _, other in drains)
-        in_progress = (drain.change for drain in self._drains if drain.end is None)
+        in_progress = (drain.change for drain in self._drains if isinstance(drain, BegunDrain))
         if change.after and any(other.key == change.after for other in chain(waiting, in_progress)):
             self._waiting.setdefault(change.after, []).append((step, change))
         elif self._find(step, "Node", change.key, now) is None:
@@ -196,23 +196,24 @@ class Player:
     def take_ended(self) -> list[BegunDrain]:
         """Return the drains that have finished since the last call."""
         ended = []
-        for drain in self._drains:
-            machine = drain.component.machine
-            if drain.end is None and isinstance(machine, Drain) and machine.is_over:
-                drain.end = machine.report()
+        for index, drain in enumerate(self._drains):
+            machine = drain.component.machine if isinstance(drain, BegunDrain) else None
+            if isinstance(drain, BegunDrain) and isinstance(machine, Drain) and machine.is_over:
+                self._drains[index] = machine.report()
                 ended.append(drain)
         return ended
 
     def drain_ended(self, drain: BegunDrain, now: int) -> None:
         """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
         change = drain.change
-        if change.removes and drain.end is not None and drain.end.state == "drained":
+        if change.removes and drain.report is not None and drain.report.state == "drained":
             self._remove(drain.step, steps.Remove("Node", change.key), now)
         self._begin_waiting(change.key, now)
 
     def drain_reports(self) -> list[DrainReport]:
         """Return the progress of all drains, in order of start."""
-        return [report for drain in self._drains if (report := drain.report) is not None]
+        reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._drains)
+        return [report for report in reports if report is not None]
 
     def _set_power(self, step: steps.ScenarioStep, change: steps.SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
@@ -320,18 +321,17 @@ def _applied(stored: Stored, raw: Raw) -> Raw:
 
 @dataclass(slots=True, eq=False)
 class BegunDrain:
-    """A drain that has begun, and the component that carries it out; ``end`` is the final report."""
+    """A drain that has begun, and the component that carries it out."""
 
     step: steps.ScenarioStep
     change: steps.DrainNode
     component: Component
-    end: DrainReport | None = None
 
     @property
     def report(self) -> DrainReport | None:
         """Return the progress so far; None while the component is down."""
         machine = self.component.machine
-        return self.end or (machine.report() if isinstance(machine, Drain) else None)
+        return machine.report() if isinstance(machine, Drain) else None
 
 
 def is_terminating(stored: Stored) -> bool:

@@ -267,7 +267,7 @@ def test_a_pod_that_waited_before_the_start_says_for_how_long(browser: Any, tmp_
 def test_a_sweep_page_keeps_the_selection_of_two_runs(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "sweep.html"
     example = str(ROOT / "examples" / "preemption-loop.yaml")
-    varied = ["--vary", "maxFutilePreemptions=0,1,2", "--jobs", "1", "-o", "html", "--to", str(path)]
+    varied = ["--vary", "maxFutilePreemptions=0,1,2", "--jobs", "1", "-o", "html", "--save", str(path)]
     assert CliRunner().invoke(podium, ["sweep", "-f", example, *varied]).exit_code == 0
 
     opened = Opened(browser, path)

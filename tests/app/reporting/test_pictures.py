@@ -152,7 +152,7 @@ def test_a_one_node_page_shows_the_verdict_of_every_plugin() -> None:
 
 def test_a_sweep_has_the_figures_of_all_runs_and_stories_of_the_first_seed(tmp_path: Path) -> None:
     file = tmp_path / "sweep.html"
-    arguments = ("--vary", "maxFutilePreemptions=0,1,2", "--seeds", "2", "--jobs", "1", "-o", "html", "--to", file)
+    arguments = ("--vary", "maxFutilePreemptions=0,1,2", "--seeds", "2", "--jobs", "1", "-o", "html", "--save", file)
 
     result = run("sweep", "-f", LOOP, *arguments)
 

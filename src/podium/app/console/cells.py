@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -13,6 +14,8 @@ QUOTAS = "quotas"
 
 
 _FEWEST_ALIKE = 3
+_NO_CLAIMS = "no new claims to deallocate, "
+_AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 _PLURALS = {"is": "are", "has": "have", "does": "do"}
 
 Same = TypeVar("Same", bound=Hashable)
@@ -129,3 +132,11 @@ def counted(number: int, noun: str, verb: str = "") -> str:
 def agreeing(number: int, verb: str) -> str:
     """Return a verb in the third person, such as `waits`, in the plural except for 1."""
     return verb if number == 1 else _PLURALS.get(verb, verb.removesuffix("s"))
+
+
+def whole_reason(message: str) -> str:
+    """Return why no node fits a pod and the result of preemption, without redundant parts.
+
+    These are the number of all nodes, and the note that there are no claims to deallocate.
+    """
+    return _AVAILABLE.sub("", message).replace(_NO_CLAIMS, "").rstrip(".")

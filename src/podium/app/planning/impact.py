@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from podium.api.times import seconds
-from podium.app.console.cells import agreeing, by_key, counted, listed
+from podium.app.console.cells import agreeing, by_key, counted, listed, whole_reason
 from podium.app.planning.constants import FINDING_CODES
-from podium.app.simulating.text import whole_reason
 from podium.controllers.actions import GANG_RELEASE
 from podium.decide.gang_placement import UNSCHEDULABLE
 from podium.store.verbs.deletion import RATE_CAUSE

@@ -11,8 +11,7 @@ import msgspec
 from podium.api.errors import escape
 from podium.api.quantity import PODS
 from podium.api.times import format_time, seconds
-from podium.app.console.cells import by_key
-from podium.app.simulating.text import whole_reason
+from podium.app.console.cells import by_key, whole_reason
 from podium.sim.history import SimEvent
 from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ import msgspec
 
 from podium.api.quantity import format_quantity
 from podium.api.times import format_duration, format_time
-from podium.app.console.cells import NODES, PODS, WORKLOADS, by_key, grouped_by_text
+from podium.app.console.cells import NODES, PODS, WORKLOADS, by_key, grouped_by_text, whole_reason
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, Section, counted, listed, names_of
 from podium.app.simulating.simulation_result import MOST_NODES, FilledNode, SimulationResult
@@ -32,8 +31,6 @@ MOST_LINES = 60
 
 _MOST_PREEMPTIONS = 20
 _FEWEST_ALIKE = 3
-_NO_CLAIMS = "no new claims to deallocate, "
-_AVAILABLE = re.compile(r"0/\d+ nodes are available: ")
 # Components that are not named, since they are the usual actors.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
 # Reasons with messages that repeat the other columns.
@@ -364,14 +361,6 @@ def write_digest(page: Page, events: list[SimEvent]) -> None:
 def since(time: float) -> str:
     """Return a time since the start, such as `+1m30s`."""
     return f"+{format_duration(round(time * 10**9))}"
-
-
-def whole_reason(message: str) -> str:
-    """Return why no node fits a pod and the result of preemption, without redundant parts.
-
-    These are the number of all nodes, and the note that there are no claims to deallocate.
-    """
-    return _AVAILABLE.sub("", message).replace(_NO_CLAIMS, "").rstrip(".")
 
 
 def _reason(message: str) -> str:
