@@ -15,6 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.verdicts import SKIP, Status, unresolvable, unschedulable
 from podium.plugins.volumes.limits import NodeVolumeLimits
+from tests import builders
 from tests.plugins.volume_objects import (
     LATE,
     attachment,
@@ -353,3 +354,12 @@ def test_a_node_without_a_required_driver_gets_no_pod_in_1_37(version: str, requ
     missing = unschedulable(f"{DRIVER} CSI driver is not installed on the node")
 
     assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("a"))) == ({"n2": missing} if refuses else {})
+
+
+@pytest.mark.parametrize(("version", "refuses"), [("1.31", True), ("1.32", False)])
+def test_a_limit_that_only_the_node_states_counts_up_to_1_31(version: str, refuses: bool) -> None:
+    limited = builders.node("n1", **{f"attachable-volumes-csi-{DRIVER}": 1})
+    running = pod("running", mounts("a"), node_name="n1")
+    cluster = cluster_of(limited, LATE, running, *claims("a", "b"), release=read_version(version))
+
+    assert refused(plugin_for(cluster), cluster, pod("incoming", mounts("b"))) == ({"n1": TOO_MANY} if refuses else {})
