@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -358,7 +361,8 @@ def test_a_node_without_a_required_driver_gets_no_pod_in_1_37(version: str, requ
 
 @pytest.mark.parametrize(("version", "refuses"), [("1.31", True), ("1.32", False)])
 def test_a_limit_that_only_the_node_states_counts_up_to_1_31(version: str, refuses: bool) -> None:
-    limited = builders.node("n1", **{f"attachable-volumes-csi-{DRIVER}": 1})
+    stated: Mapping[str, Any] = {f"attachable-volumes-csi-{DRIVER}": 1}
+    limited = builders.node("n1", **stated)
     running = pod("running", mounts("a"), node_name="n1")
     cluster = cluster_of(limited, LATE, running, *claims("a", "b"), release=read_version(version))
 

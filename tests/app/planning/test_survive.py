@@ -9,9 +9,9 @@ import pytest
 
 import podium
 from podium.api.meta import plain
-from podium.api.pod import Pod
+from podium.api.pod import Pod, PodSpec
 from podium.api.policy import preemption_policy
-from podium.app.planning.deciding.protection import _with_policy
+from podium.app.planning.deciding.protection import _with_class, _with_policy
 from podium.store.admission.pod_admission import admit_pod
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
@@ -221,3 +221,12 @@ def test_admission_accepts_pods_of_a_class_as_a_policy_change_writes_them() -> N
     admitted = admit_pod({**raw, **plain(written_pod)}, "default/old", {"low": low})  # type: ignore[dict-item]
 
     assert preemption_policy(msgspec.convert(admitted, Pod)) == "NonPreemptible"
+
+
+def test_the_manifest_of_a_raised_priority_lowers_none() -> None:
+    high, low = Pod(spec=PodSpec(priority=500)), Pod(spec=PodSpec(priority=10, priority_class_name="low"))
+
+    raised = _with_class(low, 100, "mid")
+
+    assert (raised.spec.priority, raised.spec.priority_class_name) == (100, "mid")
+    assert _with_class(high, 100, "mid") is high

@@ -142,7 +142,8 @@ class Protection:
                     decisions.scratch.replace_pod(changed)
 
         def written(decisions: Decisions) -> list[Pod]:
-            return [manifest(decisions.pods[pod.key]) for pod in self.targets if pod.key in decisions.pods]
+            pods = (decisions.pods[pod.key] for pod in self.targets if pod.key in decisions.pods)
+            return [changed for pod in pods if (changed := manifest(pod)) is not pod]
 
         return ProposedChange(type_, text, apply, written=written)
 
@@ -268,6 +269,9 @@ def _raised(pod: PodRecord, priority: int) -> PodRecord:
 
 
 def _with_class(pod: Pod, priority: int, name: str) -> Pod:
+    """Return the pod with a priority and its class, or the same pod if it has as much already."""
+    if (pod.spec.priority or 0) >= priority:
+        return pod
     return replace(pod, spec=replace(pod.spec, priority=priority, priority_class_name=name))
 
 
