@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from podium.api.kinds import KINDS
+from podium.apirequests.request import Request, Response
 from podium.app.console.command import podium as command
 from podium.client import session
 from tests.app import processes
@@ -165,6 +166,26 @@ def test_missing_contexts_and_unreachable_servers_are_errors(tmp_path: Path) -> 
     assert "nowhere" in unknown.output
     assert "127.0.0.1:1" in silent.output
     assert "t0ken" not in unknown.output + silent.output
+
+
+@pytest.mark.usefixtures("_at_once")
+def test_a_server_that_does_not_answer_is_not_asked_for_every_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    answer = session.Session.answer
+
+    async def counted(own: session.Session, request: Request) -> Response:
+        asked.append(request.kind)
+        return await answer(own, request)
+
+    monkeypatch.setattr(session.Session, "answer", counted)
+
+    result = run("explain", "web", "--kubeconfig", str(kubeconfig(tmp_path, "http://127.0.0.1:1")), "--context", "test")
+
+    assert result.exit_code == 1
+    # Several kinds are asked for at once.
+    assert 0 < len(set(asked)) < len(KINDS) // 2
 
 
 @pytest.mark.usefixtures("_at_once")

@@ -297,7 +297,7 @@ async def open_session(cluster: ClusterSource, user_agent: str, timeout_s: float
 
 async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progress: Progress) -> list[_Listed]:
     at_once = asyncio.Semaphore(_AT_ONCE)
-    done = 0
+    done, unanswered = 0, list[NoAnswerError]()
 
     async def read(kind: Kind) -> _Listed:
         nonlocal done
@@ -309,9 +309,15 @@ async def _read_kinds(session: Session, kinds: Sequence[Kind], slim: Slim, progr
 
         async with at_once:
             try:
+                # A server that has answered none of several tries is not asked for the other kinds.
+                if unanswered:
+                    raise unanswered[0]
                 pages = await read_list(session, kind.name, page)
                 found: _Listed = (kind, [text for texts in pages for text in texts], None)
-            except (NoAnswerError, StoreError) as error:
+            except NoAnswerError as error:
+                unanswered.append(error)
+                found = (kind, [], error)
+            except StoreError as error:
                 found = (kind, [], error)
         done += 1
         progress(done / len(kinds))
