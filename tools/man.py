@@ -80,6 +80,8 @@ def _root(name: str) -> click.Context:
 def _page(command: click.Command, context: click.Context, others: Sequence[str]) -> str:
     name = context.command_path.replace(" ", "-")
     about, formatter = command.get_short_help_str(200).rstrip("."), ManFormatter()
+    # click keeps the first one, which a context without our settings may have made.
+    command._help_option = None
     command.format_usage(context, formatter)
     formatter.write_heading("Description")
     command.format_help_text(context, formatter)

@@ -116,6 +116,25 @@ def test_a_lease_is_released_after_an_unanswered_renewal() -> None:
     assert api.raw("Lease", KEY)["spec"]["holderIdentity"] == ""
 
 
+def test_a_lease_that_was_acquired_without_an_answer_is_given_back() -> None:
+    api, machine = API(), candidate("a")
+    found = machine.ask(NOW)
+    assert not isinstance(found, Wait)
+    assert not machine.may_hold
+    machine.answered(api.answer(found.request, NOW), NOW)
+    creation = machine.ask(NOW)
+    assert not isinstance(creation, Wait)
+    api.answer(creation.request, NOW)
+
+    assert (machine.leads, machine.may_hold) == (False, True)
+    assert machine.release(NOW + SECOND) is None
+    release = machine.release(NOW + SECOND, api.answer(machine.reading(), NOW + SECOND).object)
+
+    assert release is not None
+    assert api.answer(release, NOW + SECOND).code == 200
+    assert api.raw("Lease", KEY)["spec"]["holderIdentity"] == ""
+
+
 def test_a_lease_that_another_holds_by_then_is_not_given_back() -> None:
     api, machine = API(), candidate("a")
     steps(machine, api, NOW)

@@ -130,18 +130,24 @@ class LeaderElection:
             self._renewed_ns = sent_ns
             self._next_ns = now + self.settings.retry_period_ns
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether the lease is held, or was by a write without an answer so far."""
+        return self.leads or (self._sent is not None and self._sent[0] != "get" and not self.is_lost)
+
     def release(self, now: int, read: Raw | None = None) -> Request | None:
         """Return the request that releases the lease if it is held, and stop leading.
 
-        A renewal in flight may have been processed first: then pass the lease as ``read`` afterwards; it is released if
+        A write in flight may have been processed first: then pass the lease as ``read`` afterwards; it is released if
         this candidate holds it.
         """
-        if self._renewed_ns is None or (self.is_lost and read is None):
+        held_ns = self._renewed_ns if self._sent is None or self._renewed_ns is not None else self._sent[2]
+        if held_ns is None or (read is None and not self.leads):
             return None
         lease, spec = (self._seen, self._spec) if read is None else (read, object_at(read, "spec"))
         is_ours = read is None or spec.get("holderIdentity") == self.settings.identity
         self.is_lost = True
-        if lease is None or not is_ours or now >= self._renewed_ns + self.settings.renew_deadline_ns:
+        if lease is None or not is_ours or now >= held_ns + self.settings.renew_deadline_ns:
             return None
         ended = dict.fromkeys(("renewTime", "acquireTime"), format_micro_time(now))
         given_back = {**spec, "holderIdentity": "", "leaseDurationSeconds": 1, **ended}
@@ -228,10 +234,10 @@ class Elector:
 
     async def release(self) -> None:
         """Release the lease, so that another instance need not wait for its expiry."""
-        request = self.machine.release(self.now())
-        if request is None:
+        if not self.machine.may_hold:
             return
-        response = await self._answer(request)
+        request = self.machine.release(self.now())
+        response = None if request is None else await self._answer(request)
         if response is None or response.code == 409:
             found = await self._answer(self.machine.reading())
             again = self.machine.release(self.now(), found.object) if found is not None and found.object else None

@@ -253,6 +253,7 @@ class LiveProgram(ABC):
             # Renewals do not queue behind other requests.
             elector = self._elector = Elector(machine, self._connect(ending), self.now)
             if not await self._before(elector.acquire(self._log_holder)):
+                await elector.release()
                 return 0
             version = machine.version
             is_leader = self.metrics.leader.labels(lease.name)
