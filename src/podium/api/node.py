@@ -13,6 +13,9 @@ from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
 from podium.api.times import format_time, parse_time, time_of
 
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+"""The label by which clouds name a node's kind of machine."""
+
 
 class Taint(Narrow, frozen=True, kw_only=True):
     """A property of a node that repels pods without a matching toleration."""

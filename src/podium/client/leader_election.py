@@ -141,7 +141,9 @@ class LeaderElection:
         A write in flight may have been processed first: then pass the lease as ``read`` afterwards; it is released if
         this candidate holds it.
         """
-        held_ns = self._renewed_ns if self._sent is None or self._renewed_ns is not None else self._sent[2]
+        held_ns = self._renewed_ns
+        if held_ns is None and self._sent is not None:
+            held_ns = self._sent[2]
         if held_ns is None or (read is None and not self.leads):
             return None
         lease, spec = (self._seen, self._spec) if read is None else (read, object_at(read, "spec"))

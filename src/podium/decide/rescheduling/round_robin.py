@@ -57,7 +57,7 @@ class RoundRobin:
                 heappush(waiting, (by_now, number, proposed))
             elif (renewed := self._renewed(*proposed)) is not None:
                 yield renewed
-                if renewed[1].anew is not None and proposed[1].anew is not None:
+                if renewed[1].anew is not None:
                     heappush(waiting, (self._late(renewed[1]), number, renewed))
 
     def _renewed(self, policy: str, proposal: Proposal) -> PolicyProposal | None:

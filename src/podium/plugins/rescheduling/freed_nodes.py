@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from podium.api.node import INSTANCE_TYPE
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
@@ -93,8 +94,8 @@ class FreedNodes:
         if not self._threshold:
             return
         little_used = np.flatnonzero(self._hardly_used(picture)).tolist()
-        pods, shares = self.use.guests / np.maximum(self._costs(picture), 1e-9), self.use.shares
-        rows = sorted(little_used, key=lambda row: (pods[row], shares[row], picture.node_name(row)))
+        by_cost, shares = pods_by_cost(self.use.guests, self._costs(picture)), self.use.shares
+        rows = sorted(little_used, key=lambda row: (by_cost[row], shares[row], picture.node_name(row)))
         together = self._together(picture, rows)
         to_free, looked_into = set(together.rows), 0
         for row in sorted(rows, key=lambda row: row not in together.rows):
@@ -169,7 +170,7 @@ def hourly_prices(picture: Picture, of_types: Mapping[str, float]) -> Float64s:
     """Return ``[rows]`` the price of each node by its label, else by its instance type; NaN for nodes without one."""
     nodes = picture.cluster.nodes
     found = np.full(nodes.count, np.nan)
-    for key, price_of in (("node.kubernetes.io/instance-type", of_types.get), (PRICE_LABEL, _price)):
+    for key, price_of in ((INSTANCE_TYPE, of_types.get), (PRICE_LABEL, _price)):
         column = nodes.labels(key)
         for value, code in column.number_of.items():
             price = None if value is None else price_of(value)
@@ -185,6 +186,11 @@ def _price(label: str) -> float | None:
     except ValueError:
         return None
     return price if 0 <= price < np.inf else None
+
+
+def pods_by_cost(pods: Int64s, costs: Float64s) -> Float64s:
+    """Return the numbers of pods for each unit of what their nodes cost; a node may cost nothing."""
+    return np.asarray(pods / np.maximum(costs, 1e-9))
 
 
 def by_size(picture: Picture, pods: list[PodRecord]) -> list[PodRecord]:
@@ -231,7 +237,8 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     last step nothing is found.
     """
     guests = [len(pods) for _, pods in candidates]
-    pods_by_cost = [len(pods) / max(float(costs[row]), 1e-9) for row, pods in candidates]
+    own_costs = costs[[row for row, _ in candidates]]
+    by_cost: list[float] = pods_by_cost(np.array(guests, dtype=np.int64), own_costs).tolist()
     room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
     takes = _taken(packing, candidates)
     left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
@@ -239,7 +246,7 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     least = np.sort(takes, axis=0).cumsum(axis=0)
     for size in range(int((least <= room).all(axis=1).sum()), 0, -1):
         allowed = left - left // 2
-        for chosen in _sets(pods_by_cost, size):
+        for chosen in _sets(by_cost, size):
             if allowed <= 0:
                 break
             has_room = bool((takes[list(chosen)].sum(axis=0) <= room).all())
@@ -264,22 +271,22 @@ def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:
     return takes
 
 
-def _sets(guests: Sequence[float], size: int) -> Iterator[tuple[int, ...]]:
-    """Yield all sets of ``size`` indices, those with the fewest guests first, ties by index; ``guests`` are sorted."""
+def _sets(weights: Sequence[float], size: int) -> Iterator[tuple[int, ...]]:
+    """Yield all sets of ``size`` indices, the lightest first, ties by index; ``weights`` are sorted."""
     first = tuple(range(size))
-    heap = [(sum(guests[:size]), first)]
+    heap = [(sum(weights[:size]), first)]
     seen = {first}
     while heap:
         number, chosen = heappop(heap)
         yield chosen
         for position, index in enumerate(chosen):
             after = index + 1
-            if after == len(guests) or (position + 1 < size and chosen[position + 1] == after):
+            if after == len(weights) or (position + 1 < size and chosen[position + 1] == after):
                 continue
             other = (*chosen[:position], after, *chosen[position + 1 :])
             if other not in seen:
                 seen.add(other)
-                heappush(heap, (number - guests[index] + guests[after], other))
+                heappush(heap, (number - weights[index] + weights[after], other))
 
 
 class NodePacking:

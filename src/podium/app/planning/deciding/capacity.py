@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import msgpack
 from msgspec.structs import replace
 
-from podium.api.node import Node
+from podium.api.node import INSTANCE_TYPE, Node
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
 from podium.app.console.cells import by_key
@@ -35,7 +35,6 @@ MAX_PER_NODE = 2_000
 _SHOWN = ("cpu", "memory")
 _MAX_LABELS = 3
 _FEW = 8
-_TYPE = "node.kubernetes.io/instance-type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
         models.setdefault(key, model)
     differing = [
         key
-        for key in sorted(keys, key=lambda key: (key != _TYPE, key))
+        for key in sorted(keys, key=lambda key: (key != INSTANCE_TYPE, key))
         if len({model.metadata.labels.get(key) for model in models.values()}) > 1
     ][:_MAX_LABELS]
     shapes = []
@@ -101,7 +100,7 @@ def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
 
 def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
     """Return the instance type and the node labels that the pods refer to."""
-    keys = {_TYPE}
+    keys = {INSTANCE_TYPE}
     for pod_class in {pod.pod_class: None for pod in pods}:
         required = required_nodes(pod_class)
         keys |= {requirement.key for requirement in required.selector.requirements}
