@@ -13,8 +13,17 @@ from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
 from podium.api.times import format_time, parse_time, time_of
 
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+REGION_LABEL = "topology.kubernetes.io/region"
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 """The label by which clouds name a node's kind of machine."""
+
+# Keys of taints that the node lifecycle controller puts on nodes, but the third, which an administrator does.
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 class Taint(Narrow, frozen=True, kw_only=True):

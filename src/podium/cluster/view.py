@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.api.node import Node, Taint
+from podium.api.node import UNSCHEDULABLE, Node, Taint
 from podium.api.pod import Toleration
 from podium.api.selectors import NodeTerm, Requirement
 from podium.cluster.arrays import Bools, Int32s, Int64s
@@ -224,7 +224,7 @@ class View:
         return self.cluster.node_views.of_all(self.rows if positions is None else self.rows[positions])
 
 
-UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNSCHEDULABLE_TAINT = Taint(key=UNSCHEDULABLE, effect="NoSchedule")
 KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 

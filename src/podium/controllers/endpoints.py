@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Node
+from podium.api.node import ZONE_LABEL, Node
 from podium.api.pod import Pod
 from podium.api.selectors import selector_from_labels
 from podium.api.workloads import Service
@@ -28,7 +28,6 @@ MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _MANAGER = "endpointslice-controller.k8s.io"
 _ENDPOINTS_MANAGED_BY = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 _HEADLESS = {"service.kubernetes.io/headless": ""}
-_ZONE = "topology.kubernetes.io/zone"
 _SLICE, _ENDPOINTS = "EndpointSlice", "Endpoints"
 _MOST_IN_SLICE = 100
 _MOST_IN_ENDPOINTS = 1_000
@@ -69,7 +68,7 @@ class ServiceEndpoints(Reconciler[str]):
                 self._due(service, now)
             return [] if services else NO_CHANGE
         if isinstance(object_, Node):
-            exchange(self._zones, name, None if raw is None else object_.metadata.labels.get(_ZONE))
+            exchange(self._zones, name, None if raw is None else object_.metadata.labels.get(ZONE_LABEL))
             return NO_CHANGE
         if isinstance(object_, Service):
             self._service_changed(object_, raw, now)

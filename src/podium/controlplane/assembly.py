@@ -17,7 +17,7 @@ from podium.api.input.documents import Encoded
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodTemplate
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Namespace
+from podium.api.node import HOSTNAME_LABEL, Namespace
 from podium.api.pod import Pod
 from podium.api.present import as_running
 from podium.controllers.kubelets.host import CAPACITY
@@ -40,7 +40,6 @@ _FIELDS = "fieldsV1"
 _MOST_SHARED = 4_096
 _ENCODER = msgspec.msgpack.Encoder()
 
-HOSTNAME = "kubernetes.io/hostname"
 _LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
 DEFAULT_TEMPLATE: Raw = {"status": {"capacity": dict(CAPACITY), "allocatable": dict(CAPACITY)}}
@@ -342,5 +341,5 @@ def check_template(template: object, source: str = "") -> Raw:
 def node_of(template: Raw, name: str) -> Raw:
     """Return a node of that name."""
     metadata: Raw = template.get("metadata", {})
-    labels = {**_LABELS, **metadata.get("labels", {}), HOSTNAME: name}
+    labels = {**_LABELS, **metadata.get("labels", {}), HOSTNAME_LABEL: name}
     return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.meta import Raw
-from podium.api.node import Node, Taint
+from podium.api.node import HOSTNAME_LABEL, NOT_READY, Node, Taint
 from podium.api.reading import read
 from podium.api.resource_requests import node_allocatable
 from podium.cluster.arrays import Bools
@@ -37,10 +37,9 @@ REMOVAL_TAINT = "ToBeDeletedByClusterAutoscaler"
 STARTING = "NodeStarting"
 """The reason of Ready=False on a node that is starting."""
 
-_HOSTNAME_LABEL = "kubernetes.io/hostname"
 _OF_ONE = frozenset(("creationTimestamp", "managedFields", "resourceVersion", "uid"))
 # Taints that are removed once a starting node is ready.
-_OF_A_START = frozenset((STARTUP_TAINT, "node.kubernetes.io/not-ready"))
+_OF_A_START = frozenset((STARTUP_TAINT, NOT_READY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class NodeGroup:
     def node(self, name: str) -> Raw:
         """Return a new node of the group: not ready, with the startup taint, without the template's identity."""
         metadata = {name: value for name, value in self.template.get("metadata", {}).items() if name not in _OF_ONE}
-        labels = {**metadata.get("labels", {}), GROUP_LABEL: self.name, _HOSTNAME_LABEL: name}
+        labels = {**metadata.get("labels", {}), GROUP_LABEL: self.name, HOSTNAME_LABEL: name}
         spec: Raw = self.template.get("spec", {})
         taints = [*spec.get("taints", []), {"key": STARTUP_TAINT, "effect": "NoSchedule"}]
         ready = {"type": "Ready", "status": "False", "reason": STARTING, "message": "the node is starting"}

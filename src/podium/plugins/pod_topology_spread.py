@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from podium.api.node import Node
+from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node
 from podium.api.pod import TopologySpreadConstraint
 from podium.api.selectors import EVERYTHING, NOTHING, Requirement, Selector, compile_label_selector
 from podium.cluster.arrays import Bools, Int32s, Int64s
@@ -31,7 +31,6 @@ from podium.framework.verdicts import SKIP, SUCCESS, PluginError, Status, Verdic
 from podium.plugins.domain_counts import DomainCount, DomainCounts
 from podium.plugins.node_filters import required_nodes
 
-HOSTNAME = "kubernetes.io/hostname"
 NO_DOMAIN = 2**31 - 1
 """The count of the emptiest domain if there is no domain; larger than any number of pods."""
 
@@ -172,15 +171,14 @@ def matching_in_domains(cluster: Cluster, domains: SpreadDomains) -> Int64s:
     return result
 
 
-ZONE = "topology.kubernetes.io/zone"
 _STATUSES = (
     SUCCESS,
     unschedulable("node(s) didn't match pod topology spread constraints"),
     unresolvable("node(s) didn't match pod topology spread constraints (missing required label)"),
 )
 _SYSTEM_DEFAULTS = (
-    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable="ScheduleAnyway"),
-    TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME_LABEL, when_unsatisfiable="ScheduleAnyway"),
+    TopologySpreadConstraint(max_skew=5, topology_key=ZONE_LABEL, when_unsatisfiable="ScheduleAnyway"),
 )
 
 
@@ -288,7 +286,7 @@ class PodTopologySpread:
         for domains in constraints.domains(self._cluster, pod.pod_class):
             constraint = domains.constraint
             codes = view.codes(constraint.key)
-            if constraint.key == HOSTNAME:
+            if constraint.key == HOSTNAME_LABEL:
                 size = len(view) - int(ignored.sum())
                 has_matching = constraint.counts_placed
                 matching = view.count(constraint.predicate) if has_matching else np.zeros(len(view), dtype=np.int64)
@@ -515,7 +513,7 @@ class SpreadScoreCells(SpreadCells):
             for number in counted:
                 code = count.code(rows[number])
                 if code:
-                    matching = count.on(rows[number]) if constraint.key == HOSTNAME else count.of(code)
+                    matching = count.on(rows[number]) if constraint.key == HOSTNAME_LABEL else count.of(code)
                     raw[number] += (matching if is_counted else 0) * weight + (constraint.max_skew - 1)
         scores = {number: math.floor(score + 0.5) for number, score in raw.items()}
         lowest, highest = min(scores.values(), default=0), max(scores.values(), default=0)
@@ -529,7 +527,7 @@ class SpreadScoreCells(SpreadCells):
 
 def _size(count: DomainCount, cells: Sequence[tuple[int, int]]) -> int:
     """Return the number of nodes, or of domains of other keys, in some cells (row and size)."""
-    if count.key == HOSTNAME:
+    if count.key == HOSTNAME_LABEL:
         return sum(size for _, size in cells)
     if not count.is_single:
         return len({count.code(row) for row, _ in cells})

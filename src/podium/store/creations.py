@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes, Raw, key_of
+from podium.api.node import REGION_LABEL, ZONE_LABEL
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import ResourceQuota
 from podium.api.resource_requests import qos_class
@@ -32,7 +33,7 @@ from podium.store.stored import SET_BY_SERVER, Reading, Stored, reread
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
 
-_TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+_TOPOLOGY = (REGION_LABEL, ZONE_LABEL)
 # The kinds whose creation also creates other objects or a kind.
 _BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 

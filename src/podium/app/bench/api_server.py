@@ -16,6 +16,7 @@ from time import perf_counter, perf_counter_ns, process_time
 import msgspec
 
 from podium.api.collector import collector_paused
+from podium.api.node import ZONE_LABEL
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.app.bench.measurement import Measurement, measured, peak_memory_mib
@@ -214,7 +215,7 @@ def _pod_creation(number: int) -> bytes:
 
 def _node_creation(number: int) -> bytes:
     status = {"allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"}}
-    metadata = {"name": f"node-{number:05}", "labels": {"topology.kubernetes.io/zone": f"zone-{number % 3}"}}
+    metadata = {"name": f"node-{number:05}", "labels": {ZONE_LABEL: f"zone-{number % 3}"}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
     return request("POST", "/api/v1/nodes", msgspec.json.encode(node))
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
-from podium.api.node import Node, NodeSpec, NodeStatus, Taint
+from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
     Affinity,
     Container,
@@ -39,8 +39,6 @@ from podium.api.selectors import (
 )
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
-ZONE = "topology.kubernetes.io/zone"
-HOSTNAME = "kubernetes.io/hostname"
 RACK = "rack"
 NODE_CPU = "4"
 _RACK_SIZE = 20
@@ -69,7 +67,7 @@ class Workload:
 def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
     """Return a node with 4 cores and 32 GiB in one of ``zones`` zones, and in a rack if ``rack_size`` is set."""
     name = f"node-{index:06d}"
-    labels = {HOSTNAME: name, ZONE: f"zone-{index % zones}"}
+    labels = {HOSTNAME_LABEL: name, ZONE_LABEL: f"zone-{index % zones}"}
     if rack_size:
         labels[RACK] = f"rack-{index // rack_size}"
     return Node(
@@ -114,7 +112,7 @@ def _spreading(
     selector = LabelSelector(match_labels=labels)
     return (
         TopologySpreadConstraint(
-            max_skew=skew, topology_key=ZONE, when_unsatisfiable=otherwise, label_selector=selector
+            max_skew=skew, topology_key=ZONE_LABEL, when_unsatisfiable=otherwise, label_selector=selector
         ),
     )
 
@@ -179,13 +177,14 @@ def _preemption_gangs(nodes: int, pods: int) -> Workload:
 
 
 def _affinity(nodes: int, pods: int) -> Workload:
-    near: Raw = {"labels": {"color": "blue"}, "affinity": Affinity(pod_affinity=_selecting({"color": "blue"}, ZONE))}
+    term = _selecting({"color": "blue"}, ZONE_LABEL)
+    near: Raw = {"labels": {"color": "blue"}, "affinity": Affinity(pod_affinity=term)}
     return Workload(_nodes(nodes), _running(pods, nodes, "100m", **near), _pods(pods, "100m", **near))
 
 
 def _antiaffinity(nodes: int, pods: int) -> Workload:
     labels, some = {"color": "green"}, nodes // 5
-    apart: Raw = {"labels": labels, "affinity": Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME))}
+    apart: Raw = {"labels": labels, "affinity": Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME_LABEL))}
     wanted = _pods(min(pods, nodes - some), "100m", **apart)
     return Workload(_nodes(nodes), _running(some, nodes, "100m", **apart), wanted)
 
@@ -301,7 +300,7 @@ def _drifted_pod(number: int, app: int, on: int) -> Pod:
 
 
 def _affinity_of(flavor: str, labels: dict[str, str]) -> Affinity | None:
-    apart = _selecting(labels, HOSTNAME)
+    apart = _selecting(labels, HOSTNAME_LABEL)
     ssd = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key=_DISK, operator="In", values=("ssd",)),))
     match flavor:
         case "apart":

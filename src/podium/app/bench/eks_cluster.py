@@ -19,11 +19,12 @@ from typing import Any
 import msgspec
 
 from podium.api.meta import Raw
+from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, REGION_LABEL, ZONE_LABEL
 
 _SEED = 7
 _TIME = "2026-01-01T00:00:00Z"
 _ZONES = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
-_ZONE, _HOSTNAME, _POOL = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "eks.amazonaws.com/nodegroup"
+_POOL = "eks.amazonaws.com/nodegroup"
 _GPU = "nvidia.com/gpu"
 _NAMESPACES = (
     *("shop", "search", "payments", "ml", "analytics", "platform", "monitoring", "edge", "team-a", "team-b", "team-c"),
@@ -176,11 +177,11 @@ class EKSCluster:
             "eks.amazonaws.com/capacityType": "SPOT" if pool.name == "compute" else "ON_DEMAND",
             _POOL: pool.name,
             "kubernetes.io/arch": "amd64",
-            _HOSTNAME: room.name,
+            HOSTNAME_LABEL: room.name,
             "kubernetes.io/os": "linux",
-            "node.kubernetes.io/instance-type": pool.instance_type,
-            "topology.kubernetes.io/region": "eu-west-1",
-            _ZONE: room.zone,
+            INSTANCE_TYPE_LABEL: pool.instance_type,
+            REGION_LABEL: "eu-west-1",
+            ZONE_LABEL: room.zone,
         }
         amounts = {
             "cpu": f"{pool.cpu_milli}m",
@@ -238,10 +239,10 @@ class EKSCluster:
         is_spread, is_apart, has_pool = draw.random() < 0.3, draw.random() < 0.15, not gpus and draw.random() < 0.2
         selector = {"matchLabels": {"app": name}}
         if is_spread:
-            constraint = {"labelSelector": selector, "maxSkew": 1, "topologyKey": _ZONE, "whenUnsatisfiable": hard}
+            constraint = {"labelSelector": selector, "maxSkew": 1, "topologyKey": ZONE_LABEL, "whenUnsatisfiable": hard}
             spec["topologySpreadConstraints"] = [constraint]
         if is_apart:
-            term = {"labelSelector": selector, "topologyKey": _HOSTNAME}
+            term = {"labelSelector": selector, "topologyKey": HOSTNAME_LABEL}
             spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         pool = draw.choice(("general", "compute", "memory")) if has_pool else None
         if pool is not None:

@@ -13,7 +13,7 @@ import msgspec
 from podium.api.collector import collector_paused
 from podium.api.input.codec import Input, Reader, read_input
 from podium.api.meta import Raw
-from podium.api.node import Node
+from podium.api.node import HOSTNAME_LABEL, Node
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench.clusters import configuration_of
 from podium.app.bench.measurement import Measurement, Stopwatch, measured, operations
@@ -197,7 +197,7 @@ def make_trace(nodes: int, pods: int, seed: int = 0) -> Trace:
 def _node(index: int, fleet: int) -> Raw:
     _, cores, memory_gib, gpus, model = _FLEETS[fleet]
     name = f"node-{index:05d}"
-    labels = {"kubernetes.io/hostname": name, **({GPU_MODEL: model} if gpus else {})}
+    labels = {HOSTNAME_LABEL: name, **({GPU_MODEL: model} if gpus else {})}
     amounts: Raw = {"cpu": str(cores), "memory": f"{memory_gib}Gi", "pods": _PODS_PER_NODE}
     amounts |= {GPU_MILLI: gpus * 1000} if gpus else {}
     status = {"capacity": amounts, "allocatable": amounts}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.api.node import Taint
+from podium.api.node import HOSTNAME_LABEL, Taint
 from podium.api.quantity import format_quantity
 from podium.api.selectors import Requirement
 from podium.app.console.cells import counted, listed
@@ -25,7 +25,6 @@ from podium.plugins.pod_topology_spread import matching_in_domains, own_constrai
 
 RESOURCES = "NodeResourcesFit"
 _TAINTS, _CORDON, _AFFINITY = "TaintToleration", "NodeUnschedulable", "NodeAffinity"
-_HOSTNAME = "kubernetes.io/hostname"
 _INSUFFICIENT = "Insufficient "
 _MAX_PODS = 2
 _MAX_LENGTH = 120
@@ -206,7 +205,7 @@ def _affinity(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
 
 def _domain(cluster: Cluster, term: AffinityTerm, row: int) -> str:
     key = term.topology_key
-    return "there" if key == _HOSTNAME else f"in {key}={cluster.nodes.node(row).metadata.labels[key]}"
+    return "there" if key == HOSTNAME_LABEL else f"in {key}={cluster.nodes.node(row).metadata.labels[key]}"
 
 
 def _in_domain(cluster: Cluster, predicate: Predicate, key: str, row: int) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.errors import InputError
-from podium.api.node import Taint
+from podium.api.node import UNREACHABLE, ZONE_LABEL, Taint
 from podium.api.pod import Pod
 from podium.app.cluster import Cluster
 from podium.app.console.cells import by_key
@@ -40,8 +40,7 @@ OUTCOMES = FITS, PREEMPTS, UNPLACED = "fits", "preempts", "unplaced"
 FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
-_UNREACHABLE = "node.kubernetes.io/unreachable"
-_TAINTS = tuple(Taint(key=_UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
+_TAINTS = tuple(Taint(key=UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
 # Replacements come after all pods of the same priority that wait already.
 _LATER_NS = 1 << 62
 
@@ -52,7 +51,7 @@ Group = tuple[str, str]
 class EvaluationSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The node labels of zones, pools and racks, of which a node's first counts, and pods to find headroom for."""
 
-    zone_labels: tuple[str, ...] = ("topology.kubernetes.io/zone",)
+    zone_labels: tuple[str, ...] = (ZONE_LABEL,)
     pool_labels: tuple[str, ...] = (
         "karpenter.sh/nodepool",
         "eks.amazonaws.com/nodegroup",
@@ -353,7 +352,7 @@ class _Trials:
                         what_if.close_node(row)
                         continue
                     node = decisions.cluster.nodes.node(row)
-                    taints = (*(each for each in node.spec.taints if each.key != _UNREACHABLE), *_TAINTS)
+                    taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
                     what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
                 for pod in (*replaced, *held, *unmanaged):
                     what_if.replace_pod(replace(pod, terminating=True))

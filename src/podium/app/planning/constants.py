@@ -13,7 +13,6 @@ MAX_PLACED_PODS = 20_000
 MAX_SAMPLES = 100
 """The maximum number of runs with different tie-breaks."""
 
-HOSTNAME = "kubernetes.io/hostname"
 CLUSTER_TAINTS = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler")
 """Prefixes of the taints that controllers set, which a new node does not have."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import escape
-from podium.api.node import INSTANCE_TYPE
+from podium.api.node import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from podium.api.quantity import PODS
 from podium.api.times import format_time, seconds
 from podium.app.console.cells import by_key, whole_reason
@@ -18,7 +18,6 @@ from podium.sim.results.measures import Measures
 from podium.sim.results.result import Result
 from podium.sim.results.usage import Amounts
 
-_ZONE = "topology.kubernetes.io/zone"
 # Reasons with messages that repeat the event's columns.
 _REDUNDANT = frozenset(("Scheduled", "Preempted"))
 _REFUSED = "FailedScheduling"
@@ -128,8 +127,8 @@ def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) ->
     marks = {node.node: ", ".join(node.marks) for node in result.nodes}
     return {
         "name": [words.of(life.name) for life in lives],
-        "zone": [words.of(sizes.labels.get(life.name, {}).get(_ZONE)) for life in lives],
-        "shape": [words.of(sizes.labels.get(life.name, {}).get(INSTANCE_TYPE)) for life in lives],
+        "zone": [words.of(sizes.labels.get(life.name, {}).get(ZONE_LABEL)) for life in lives],
+        "shape": [words.of(sizes.labels.get(life.name, {}).get(INSTANCE_TYPE_LABEL)) for life in lives],
         "offers": [amount_of(sizes.offers.get(life.name, {})) for life in lives],
         "added": [BEFORE if life.was_there else added.get(life.name, BEFORE) for life in lives],
         "gone": [None if life.gone_ns is None else removed.get(life.name) for life in lives],

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import NODE_NOT_READY, Node, is_ready, unknown_conditions
+from podium.api.node import (
+    NODE_NOT_READY,
+    NOT_READY,
+    REGION_LABEL,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    ZONE_LABEL,
+    Node,
+    is_ready,
+    unknown_conditions,
+)
 from podium.api.pod import Pod
 from podium.api.reading import Duration
 from podium.api.times import format_time
@@ -24,11 +34,7 @@ from podium.store.conditions import with_condition
 TaintName = tuple[str, str]
 """Key and effect of a taint."""
 
-NOT_READY = "node.kubernetes.io/not-ready"
-UNREACHABLE = "node.kubernetes.io/unreachable"
-OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
-_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 # By type and status of a condition.
 _OF_CONDITIONS: Mapping[tuple[str, str], str] = {
     ("Ready", "False"): NOT_READY,
@@ -41,7 +47,7 @@ _OF_CONDITIONS: Mapping[tuple[str, str], str] = {
 EVICTING: frozenset[TaintName] = frozenset((key, "NoExecute") for key in (NOT_READY, UNREACHABLE))
 """The taints that evict pods from a node that is not ready."""
 
-MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), _UNSCHEDULABLE)}
+MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), UNSCHEDULABLE)}
 """All taints that follow from a node's state."""
 
 
@@ -50,7 +56,7 @@ def wanted_taints(node: Node) -> set[TaintName]:
     states = {(condition.type, condition.status) for condition in node.status.conditions}
     keys = {key for state, key in _OF_CONDITIONS.items() if state in states}
     if node.spec.unschedulable:
-        keys.add(_UNSCHEDULABLE)
+        keys.add(UNSCHEDULABLE)
     return {(key, "NoSchedule") for key in keys} | {(key, "NoExecute") for key in keys & {NOT_READY, UNREACHABLE}}
 
 
@@ -286,7 +292,7 @@ class NodeLifecycle(Reconciler[str]):
         return versioned_patch(object_, patch, _NAME, "status" if "status" in patch else "", message)
 
 
-_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+_LABELS = (REGION_LABEL, ZONE_LABEL)
 # The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
 # --unhealthy-zone-threshold.
 _INTERVAL_NS = 10 * _SECOND

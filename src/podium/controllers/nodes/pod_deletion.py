@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import Node, Taint, is_ready
+from podium.api.node import OUT_OF_SERVICE, Node, Taint, is_ready
 from podium.api.pod import Pod, PodCondition
 from podium.api.times import time_of
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
 from podium.controllers.controller import ENDING, NO_CHANGE, ON_MISSING_NODE, PLACED, IdleDeferral
 from podium.controllers.ledger.disruption import since
-from podium.controllers.nodes.node_lifecycle import OUT_OF_SERVICE, BoundPods
+from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import Answered
 from podium.controllers.reconciler import Reconciler
 from podium.decide.kubelet import is_static

@@ -13,7 +13,7 @@ from math import ceil
 
 import numpy as np
 
-from podium.api.node import Node
+from podium.api.node import NOT_READY, OUT_OF_SERVICE, UNREACHABLE, Node
 from podium.api.pod import SOURCE_ANNOTATION
 from podium.api.times import format_duration
 from podium.cluster.arrays import Bools
@@ -280,9 +280,9 @@ OFF_DUTY_TAINTS = {
     STARTUP_TAINT: "it has not started yet",
     "karpenter.sh/disrupted": "Karpenter is removing it",
     "karpenter.sh/disruption": "Karpenter is removing it",
-    "node.kubernetes.io/not-ready": "it is not ready",
-    "node.kubernetes.io/unreachable": "it cannot be reached",
-    "node.kubernetes.io/out-of-service": "it is out of service",
+    NOT_READY: "it is not ready",
+    UNREACHABLE: "it cannot be reached",
+    OUT_OF_SERVICE: "it is out of service",
     "node.cloudprovider.kubernetes.io/shutdown": "it is shut down",
     "node.cloudprovider.kubernetes.io/uninitialized": "it has not started yet",
 }

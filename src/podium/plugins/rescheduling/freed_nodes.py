@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from podium.api.node import INSTANCE_TYPE
+from podium.api.node import INSTANCE_TYPE_LABEL
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
@@ -170,7 +170,7 @@ def hourly_prices(picture: Picture, of_types: Mapping[str, float]) -> Float64s:
     """Return ``[rows]`` the price of each node by its label, else by its instance type; NaN for nodes without one."""
     nodes = picture.cluster.nodes
     found = np.full(nodes.count, np.nan)
-    for key, price_of in ((INSTANCE_TYPE, of_types.get), (PRICE_LABEL, _price)):
+    for key, price_of in ((INSTANCE_TYPE_LABEL, of_types.get), (PRICE_LABEL, _price)):
         column = nodes.labels(key)
         for value, code in column.number_of.items():
             price = None if value is None else price_of(value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from podium.api.node import REGION_LABEL, ZONE_LABEL
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
 from podium.api.selectors import NodeTerm, Requirement
 from podium.api.storage import PersistentVolume
@@ -160,13 +161,12 @@ def _frees_a_volume(pod: PodRecord, event: ClusterEvent) -> bool:
 
 
 _REFUSAL = unresolvable("node(s) had no available volume zone")
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 # The topology labels in upstream's order, each with the label that replaces it on nodes without it.
 _STAND_IN = {
-    "failure-domain.beta.kubernetes.io/zone": _ZONE,
-    "failure-domain.beta.kubernetes.io/region": _REGION,
-    _ZONE: _ZONE,
-    _REGION: _REGION,
+    "failure-domain.beta.kubernetes.io/zone": ZONE_LABEL,
+    "failure-domain.beta.kubernetes.io/region": REGION_LABEL,
+    ZONE_LABEL: ZONE_LABEL,
+    REGION_LABEL: REGION_LABEL,
 }
 _SEPARATOR = "__"
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from podium.api.node import CSINode
+from podium.api.node import ZONE_LABEL, CSINode
 from podium.api.pod import Volume
 from podium.api.resource_requests import node_allocatable
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim
@@ -44,7 +44,7 @@ _MIGRATED_TO = {
     "kubernetes.io/azure-file": "",
     "kubernetes.io/vsphere-volume": "",
 }
-_ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+_ZONE_LABELS = (ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone")
 
 
 @dataclass(frozen=True, slots=True)

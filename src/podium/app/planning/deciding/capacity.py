@@ -11,13 +11,13 @@ import numpy as np
 from msgspec import msgpack
 from msgspec.structs import replace
 
-from podium.api.node import INSTANCE_TYPE, Node
+from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, Node
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
 from podium.app.console.cells import by_key
 from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
-from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_PLACED_PODS
+from podium.app.planning.constants import CLUSTER_TAINTS, MAX_PLACED_PODS
 from podium.app.planning.deciding.causes import blocked_on, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod, preemption_of
 from podium.cluster.arrays import Bools, Int64s
@@ -61,7 +61,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     values = by_key(label for node in every for label in node.metadata.labels.items())
     # Without the labels that have another value on each of many nodes.
     identifying = {key for key, some in values.items() if len(some) > _FEW and len(set(some)) == len(some)}
-    keys = _label_keys(pods) - identifying - {HOSTNAME}
+    keys = _label_keys(pods) - identifying - {HOSTNAME_LABEL}
     found: dict[bytes, list[tuple[str, int]]] = {}
     models: dict[bytes, Node] = {}
     encoder = msgpack.Encoder(order="deterministic")
@@ -75,7 +75,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
         models.setdefault(key, model)
     differing = [
         key
-        for key in sorted(keys, key=lambda key: (key != INSTANCE_TYPE, key))
+        for key in sorted(keys, key=lambda key: (key != INSTANCE_TYPE_LABEL, key))
         if len({model.metadata.labels.get(key) for model in models.values()}) > 1
     ][:_MAX_LABELS]
     shapes = []
@@ -91,7 +91,7 @@ def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
     free = (name for place in count(len(nodes)) if (name := f"plan-node-{place}") not in nodes.row_of)
     rows = []
     for name in islice(free, number):
-        labels = {**meta.labels, HOSTNAME: name} if HOSTNAME in meta.labels else meta.labels
+        labels = {**meta.labels, HOSTNAME_LABEL: name} if HOSTNAME_LABEL in meta.labels else meta.labels
         node = replace(shape.model, metadata=replace(meta, name=name, uid="", labels=labels))
         rows.append(decisions.scratch.add_node(node))
         add_daemons(decisions.scratch, rows[-1], decisions.workloads.daemons)
@@ -100,7 +100,7 @@ def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
 
 def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
     """Return the instance type and the node labels that the pods refer to."""
-    keys = {INSTANCE_TYPE}
+    keys = {INSTANCE_TYPE_LABEL}
     for pod_class in {pod.pod_class: None for pod in pods}:
         required = required_nodes(pod_class)
         keys |= {requirement.key for requirement in required.selector.requirements}

@@ -10,12 +10,12 @@ from typing import Any
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.meta import Raw
-from podium.api.node import Node
+from podium.api.node import HOSTNAME_LABEL, Node
 from podium.api.times import format_duration
 from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.constants import CLUSTER_TAINTS, HOSTNAME, MAX_ADDED_NODES
+from podium.app.planning.constants import CLUSTER_TAINTS, MAX_ADDED_NODES
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
@@ -229,7 +229,7 @@ def _copies(document: Document, number: int, known: Collection[str], stem: str =
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": {**labels, HOSTNAME: name}},
+            "metadata": {"name": name, "labels": {**labels, HOSTNAME_LABEL: name}},
             "spec": spec,
             "status": {**kept, "conditions": _READY},
         }
