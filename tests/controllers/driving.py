@@ -21,7 +21,7 @@ from tests.controllers.queue_checks import check_queue
 
 SECOND = 1_000_000_000
 
-REFUSED = Problem(500, "InternalError", "the API server stumbled")
+REFUSED = Problem(429, "TooManyRequests", "the API server stumbled")
 NO_ANSWER = Problem(0, "Timeout", "no answer came")
 NOT_FOUND = Problem(404, "NotFound", "there is no such pod")
 CONFLICT = Problem(409, "Conflict", "it is not as you think")

@@ -42,6 +42,7 @@ class Step(Enum):
 
 TRANSITIONS = {(BindingStage(stage), event): Step(cell) for (stage, event), cell in transitions(1).items()}
 EVENTS = tuple(dict.fromkeys(event for _, event in TRANSITIONS))
+BROKEN = Problem(500, "InternalError", "etcdserver: request timed out")
 FOREVER = 10**6 * SECOND
 DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
 
@@ -172,6 +173,8 @@ class Scene:
             "the binding is refused": lambda: self.bound(REFUSED),
             "the binding conflicts": lambda: self.bound(CONFLICT),
             "the binding finds no pod": lambda: self.bound(NOT_FOUND),
+            "the server fails to bind (5xx)": lambda: self.bound(Problem(503, "ServiceUnavailable", "no server")),
+            "an internal error (500) for the third time in a row": lambda: [self.bound(BROKEN) for _ in range(3)][-1],
             "the binding has no answer": lambda: self.bound(NO_ANSWER),
             "the API shows it on the node": lambda: (self.bindings.seen("p", "n"), None),
             "the API shows it on another node": lambda: (self.bindings.seen("p", "m"), None),

@@ -14,6 +14,7 @@ import pytest
 from podium.api.errors import PodiumError
 from podium.api.pod import Pod
 from podium.controllers.actions import Action, Record
+from podium.controllers.observations import Problem
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
@@ -22,7 +23,7 @@ from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing
-from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, WatchDelivery
+from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, DONE_WITH_ERROR, LOST, REFUSED, WatchDelivery
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
@@ -38,7 +39,9 @@ OUTAGE_NS = 3 * SECOND
 PLUGINS = ("NodeUnschedulable", "TaintToleration", "NodeResourcesFit", "DefaultPreemption")
 
 FATES: Mapping[str, FaultOutcome] = {
-    "refused": REFUSED,
+    "one too many": FaultOutcome(0, Problem(429, "TooManyRequests", "too many requests")),
+    "answered with a server's error": REFUSED,
+    "carried out, and answered with a server's error": DONE_WITH_ERROR,
     "carried out, and the answer lost": ANSWER_LOST,
     "lost": LOST,
 }
@@ -123,7 +126,7 @@ STORIES = {
             {"at": "1s", "apply": [short_lived("high", 10, 1000)]},
             {"at": "2s", "apply": [short_lived("low", 2, 1)]},
         ],
-        # A binding that is refused ends the nomination, as in kube-scheduler: then low may get the room, and makes way.
+        # A binding that fails ends the nomination, as in kube-scheduler: then low may get the room, and makes way.
         lambda found: (
             (on(found, "high"), on(found, "spared")) == ("n1", "n2")
             and on(found, "low") in ("", "gone")
@@ -240,8 +243,8 @@ def forgotten(right: Right, *args: Any) -> list[Action]:
 @pytest.mark.parametrize(
     ("what", "bug"),
     [
-        ("refused", instead(Scheduler, "_preemption_ended", nothing)),
-        ("refused", instead(BindingCycles, "_undo", none_of_it)),
+        ("one too many", instead(Scheduler, "_preemption_ended", nothing)),
+        ("one too many", instead(BindingCycles, "_undo", none_of_it)),
         ("lost", instead(BindingCycles, "retries", forgotten)),
     ],
 )

@@ -31,6 +31,7 @@ CARRIED_OUT = FaultOutcome()
 REFUSED = FaultOutcome(0, STUMBLED)
 LOST = FaultOutcome(0, NO_ANSWER)
 ANSWER_LOST = FaultOutcome(1, NO_ANSWER)
+DONE_WITH_ERROR = FaultOutcome(1, STUMBLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Fault(StrEnum):
     """The faults of `DrawnFaults`, with their codes in the project's list of faults."""
 
     REQUEST_REFUSED = "a request is refused with a server's error (W2)"
+    DONE_WITH_ERROR = "a request is carried out, and answered with a server's error (W4)"
     REQUEST_CONFLICT = "a request is refused with a conflict (W1)"
     REQUEST_THROTTLED = "a request is one too many (W2)"
     REQUEST_LOST = "a request is lost (W3)"
@@ -116,6 +118,8 @@ class DrawnFaults(WatchFaults):
             return CARRIED_OUT
         if self.happens(Fault.REQUEST_REFUSED):
             return REFUSED
+        if self.happens(Fault.DONE_WITH_ERROR):
+            return DONE_WITH_ERROR
         if not isinstance(action, _NEVER_IN_CONFLICT) and self.happens(Fault.REQUEST_CONFLICT):
             return FaultOutcome(0, CONFLICT)
         if not isinstance(action, Bind | BindClaim) and self.happens(Fault.REQUEST_THROTTLED):

@@ -33,6 +33,9 @@ from podium.framework.verdicts import Code, PluginError, Status, unschedulable
 # The wait before an unanswered binding is sent again; the server refuses it if it was carried out.
 BIND_RETRY_NS = SECOND_NS
 
+# After so many internal errors in a row (code 500, such as a timeout of etcd), a binding counts as not carried out.
+MOST_INTERNAL_ERRORS = 3
+
 # The interval of checks for ready devices (PollUntilContextTimeout of DynamicResources' PreBind).
 LOOK_AGAIN_NS = 5 * SECOND_NS
 
@@ -191,9 +194,10 @@ class BindingCycles:
     def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
         """Handle the answer to a binding.
 
-        Without an answer the binding may have been carried out: the pod stays assumed, and the binding is sent again
-        until the API shows the pod on a node or reports that it is gone. A conflict then means that the pod was bound
-        or replaced, which the API will show.
+        Without an answer, or after an error of the server, the binding may have been carried out: the pod stays
+        assumed, and the binding is sent again until the API shows the pod on a node or reports that it is gone. A
+        conflict then means that the pod was bound or replaced, which the API will show. So `MOST_INTERNAL_ERRORS` in
+        a row mean that it was not carried out, and fail the cycle.
         """
         cycle = self._cycles.get(action.uid)
         if cycle is None or not (cycle.sent is action or cycle.sent == action):
@@ -203,7 +207,9 @@ class BindingCycles:
             answer, is_in_doubt = answered.answer, cycle.stage is BindingStage.IN_DOUBT
             if is_in_doubt and answer is Answer.STALE:
                 return [], None
-            if answer is Answer.UNKNOWN or (is_in_doubt and answer is not Answer.GONE):
+            cycle.internal_errors = cycle.internal_errors + 1 if problem.code == 500 else 0
+            is_unknown = answer is Answer.UNKNOWN or problem.code >= 500 or (is_in_doubt and answer is not Answer.GONE)
+            if is_unknown and cycle.internal_errors < MOST_INTERNAL_ERRORS:
                 cycle.stage = BindingStage.IN_DOUBT
                 self._ask_again(cycle, now)
                 return [], None

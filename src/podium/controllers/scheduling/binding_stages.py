@@ -57,8 +57,8 @@ class BindingCycle(msgspec.Struct, eq=False):
 
     ``claims`` are the claim writes without an answer. ``reservations`` are all requested reservations of devices;
     ``unanswered`` those that may have been carried out without an answer, ``settled`` those with a known result.
-    ``ready_by_ns`` is the deadline for devices. ``sent`` is the requested binding. ``is_together``: it is requested
-    only when enough of the pod's gang are ready.
+    ``ready_by_ns`` is the deadline for devices. ``sent`` is the requested binding, and ``internal_errors`` counts
+    such answers to it in a row. ``is_together``: it is requested only when enough of the pod's gang are ready.
     """
 
     queued: QueuedPod
@@ -72,6 +72,7 @@ class BindingCycle(msgspec.Struct, eq=False):
     settled: frozenset[ReserveClaim] = frozenset()
     ready_by_ns: int | None = None
     sent: Bind | None = None
+    internal_errors: int = 0
     is_together: bool = False
 
 
