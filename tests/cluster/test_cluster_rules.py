@@ -149,20 +149,20 @@ def test_a_reading_that_changes_nothing_that_counts_leaves_the_row_alone() -> No
 def test_a_pod_that_becomes_preemptible_or_starts_changes_its_row_for_preemption_alone() -> None:
     cluster = cluster_of(node("n"), pod("q", on="n"))
     for one in (pod("q", on="n", policy="NonPreemptible"), pod("q", on="n", policy="NonPreemptible", started=3)):
-        before, placed_before = cluster.nodes.changes.position, cluster.nodes.placement_changes.position
+        before = cluster.nodes.changes.position
         replaced(cluster, one)
-        assert cluster.nodes.changes.position > before
-        assert cluster.nodes.placement_changes.position == placed_before
+        assert cluster.nodes.changes.entries_since(before) == [0]
+        assert cluster.nodes.changes.visible_since(before) == []
 
 
 def test_every_reading_changes_a_row_for_placement_too_where_plugins_may_look_at_anything() -> None:
     cluster = cluster_of(node("n"), pod("q", on="n"))
     cluster.notes_every_reading = True
-    before = cluster.nodes.placement_changes.position
+    before = cluster.nodes.changes.position
 
     replaced(cluster, pod("q", on="n", started=3))
 
-    assert cluster.nodes.placement_changes.position > before
+    assert cluster.nodes.changes.visible_since(before) == [0]
 
 
 def test_claims_are_in_use_while_a_pod_on_a_node_mounts_them() -> None:

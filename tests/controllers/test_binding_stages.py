@@ -104,9 +104,9 @@ class Scene:
         self.asked: list[Action] = started[0]
         self.way.is_ready = True
         if stage is BindingStage.IN_DOUBT:
-            self.bindings.bind_answered(self.binding, NO_ANSWER, self.now)
+            self.bindings.bind_answered(self.binding, Answered(self.binding, NO_ANSWER), self.now)
         elif stage is BindingStage.BOUND:
-            self.bindings.bind_answered(self.binding, None, self.now)
+            self.bindings.bind_answered(self.binding, Answered(self.binding), self.now)
         assert self.bindings.stage("p") is stage
 
     @property
@@ -133,7 +133,7 @@ class Scene:
         return self.bindings.claim_answered(Answered(self.reservation, problem), None, self.now)
 
     def bound(self, problem: Problem | None) -> StepResult:
-        return self.bindings.bind_answered(self.binding, problem, self.now)
+        return self.bindings.bind_answered(self.binding, Answered(self.binding, problem), self.now)
 
     def claims_late(self) -> StepResult:
         self.now = FOREVER

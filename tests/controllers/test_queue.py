@@ -339,7 +339,7 @@ class TestAttemptsAtOneInstant:
 
         assert self.again_and_again(queue, wake) == self.MOST
         assert queue.where("a") is QueuePlace.BACKOFF
-        assert not queue.can_pop
+        assert not queue.can_pop()
         deadline = queue.next_deadline()
         assert deadline is not None
         assert deadline > 0
@@ -1118,14 +1118,14 @@ class TestLookups:
     @pytest.mark.parametrize("place", list(QueuePlace))
     def test_can_pop_predicts_the_result_of_pop(self, place: QueuePlace, early: bool) -> None:
         queue = in_place(place, QueueSettings(pop_from_backoff=early))
-        report = queue.can_pop
+        report = queue.can_pop()
         assert report is (queue.pop(0) is not None)
 
     def test_a_backoff_after_an_error_gives_no_pod_to_pop(self) -> None:
         queue = make()
         queue.add(pending("p"), 0)
         queue.add_unschedulable(popped(queue), (), (), 0)
-        assert not queue.can_pop
+        assert not queue.can_pop()
 
     def test_the_queue_counts_pods_by_place(self) -> None:
         gates = Gates()

@@ -84,7 +84,7 @@ def refusing(words: str, asked: list[int]) -> Callable[[int], Status]:
 
 
 def reasons(outcome: Outcome) -> list[tuple[str, int]]:
-    return [(status.message, number) for status, number in outcome.refusals()]
+    return list(outcome.summary()[1].items())
 
 
 def test_the_meaning_of_rejections_is_cached_until_an_entry_changes() -> None:

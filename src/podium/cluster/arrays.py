@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -206,9 +207,26 @@ class ChangeLog(BoundedLog[int]):
 
     def __init__(self, limit: int = 4096) -> None:
         super().__init__(limit)
+        # The positions after the entries that filters and scores cannot see.
+        self._reranked: list[int] = []
 
     touch = BoundedLog[int].append
     """Record that a row changed."""
+
+    def rerank(self, row: int) -> None:
+        """Record a change of a row that affects only preemption's ranking."""
+        self.append(row)
+        self._reranked.append(self.position)
+        if self._reranked[0] <= self._base:
+            del self._reranked[: bisect_right(self._reranked, self._base)]
+
+    def visible_since(self, position: int) -> list[int] | None:
+        """Return the entries after ``position`` but for those of `rerank`; None if the log begins later."""
+        missed, reranked = self.entries_since(position), self._reranked
+        if missed is None or not reranked or reranked[-1] <= position:
+            return missed
+        hidden = set(reranked[bisect_right(reranked, position) :])
+        return [row for after, row in enumerate(missed, position + 1) if after not in hidden]
 
     def since(self, position: int) -> Int64s | None:
         """Return the distinct rows changed after ``position``, ascending; None if the log begins later."""

@@ -226,14 +226,13 @@ class Cluster:
             self._on_row[record.row][record.slot] = record
             self.node_views.forget(record.row)
             if self.notes_every_reading:
-                self.nodes.touch(record.row)
-            elif not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
                 self.nodes.changes.touch(record.row)
+            elif not record.ranks_as(old) or (old.ready != record.ready and self.budgets.counts(record.pod_class)):
+                self.nodes.changes.rerank(record.row)
 
     def is_ending(self, record: PodRecord) -> bool:
         """Return whether a pod terminates: the API shows that, or a preemption has deleted the pod."""
-        deleted = self.deleted_victims
-        return record.terminating or (bool(deleted) and deleted.get(record.uid, self.now) > self.now)
+        return record.terminating or self.deleted_victims.get(record.uid, self.now) > self.now
 
     def is_ending_victim(self, record: PodRecord) -> bool:
         """Return whether a pod terminates because a scheduler's preemption deleted it."""
@@ -242,7 +241,7 @@ class Cluster:
     def pods_on(self, row: int) -> list[PodRecord]:
         """Return the pods on a node, by slot."""
         on_row = self._on_row[row]
-        return [on_row[slot] for slot in sorted(on_row)]
+        return list(map(on_row.__getitem__, sorted(on_row)))
 
     def matcher(self, predicate: Predicate) -> Matcher:
         """Return the counts of the pods that match a predicate, updated from now on."""
@@ -277,7 +276,7 @@ class Cluster:
         """Mark all nodes as changed if device classes now provide other extended resources."""
         if changed:
             for row in self.nodes.row_of.values():
-                self.nodes.touch(row)
+                self.nodes.changes.touch(row)
                 self.nodes.node_changes.touch(row)
 
     def _settle(self, record: PodRecord, row: int) -> None:
@@ -298,7 +297,7 @@ class Cluster:
         for name in pod_class.claims:
             add_count(self.claim_users, f"{pod_class.namespace}/{name}", sign)
         self._match(record, sign)
-        nodes.touch(row)
+        nodes.changes.touch(row)
         self.node_views.forget(row)
 
     def _match(self, record: PodRecord, sign: int) -> None:
@@ -391,6 +390,8 @@ class DisruptionCaps:
 
     def __init__(self) -> None:
         self.now = 0
+        self.limits = False
+        """Whether schedulers have any cap."""
         self._rates: dict[CapScope, Rate] = {}
         self.full: dict[CapBucket, int] = {}
         """When each bucket that is not full will be full again."""
@@ -399,7 +400,7 @@ class DisruptionCaps:
         """Update the caps from the policy (None if deleted); return whether they changed."""
         caps = () if policy is None else policy.spec.caps
         rates = {cap.scope: cap.rate for cap in caps if cap.counts(SCHEDULER)}
-        before, self._rates = self._rates, rates
+        before, self._rates, self.limits = self._rates, rates, bool(rates)
         shown = full_times(() if policy is None else policy.status.caps)
         kept = {bucket: own for bucket, own in self.full.items() if before[bucket.scope] == rates.get(bucket.scope)}
         self.full = {
@@ -408,11 +409,6 @@ class DisruptionCaps:
             if bucket.scope in rates and (full_ns := max(shown.get(bucket, 0), kept.get(bucket, 0))) > self.now
         }
         return before != rates
-
-    @property
-    def limits(self) -> bool:
-        """Return whether schedulers have any cap."""
-        return bool(self._rates)
 
     def assume(self, full: Mapping[CapBucket, int]) -> None:
         """Replace the times at which buckets are full again."""

@@ -352,7 +352,7 @@ class ClaimCache:
 
     def may_track(self, pod_uid: str) -> bool:
         """Return whether anything is or was in flight for a pod."""
-        return bool(self.in_flight or self._unreserved) or pod_uid in self._made_for
+        return pod_uid in self._made_for or len(self.in_flight) > 0 or len(self._unreserved) > 0
 
     def forget_pod(self, uid: str) -> None:
         """Remove what is kept for a pod that was deleted or will not be bound."""

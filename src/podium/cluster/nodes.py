@@ -306,8 +306,6 @@ class NodeColumns:
     search_start: int = 0
     """The index in `tree_order` where a scheduler's next search for a node starts (nextStartNodeIndex)."""
     changes: ChangeLog = field(default_factory=ChangeLog)
-    placement_changes: ChangeLog = field(default_factory=ChangeLog)
-    """Changes that filters and scores may see. ``changes`` also has those that affect only preemption's ranking."""
     node_changes: ChangeLog = field(default_factory=ChangeLog)
     images: ImageTable = field(default_factory=ImageTable)
 
@@ -401,11 +399,6 @@ class NodeColumns:
         nonzero_requested[1][row] += sign * nonzero[1]
         columns.pod_count[row] += sign
 
-    def touch(self, row: int) -> None:
-        """Record that filters and scores may see a change of a row."""
-        self.changes.touch(row)
-        self.placement_changes.touch(row)
-
     def put(self, node: Node) -> int:
         """Add or replace a node; return its row."""
         name = node.metadata.name
@@ -425,7 +418,7 @@ class NodeColumns:
         self._write(row, node)
         if self._tree is not None:
             self._tree.put(node)
-        self.touch(row)
+        self.changes.touch(row)
         self.node_changes.touch(row)
         return row
 
@@ -448,7 +441,7 @@ class NodeColumns:
         if self._tree is not None:
             self._tree.remove(name)
         self._free.append(row)
-        self.touch(row)
+        self.changes.touch(row)
         self.node_changes.touch(row)
         return row
 

@@ -102,13 +102,11 @@ class Nominations:
         on_node = self._pods_on.get(self._nodes.names[row])
         if on_node is None:
             return []
-        if self.rules:
-            return [other for other in self.on_row(row) if other.uid != own_uid and self.counts_for(other, pod)]
-        least, priority = pod.priority, self.priority
+        least, rules = pod.priority, self.rules
         pods: list[PodRecord] = []
         # A loop, since most nodes have at most one. A group never lowers a priority.
         for uid, other in on_node.items():
-            if uid != own_uid and (other.priority >= least or priority(other) >= least):
+            if uid != own_uid and ((other.priority >= least and not rules) or self.counts_for(other, pod)):
                 pods.append(other)
         return pods if len(pods) < 2 else sorted(pods, key=self._order)
 
@@ -122,7 +120,7 @@ class Nominations:
     @property
     def depend_on_pods(self) -> bool:
         """Return whether verdicts may differ for pods of one class and priority, so that they hold for one pod only."""
-        return bool(self.rules) and bool(self.uids)
+        return len(self.rules) > 0 and len(self.uids) > 0
 
     def rows(self) -> list[int]:
         """Return the rows of existing nodes with nominated pods, ascending."""
@@ -143,7 +141,7 @@ class Nominations:
     def _touch(self, node_name: str) -> None:
         row = self._nodes.row_of.get(node_name)
         if row is not None:
-            self._nodes.touch(row)
+            self._nodes.changes.touch(row)
 
 
 _NO_MEMBERS: Mapping[str, PodRecord] = {}

@@ -185,7 +185,7 @@ def _read_conditions(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
 
 def shows_resources(status: PodStatus) -> bool:
     """Return whether the status of a pod on a node affects its requests."""
-    return bool(status.container_statuses or status.init_container_statuses or status.resources is not None)
+    return status.resources is not None or len(status.container_statuses) + len(status.init_container_statuses) > 0
 
 
 def has_same_class(record: PodRecord, pod: Pod) -> bool:

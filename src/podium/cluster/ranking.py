@@ -118,6 +118,13 @@ class PreemptionRanking:
         self._on_row[row] = [pod.slot for pod in pods]
         return pods
 
+    def below(self, row: int, priority: int) -> list[PodRecord]:
+        """Return those of a lower priority, which are the last ones of `on`."""
+        pods, first = self.on(row), 0
+        while first < len(pods) and pods[first].priority >= priority:
+            first += 1
+        return pods[first:] if first else pods
+
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
         """Return a pod's sort key; the smallest is the most important.
 

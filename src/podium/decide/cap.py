@@ -79,7 +79,7 @@ class CappedTable:
 
 def is_capped(cluster: Cluster) -> bool:
     """Return whether some candidates may exceed a cap."""
-    return bool(cluster.caps.limits) and bool(cluster.caps.used())
+    return cluster.caps.limits and bool(cluster.caps.used())
 
 
 def within_cap(cluster: Cluster, table: TrialTable) -> CappedTable:

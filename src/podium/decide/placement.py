@@ -161,21 +161,21 @@ class Placement(msgspec.Struct, frozen=True, eq=False):
 def rejecting_plugins(placement: Placement) -> list[str]:
     """Return the plugins that rejected the pod on some node, or altogether."""
     status = placement.pre_filter.status
-    if not status.is_success:
+    if status is not SUCCESS and not status.is_success:
         return [status.plugin]
-    named = dict.fromkeys([refusal.plugin for refusal, _ in placement.outcome.refusals()])
-    return [*placement.pre_filter.plugins, *named]
+    return [*placement.pre_filter.plugins, *placement.outcome.summary()[0]]
 
 
 def full_outcome(cluster: Cluster, placement: Placement) -> Outcome:
     """Return the filters' answer for every row, including those that PreFilters rejected or left out."""
-    if placement.pre_filter.status.is_success and placement.pre_filter.rows is None:
-        return placement.outcome
     rejected = placement.pre_filter.status
-    rest = placement.pre_filter.left_out if rejected.is_success else rejected
+    is_success = rejected is SUCCESS or rejected.is_success
+    if is_success and placement.pre_filter.rows is None:
+        return placement.outcome
+    rest = placement.pre_filter.left_out if is_success else rejected
     outcome = Outcome(cluster.nodes.count)
     outcome.refuse_all(rest, cluster.nodes.present[: cluster.nodes.count])
-    if rejected.is_success:
+    if is_success:
         outcome.refused[placement.rows] = placement.outcome.refused
         outcome.decoders.update(placement.outcome.decoders)
     return outcome
@@ -203,7 +203,7 @@ def place(
     pre_filter = every if among is None else every.within(among)
     nodes = runner.cluster.nodes
     cursor = nodes.search_start if cursor is None else cursor
-    if not pre_filter.status.is_success:
+    if pre_filter.status is not SUCCESS and not pre_filter.status.is_success:
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
     if nominated_first and (pod.nominated_node_name or runner.cluster.replacements.awaited):
@@ -226,7 +226,7 @@ def place(
         outcome, feasible, problem = filter_by_extenders(runner, extenders, pod, outcome, rows, feasible)
         if problem:
             return Placement(pod, state, pre_filter, rows, outcome, feasible, None, None, cursor, problem)
-    totals, row = _best(runner, extenders, state, pod, feasible, seed)
+    totals, row = _best(runner, extenders, state, pod, feasible, seed) if len(feasible) else (None, None)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
@@ -277,9 +277,7 @@ def _try_first(
 
 def _best(
     runner: Runner, extenders: Extenders | None, state: CycleState, pod: PodRecord, feasible: Int64s, seed: int
-) -> tuple[Int64s | None, int | None]:
-    if not len(feasible):
-        return None, None
+) -> tuple[Int64s | None, int]:
     if len(feasible) == 1:
         return None, int(feasible[0])
     whole = len(feasible) == runner.cluster.nodes.count
@@ -401,8 +399,11 @@ def lower_nominations(cluster: Cluster, node_name: str, pod: PodRecord | None) -
 
     None for ``pod`` returns all that are nominated to the node. A pod over which a plugin fails keeps its nomination.
     """
-    found = cluster.nominations.on(node_name)
-    return found if pod is None else [other for other in found if not _keeps_room(cluster, other, pod)]
+    lower: list[PodRecord] = []
+    for other in cluster.nominations.on(node_name):
+        if pod is None or not _keeps_room(cluster, other, pod):
+            lower.append(other)
+    return lower
 
 
 def _keeps_room(cluster: Cluster, nominated: PodRecord, pod: PodRecord) -> bool:

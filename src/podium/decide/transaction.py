@@ -124,7 +124,7 @@ class ClusterTransaction(RollbackLog):
 
         def allow(number: int) -> None:
             nodes.allowed_pods[row] = number
-            nodes.touch(row)
+            nodes.changes.touch(row)
             self.cluster.node_views.forget(row)
 
         allow(0)

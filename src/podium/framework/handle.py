@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import Predicate
@@ -152,20 +154,17 @@ class FilterParts:
 _NONE: frozenset[str] = frozenset()
 
 
-class CycleState:
+class CycleState(Struct, eq=False):
     """A store of values by key. Values with a ``clone`` method are copied with the state, others are shared.
 
     ``skip_filter`` and ``skip_score`` are the plugins to skip at Filter and Score, ``never_run`` those whose PreFilter
     was not reached because one before it rejected the pod.
     """
 
-    __slots__ = ("_values", "never_run", "skip_filter", "skip_score")
-
-    def __init__(self) -> None:
-        self._values: dict[str, Any] = {}
-        self.skip_filter: frozenset[str] = _NONE
-        self.never_run: frozenset[str] = _NONE
-        self.skip_score: set[str] = set()
+    _values: dict[str, Any] = {}
+    skip_filter: frozenset[str] = _NONE
+    never_run: frozenset[str] = _NONE
+    skip_score: frozenset[str] = _NONE
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._values[key] = value
@@ -183,29 +182,19 @@ class CycleState:
     def has_any(self, keys: Iterable[str]) -> bool:
         """Return whether any of the keys has a value other than None."""
         values = self._values
-        for key in keys:  # noqa: SIM110 - a generator would cost more than all that it asks
+        for key in keys if values else ():  # noqa: SIM110 - a generator would cost more than all that it asks
             if values.get(key) is not None:
                 return True
         return False
 
     def skipping(self, names: Iterable[str]) -> CycleState:
         """Return the same state with further Filter plugins skipped."""
-        copy = self._like()
-        copy.skip_filter = self.skip_filter.union(names)
-        copy._values = self._values
-        return copy
+        return CycleState(self._values, self.skip_filter.union(names), self.never_run, self.skip_score)
 
     def clone(self) -> CycleState:
         """Return a copy in which cloneable values are independent."""
-        copy = self._like()
-        copy._values = {key: value.clone() if hasattr(value, "clone") else value for key, value in self._values.items()}
-        return copy
-
-    def _like(self) -> CycleState:
-        """Return a state without values that skips the same plugins."""
-        copy = CycleState()
-        copy.skip_filter, copy.skip_score, copy.never_run = self.skip_filter, self.skip_score, self.never_run
-        return copy
+        values = {key: value.clone() if hasattr(value, "clone") else value for key, value in self._values.items()}
+        return CycleState(values, self.skip_filter, self.never_run, self.skip_score)
 
 
 _SLACK = 32

@@ -70,7 +70,7 @@ class PreFilters:
         After a rejection that preemption might resolve, the others still prepare their filters, which preemption needs;
         any other rejection ends it. Raises PluginError for an answer that is neither success, skip nor rejection.
         """
-        applicable = self._applicable(pod.pod_class)
+        applicable: _Applicable = pod.pod_class.memo.get(self._memo_key) or self._applicable(pod.pod_class)
         skipping: list[str] = []
         try:
             return self._call(applicable.plugins, state, pod, skipping)
@@ -80,22 +80,22 @@ class PreFilters:
             state.skip_filter = applicable.skipped
 
     def _call(
-        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: PodRecord, skipping: list[str]
+        self, plugins: Sequence[tuple[str, PreFilterPlugin]], state: CycleState, pod: PodRecord, skipping: list[str]
     ) -> PreFiltered:
         """Return the joint result of some plugins; add the names of those that skip the pod to ``skipping``."""
         names: frozenset[str] | None = None
         narrowing: list[str] = []
         rejected: Status | None = None
         cluster = self._cluster
-        for plugin in plugins:
+        for name, plugin in plugins:
             # Like `Calling`, which would cost as much as most plugins take to answer.
             try:
                 answer = plugin.pre_filter(state, pod, cluster)
             except BaseException as error:
-                blame(error, plugin.name, "PreFilter", pod)
+                blame(error, name, "PreFilter", pod)
                 raise
             if answer is SKIP:
-                skipping.append(plugin.name)
+                skipping.append(name)
                 continue
             if answer is SUCCESS:
                 continue
@@ -103,29 +103,28 @@ class PreFilters:
                 (answer.status, answer.node_names) if isinstance(answer, PreFilterResult) else (answer, None)
             )
             if has_code(status, Code.SKIP):
-                skipping.append(plugin.name)
+                skipping.append(name)
             elif not has_code(status, Code.SUCCESS):
-                rejected = rejection(status, plugin.name, "PreFilter", pod)
+                rejected = rejection(status, name, "PreFilter", pod)
                 if rejected.code is not Code.UNSCHEDULABLE:
                     state.never_run = self._names_after(plugin)
                     return PreFiltered(rejected)
             elif named is not None:
-                narrowing.append(plugin.name)
+                narrowing.append(name)
                 names = named if names is None else names & named
                 if not names:
                     state.never_run = self._names_after(plugin)
                     return PreFiltered(_nothing_left(narrowing))
-        return PreFiltered(rejected) if rejected is not None else self._narrowed(names, narrowing)
+        found = _EVERY_NODE if names is None else self._narrowed(names, narrowing)
+        return found if rejected is None else PreFiltered(rejected)
 
     def _names_after(self, plugin: PreFilterPlugin) -> frozenset[str]:
         """Return the names of the plugins after ``plugin``, whether or not they are called for pods of the class."""
         later = self._plugins[self._plugins.index(plugin) + 1 :]
         return frozenset(other.name for other in later)
 
-    def _narrowed(self, names: frozenset[str] | None, plugins: list[str]) -> PreFiltered:
-        """Return the rows of the nodes that some plugins named; None means every node."""
-        if names is None:
-            return _EVERY_NODE
+    def _narrowed(self, names: frozenset[str], plugins: list[str]) -> PreFiltered:
+        """Return the rows of the nodes that some plugins named."""
         row_of = self._cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)
         plugins = sorted(plugins)
@@ -133,24 +132,21 @@ class PreFilters:
         return PreFiltered(SUCCESS, rows, tuple(plugins), unresolvable(*reasons).by(LEFT_OUT))
 
     def _applicable(self, pod_class: PodClass) -> _Applicable:
-        known: _Applicable | None = pod_class.memo.get(self._memo_key)
-        if known is None:
-            skipped = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
-            plugins = [plugin for plugin in self._plugins if plugin.name not in skipped]
-            known = _Applicable(plugins, skipped, [], skipped)
-            pod_class.memo[self._memo_key] = known
-        return known
+        skipped = frozenset(plugin.name for plugin in self._class_filters if plugin.never_filters(pod_class))
+        plugins = [(plugin.name, plugin) for plugin in self._plugins if plugin.name not in skipped]
+        found = pod_class.memo[self._memo_key] = _Applicable(plugins, skipped, [], skipped)
+        return found
 
 
 @dataclass(slots=True, eq=False)
 class _Applicable:
-    """The plugins that may apply to the pods of a class, and the names of the others.
+    """The plugins, by name, that may apply to the pods of a class, and the names of the others.
 
     ``skipping`` are those that skipped the last pod, and ``skipped`` these and the others. For the same names it is the
     same object, which caches by skipped plugins compare for free.
     """
 
-    plugins: Sequence[PreFilterPlugin]
+    plugins: Sequence[tuple[str, PreFilterPlugin]]
     always_skipped: frozenset[str]
     skipping: list[str]
     skipped: frozenset[str]

@@ -128,7 +128,7 @@ class Scoring:
             with Calling(plugin.name, "PreScore", pod):
                 status = plugin.pre_score(state, pod, feasible)
             if status.is_skip:
-                state.skip_score.add(plugin.name)
+                state.skip_score |= {plugin.name}
             elif not status.is_success:
                 raise PluginError(f"plugin {plugin.name} failed at PreScore for pod {pod.key}: {status.message}")
 

@@ -120,12 +120,12 @@ Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 class Counted:
     """The shared part of outcomes with the same entries: the number of rows of each, and what was derived from it.
 
-    ``numbers`` is None if rows are not counted; it is then computed for one outcome alone.
+    ``numbers`` is None if rows are not counted; the rest is then computed for one outcome alone.
     """
 
     numbers: Mapping[int, int] | None = None
     tally: list[tuple[int, int]] | None = None
-    refusals: list[tuple[Status, int]] | None = None
+    summary: tuple[list[str], dict[str, int], list[str]] | None = None
 
 
 class Outcome:
@@ -203,16 +203,22 @@ class Outcome:
             counted.tally = sorted(found)
         return counted.tally
 
-    def refusals(self) -> list[tuple[Status, int]]:
-        """Return each different rejection as in `tally`, with its reasons; computed once."""
+    def summary(self) -> tuple[list[str], dict[str, int], list[str]]:
+        """Return the plugins that rejected, in order, the number of rows by reason, and these in words; cached."""
         counted = self._counted
-        if counted.refusals is None:
-            counted.refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
-        return counted.refusals
+        if counted.summary is None:
+            numbers: dict[str, int] = {}
+            refusals = [(self.status_of(refused), number) for refused, number in self.tally()]
+            for refusal, number in refusals:
+                for reason in refusal.reasons:
+                    numbers[reason] = numbers.get(reason, 0) + number
+            plugins = list(dict.fromkeys([refusal.plugin for refusal, _ in refusals]))
+            counted.summary = plugins, numbers, in_words(numbers)
+        return counted.summary
 
     def error(self) -> Status | None:
         """Return the error of the first node, by row, that has one; None if there is none."""
-        failed = self.failed
+        failed = self.failed if self.has_errors else ()
         return self.status(failed[0]) if failed else None
 
     @property
@@ -261,6 +267,11 @@ class Outcome:
     def status_of(self, refused: int) -> Status:
         """Return the status of an entry of ``refused``. Raises KeyError for a row without a node."""
         return SUCCESS if refused == 0 else decoded(refused, self.decoders)
+
+
+def in_words(numbers: Mapping[str, int]) -> list[str]:
+    """Return reasons, each with its number of rows, as in `3 Insufficient cpu`."""
+    return sorted([f"{number} {reason}" for reason, number in numbers.items()])
 
 
 def decoded(refused: int, decoders: Decoders) -> Status:

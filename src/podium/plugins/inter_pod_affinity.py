@@ -75,8 +75,9 @@ class InterPodAffinity:
         opposing = cluster.carried.anti_affinity.selecting(pod_class)
         if not opposing:
             return SKIP
-        if any(_is_found(cluster, predicate, key) for predicate, key in repelling_pods(cluster, pod_class)):
-            return SUCCESS
+        for predicate, key in repelling_pods(cluster, pod_class):
+            if _is_found(cluster, predicate, key):
+                return SUCCESS
         repel = self._args.nominated_pods_repel or cluster.nominations.reach_domains
         nominated = cluster.nominations.all() if repel else []
         carried = {term for waiting, _ in nominated for term in waiting.pod_class.required_anti_affinity}

@@ -89,14 +89,16 @@ class NodeResourcesFit:
         entries = self._cluster.nodes.entries
         checked = pod.pod_class.memo.get(self) or self._checked(pod.pod_class)
         offered, requested = entries.allocatable, entries.requested
-        bits = int(entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row])
+        bits = 1 if entries.pod_count[row] + 1 + len(joined) - len(gone) > entries.allowed_pods[row] else 0
         for resource, wanted in checked:
             allocatable = offered[resource][row]
             free = allocatable - requested[resource][row]
-            for other in gone:
-                free += other.pod_class.requests.get(resource, 0)
-            for other in joined:
-                free -= other.pod_class.requests.get(resource, 0)
+            if gone:
+                for other in gone:
+                    free += other.pod_class.requests.get(resource, 0)
+            if joined:
+                for other in joined:
+                    free -= other.pod_class.requests.get(resource, 0)
             if wanted > free and (allocatable or not self._is_backed(resource)):
                 number = checked.index((resource, wanted))
                 bits |= 1 << _bit(number) | self._unresolvable * (wanted > allocatable)

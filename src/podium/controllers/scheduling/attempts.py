@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -165,7 +166,7 @@ class SchedulingAttempts:
 
     def _nominate(self, pod: PodRecord, result: PostFilterResult) -> None:
         if result.nominated_node:
-            self.cluster.nominations.put(pod, result.nominated_node, [victim.uid for victim in result.victims])
+            self.cluster.nominations.put(pod, result.nominated_node, map(_UID_OF, result.victims))
         elif result.nominated_node == "":
             self.cluster.nominations.remove(pod.uid)
 
@@ -240,16 +241,15 @@ class SchedulingAttempts:
         self, preemptor: PodRecord, victims: Iterable[PodRecord], now: int
     ) -> tuple[list[PodRecord], list[Action]]:
         """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
-        asks_again = self.preemptions.asks_again
-        left = [victim for victim in victims if asks_again or not victim.terminating]
+        left: list[PodRecord] = []
         actions: list[Action] = []
-        if not self.bindings:
-            return left, actions
+        asks_again, has_bindings = self.preemptions.asks_again, len(self.bindings) > 0
         for victim in victims:
-            recalled = self.bindings.recall(victim.uid, preemptor)
+            recalled = self.bindings.recall(victim.uid, preemptor) if has_bindings else None
             if recalled is not None:
                 actions += self.requeue_failed_binding(recalled, now)
-                left = [other for other in left if other is not victim]
+            elif asks_again or not victim.terminating:
+                left.append(victim)
         return left, actions
 
 
@@ -259,15 +259,17 @@ def preemption_grounds(plan: Any) -> Rationale | None:
         return None
     chosen, choice = plan.chosen, plan.choice
     number = len(chosen.victims)
-    others = tuple([name for name in choice.equals if name != chosen.node_name])
+    others = tuple(filter(chosen.node_name.__ne__, choice.equals))
     what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"
     if choice.candidates == 1:
         rule = "the only candidate"
     else:
-        stated = ", ".join([criterion.words for criterion in plan.criteria])
-        rule = choice.criterion or stated or "kube-scheduler's order of candidates"
+        rule = choice.criterion
+        if not rule:
+            stated = ", ".join([criterion.words for criterion in plan.criteria]) if plan.criteria else ""
+            rule = stated or "kube-scheduler's order of candidates"
     if plan.is_exchange:
         rule = f"fairer shares among equals: {rule}"
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)
@@ -276,6 +278,7 @@ def preemption_grounds(plan: Any) -> Rationale | None:
 ASSIGNED_POD_DELETE = "AssignedPodDelete"
 # Module constants, because member access of an Enum is slow.
 _ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
+_UID_OF = attrgetter("uid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,9 +330,10 @@ class CapacityEvents:
         if self.clearing == "Unfit":
             leaving = frozenset(victim.uid for victim in victims)
             return self.capacity_taken(node_name, pod, pod.key, now, leaving)
-        if not self.always_clears and all(victim.terminating for victim in victims):
+        lower = lower_nominations(self.cluster, node_name, pod)
+        if not lower or not (self.always_clears or any(not victim.terminating for victim in victims)):
             return []
-        return self._clear(lower_nominations(self.cluster, node_name, pod), node_name, pod.key, now)
+        return self._clear(lower, node_name, pod.key, now)
 
     def capacity_taken(
         self, node_name: str, taker: PodRecord | None, cause: str, now: int, leaving: frozenset[str] = frozenset()

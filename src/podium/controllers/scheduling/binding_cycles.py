@@ -14,7 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, BindClaim, Nominate, ReserveClaim
 from podium.controllers.deadlines import Deadlines, earliest
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import Answer, Answered
 from podium.controllers.scheduling import binding_stages as plugins
 from podium.controllers.scheduling.binding_stages import (
     BindingCycle,
@@ -95,10 +95,9 @@ class BindingCycles:
             return cycle.stage
         return BindingStage.BOUND if uid in self.unseen else None
 
-    @property
     def has_deadlines(self) -> bool:
         """Return whether any cycle waits for a time."""
-        return any(self.timed) or bool(self.reservations.doubted)
+        return any(self.timed) or len(self.reservations.doubted) > 0
 
     def is_assumed(self, uid: str) -> bool:
         """Return whether a pod is assumed on a node that the API does not show yet."""
@@ -191,7 +190,7 @@ class BindingCycles:
             failures.append(self._fail(cycle, status)[1])
         return failures
 
-    def bind_answered(self, action: Bind, problem: Problem | None, now: int) -> StepResult:
+    def bind_answered(self, action: Bind, answered: Answered, now: int) -> StepResult:
         """Handle the answer to a binding.
 
         Without an answer, or after an error of the server, the binding may have been carried out: the pod stays
@@ -199,10 +198,9 @@ class BindingCycles:
         conflict then means that the pod was bound or replaced, which the API will show. So `MOST_INTERNAL_ERRORS` in
         a row mean that it was not carried out, and fail the cycle.
         """
-        cycle = self._cycles.get(action.uid)
+        cycle, problem = self._cycles.get(action.uid), answered.problem
         if cycle is None or not (cycle.sent is action or cycle.sent == action):
             return [], None
-        answered = Answered(action, problem)
         if problem is not None:
             answer, is_in_doubt = answered.answer, cycle.stage is BindingStage.IN_DOUBT
             if is_in_doubt and answer is Answer.STALE:
@@ -266,7 +264,7 @@ class BindingCycles:
     def next_deadline(self) -> int | None:
         """Return when a wait ends or a binding is sent again; None if nothing is due."""
         waiting = self._waiting.next_deadline()
-        if not self.has_deadlines:
+        if not self.has_deadlines():
             return waiting
         times = [deadlines.next_time() for deadlines in self._deadlines]
         return earliest((*times, self.reservations.next_time(), waiting))
@@ -425,8 +423,11 @@ class RefusedBindings:
             return self._by_pod[pod.uid][1]
         needed: list[type[BindingAction]] = [Bind]
         needed += [BindClaim] * bool(pod.pod_class.claims) + [ReserveClaim] * bool(pod.spec.resource_claims)
-        found = next((uid for each in needed if (uid := self._by_request.get((each, pod.namespace)))), None)
-        return "" if found is None else self._by_pod[found][1]
+        for each in needed:
+            refused = self._by_request.get((each, pod.namespace))
+            if refused:
+                return self._by_pod[refused][1]
+        return ""
 
     def forget(self, uid: str) -> None:
         """Forget a pod that is bound or gone."""

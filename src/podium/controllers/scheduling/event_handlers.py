@@ -139,7 +139,7 @@ class EventHandlers:
             self.cluster.add_pod(record)
         elif before is not record:
             self.cluster.replace_pod(record)
-        if self.queue.has_listeners:
+        if self.queue.has_listeners():
             self.queue.move(_assigned_event(None if is_new else before, record), now)
         if before is not None and before.node_name != record.node_name:
             self.capacity.capacity_freed(before, now)
@@ -228,7 +228,7 @@ class EventHandlers:
 
     def _may_be_pending(self, uid: str) -> bool:
         """Return whether a placed pod may have pending state left."""
-        return uid in self.queue.uids or bool(self.reports.unwritten) or self.bindings.is_assumed(uid)
+        return uid in self.queue.uids or len(self.reports.unwritten) > 0 or self.bindings.is_assumed(uid)
 
     def _forget_pending(self, uid: str) -> None:
         self.queue.delete(uid)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
@@ -136,7 +137,8 @@ class FutilePreemptions:
         if history is None:
             return []
         rounds = [*history.take_lost(), *history.take_ended(self._cluster, [pod]).values()]
-        taken = [(each, takers) for each in rounds if (takers := self._takers_of(runner, pod, each))]
+        found = map(partial(self._takers_of, runner, pod), rounds)
+        taken = [(each, takers) for each, takers in zip(rounds, found, strict=True) if takers]
         return self._count(history, pod, rounds, taken, now)
 
     def judge_plan(self, runner: Runner, gang: Gang, now: int) -> list[Record]:
@@ -193,7 +195,8 @@ class FutilePreemptions:
 
     def note(self, first: PodRecord, *others: PodRecord) -> list[PatchObject]:
         """Return the annotations for a pod, or the pods of a group, after their attempt; none if they are unchanged."""
-        history, found = self._history_of(first), list[PatchObject]()
+        history = self._history_of(first)
+        found: list[PatchObject] = []
         if history is None or history.is_noted:
             return found
         for pod in (first, *others):

@@ -11,6 +11,7 @@ from podium.controllers.deadlines import Deadlines
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 from podium.decide.placement import Placement
+from podium.framework.verdicts import in_words
 
 # The wait before a failed write is sent again.
 RETRY_NS = SECOND_NS
@@ -186,12 +187,10 @@ def fit_error(placement: Placement, node_count: int, post_filter_message: str) -
 
 
 def reasons_of(placement: Placement, node_count: int) -> list[str]:
-    """Return each reason with the number of nodes that gave it, as in `3 Insufficient cpu`."""
-    counts: dict[str, int] = {}
-    for refusal, number in placement.outcome.refusals():
-        for reason in refusal.reasons:
-            counts[reason] = counts.get(reason, 0) + number
-    missing = node_count - placement.outcome.examined_nodes
-    for reason in placement.pre_filter.left_out.reasons if missing > 0 else ():
-        counts[reason] = counts.get(reason, 0) + missing
-    return sorted(f"{number} {reason}" for reason, number in counts.items())
+    """Return each reason with the number of nodes that gave it."""
+    _, numbers, words = placement.outcome.summary()
+    left_out = placement.pre_filter.left_out.reasons
+    missing = node_count - placement.outcome.examined_nodes if left_out else 0
+    if missing <= 0:
+        return words
+    return in_words(numbers | {reason: numbers.get(reason, 0) + missing for reason in left_out})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Any
 
 import msgspec
@@ -30,16 +31,17 @@ DELETION_SHOWN_WITHIN_NS = 30 * 10**9
 class RunningPreemption(msgspec.Struct, eq=False):
     """A preemptor and its remaining requests.
 
-    ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``outstanding``
-    are victims whose requests have no answer yet. ``is_at_last``: only the last one is left. ``evicts``: victims are
-    evicted. ``binds_first``: the preemptor does not wait for their end. ``failure`` is the problem with a request, or
-    None. ``attempt`` is the attempt that waits for it.
+    ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``note`` is the
+    message of their events. ``outstanding`` are victims whose requests have no answer yet. ``is_at_last``: only the
+    last one is left. ``evicts``: victims are evicted. ``binds_first``: the preemptor does not wait for their end.
+    ``failure`` is the problem with a request, or None. ``attempt`` is the attempt that waits for it.
     """
 
     preemptor: PodRecord
     node_name: str
     victims: Mapping[str, str]
     last: str
+    note: str
     evicts: bool = False
     binds_first: bool = False
     is_at_last: bool = False
@@ -103,13 +105,14 @@ class RunningPreemptions:
         """
         left = victims
         if self._cluster.deleted_victims and not self.asks_again:
-            left = [victim for victim in victims if not self._cluster.is_ending(victim)]
+            left = list(filterfalse(self._cluster.is_ending, victims))
         if not left:
             return []
         self.forget(preemptor.uid)
         nodes = {victim.uid: victim.node_name for victim in victims}
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
         preemption = self._by_preemptor[preemptor.uid] = RunningPreemption(
-            preemptor, node_name, nodes, left[-1].uid, evicts, binds_first, rationale=rationale, attempt=attempt
+            preemptor, node_name, nodes, left[-1].uid, note, evicts, binds_first, rationale=rationale, attempt=attempt
         )
         if self.synchronous:
             preemption.is_at_last = True
@@ -139,12 +142,17 @@ class RunningPreemptions:
             if victim is not None and not victim.terminating:
                 self._cluster.deleted_victims[uid] = now + DELETION_SHOWN_WITHIN_NS
             if waiting and problem is None:
-                actions.append(_preempted(waiting[0], action))
+                first, key = waiting[0], action.pod if type(action) is Evict else action.key
+                where, cause = first.victims[uid], first.preemptor.key
+                actions.append(Record(key, uid, "Normal", "Preempted", first.note, where, cause))
         elif problem is None and self._to_go(uid) is not None:
             # A marked victim is deleted unless its preemptions have failed; the others wait for that.
-            failed = [preemption for preemption in waiting if preemption.failure is not None]
-            if len(failed) < len(waiting):
-                self._pending[uid] = [each for each in waiting if each.failure is None] if failed else waiting
+            going: list[RunningPreemption] = []
+            failed: list[RunningPreemption] = []
+            for preemption in waiting:
+                (going if preemption.failure is None else failed).append(preemption)
+            if going:
+                self._pending[uid] = going
                 actions.append(DeleteObject("Pod", action.key, uid, action.cause))
                 waiting = failed
         return actions, self._ended(uid, waiting, actions) if waiting else []
@@ -202,25 +210,17 @@ class RunningPreemptions:
             elif victim.preempted:
                 actions.append(DeleteObject("Pod", victim.key, uid, cause))
             else:
-                mark = _mark(preemptor.scheduler_name, is_lower=victim.priority < preemptor.priority)
+                mark = _mark(preemptor.scheduler_name, victim.priority < preemptor.priority)
                 actions.append(ReportStatus("Pod", victim.key, uid, cause, mark, rationale=rationale))
         return actions
 
 
 @lru_cache(maxsize=16)
-def _mark(scheduler_name: str, *, is_lower: bool) -> tuple[PodCondition]:
+def _mark(scheduler_name: str, is_lower: bool) -> tuple[PodCondition]:
     """Return the condition of a victim, which has a lower priority than the preemptor or an equal one."""
     preemptor = "a higher priority pod" if is_lower else "a pod of equal priority whose owner has less"
     message = f"{scheduler_name}: preempting to accommodate {preemptor}"
     return (PodCondition(type="DisruptionTarget", status="True", reason=PREEMPTED, message=message),)
-
-
-def _preempted(preemption: RunningPreemption, action: DeleteObject | Evict) -> Record:
-    preemptor, node_name = preemption.preemptor, preemption.node_name
-    note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-    key = action.pod if type(action) is Evict else action.key
-    where = preemption.victims[action.uid]
-    return Record(key, action.uid, "Normal", "Preempted", note, where, preemptor.key)
 
 
 class CapWaits:

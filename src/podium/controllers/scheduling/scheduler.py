@@ -152,8 +152,13 @@ class Scheduler:
             *(self.waiting_pods.uids, *self.bindings.timed, self.reports.unwritten),
             *(self.cap.held, self.futile.waiting, self.resizes.due),
         )
-        # A table, since asking a Struct for its type one by one is slow.
-        self._on_answers = self._answer_handlers()
+        # By the action's type; answers to others have no effect. Asking a Struct for its type one by one is slow.
+        self._on_answers: dict[type[Action], Callable[[Any, Answered, int], list[Action]]] = {
+            Bind: self._bind_answered,
+            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
+            **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
+            **dict.fromkeys((ReportUnschedulable, Nominate, PatchObject), self._report_answered),
+        }
         # The last deadline; an equal one is returned as the same object.
         self._last_deadline = NEVER
 
@@ -211,7 +216,7 @@ class Scheduler:
 
     def deadline(self) -> Deadline:
         """Return when the scheduler next wants a `Tick`; retries after errors do not keep a simulation running."""
-        if (self.queue.can_pop or self.resizes.can_attempt) and not self.preemptions.blocking:
+        if (self.queue.can_pop() or self.resizes.can_attempt) and not self.preemptions.blocking:
             self._last_deadline = AT_ONCE
             return AT_ONCE
         if not (any(self._timed) or self._has_gangs or self.queue.has_deadlines):
@@ -236,17 +241,8 @@ class Scheduler:
 
     # How actions ended
 
-    def _answer_handlers(self) -> dict[type[Action], Callable[[Any, Answered, int], list[Action]]]:
-        """Return what handles the answer to an action, by the action's type; answers to others have no effect."""
-        return {
-            Bind: self._bind_answered,
-            **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
-            **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
-            **dict.fromkeys((ReportUnschedulable, Nominate, PatchObject), self._report_answered),
-        }
-
     def _bind_answered(self, bind: Bind, answered: Answered, now: int) -> list[Action]:
-        result = self.bindings.bind_answered(bind, answered.problem, now)
+        result = self.bindings.bind_answered(bind, answered, now)
         if answered.problem is None and bind.uid in self.bindings.unseen:
             self.queue.done(bind.uid)
         return self.attempts.finish_binding_step(result, now)
@@ -320,7 +316,7 @@ class Scheduler:
             while (uid := waits.take_due(now)) is not None:
                 self.queue.activate([uid], now)
         actions: list[Action] = []
-        if self.bindings.has_deadlines:
+        if self.bindings.has_deadlines():
             actions += self.bindings.retries(now)
             for failure in self.bindings.give_up_claims(now):
                 actions += self.attempts.requeue_failed_binding(failure, now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -176,6 +177,8 @@ def ineligible_reason(
     """
     if pod.preemption_policy in NEVER_PREEMPTS:
         return f"not eligible due to preemptionPolicy={pod.preemption_policy}."
+    if nominated_status is None:
+        return ""
     is_waiting = waits_for_victims(cluster, pod, nominated_status, pod.priority - 1, evicts=evicts)
     return NOT_ELIGIBLE_TERMINATING if is_waiting else ""
 
@@ -286,7 +289,7 @@ class VictimProtection:
         """Extend a filter: pods that have not run long enough are no victims."""
         if self.minimum_running_ns is None:
             return further
-        return both_allow(further, lambda _pod, slots: ~self._is_young(cluster, slots))
+        return both_allow(further, partial(self._have_run_enough, cluster))
 
     def next_ns(self, cluster: Cluster, pod: PodRecord) -> int | None:
         """Return when the next pod of lower priority will have run long enough; None if there is none.
@@ -297,13 +300,13 @@ class VictimProtection:
             return None
         pods = cluster.pods
         slots = np.flatnonzero((pods.row[: pods.count] != NO_ROW) & (pods.priority[: pods.count] < pod.priority))
-        slots = slots[self._is_young(cluster, slots) & (pods.start_ns[slots] != NOT_STARTED_NS)]
+        slots = slots[~self._have_run_enough(cluster, pod, slots) & (pods.start_ns[slots] != NOT_STARTED_NS)]
         return int(pods.start_ns[slots].min()) + self.minimum_running_ns if len(slots) else None
 
-    def _is_young(self, cluster: Cluster, slots: Int64s) -> Bools:
-        """Return ``[slots]``: the pods that started too recently, or not yet."""
-        is_young: Bools = cluster.pods.start_ns[slots] > cluster.now - (self.minimum_running_ns or 0)
-        return is_young
+    def _have_run_enough(self, cluster: Cluster, _pod: PodRecord, slots: Int64s) -> Bools:
+        """Return ``[slots]``: the pods that started neither too recently nor not yet."""
+        found: Bools = cluster.pods.start_ns[slots] <= cluster.now - (self.minimum_running_ns or 0)
+        return found
 
 
 def within_budgets(cluster: Cluster, further: VictimFilter | None) -> VictimFilter:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Bools, Int64s, Lists, offsets
 from podium.cluster.pods import PodRecord
@@ -55,7 +56,7 @@ def victims_by_row(rows: Int64s, victims: Lists) -> dict[int, Sequence[int]]:
     return dict(zip(rows.tolist(), map(slots.__getitem__, map(slice, starts, starts[1:])), strict=True))
 
 
-class RowTrial(NamedTuple):
+class RowTrial(Struct, frozen=True):
     """The trial on one row, as in a `TrialTable`; ``key`` and ``victims`` (slots) are those of a candidate."""
 
     refused: int
@@ -152,8 +153,7 @@ There the pod stays; elsewhere nothing changes."""
 Unit = TypeVar("Unit")
 
 
-@dataclass(frozen=True, eq=False)
-class Preemptor:
+class Preemptor(Struct, frozen=True, eq=False, dict=True):
     """A pod that looks for victims: the interface to the scheduler, and what PreFilters prepared for the pod."""
 
     handle: Handle
@@ -316,18 +316,14 @@ def choose_victims_on(
     potential: Sequence[PodRecord],
     violating: Sequence[bool],
     own_uid: str,
-) -> tuple[int, list[int]]:
-    """Choose the victims on one row, without arrays.
+) -> list[int]:
+    """Choose the victims on one row, where the preemptor fits with all of ``potential`` gone, without arrays.
 
-    Returns why the preemptor does not fit with all of ``potential`` gone, 0 where it does; and the places of the
-    victims among them, ascending.
+    Returns the places of the victims among them, ascending.
     """
-    refused = filters.refused_at_last(pod, row, potential, own_uid)
-    if refused:
-        return refused, []
 
     def fits_without(others: list[int], _place: int) -> bool:
         return not filters.refused_at_last(pod, row, [potential[place] for place in others], own_uid)
 
     order = sorted(range(len(potential)), key=lambda place: not violating[place])
-    return 0, sorted(irreducible(order, fits_without))
+    return sorted(irreducible(order, fits_without))

@@ -98,7 +98,7 @@ class Trials:
 
         The last three arguments are those of `refused_without`.
         """
-        gone = [other for other in self.ranking.on(row) if other.priority < preemptor.pod.priority]
+        gone = self.ranking.below(row, preemptor.pod.priority)
         if not gone:
             return WITHOUT_VICTIMS, {}
         refused = self.refused_without(preemptor.pod, row, gone, local, wide, counted)
@@ -154,7 +154,7 @@ class Trials:
             own_trial, decoders = self._try_own(preemptor, own, decoders)
             stale[own] = own_trial
             order.stale[own] = None
-        for row in sorted(stale):
+        for row in stale if len(stale) == 1 else sorted(stale):
             order.remove(row)
             if outcome.is_resolvable(row):
                 order.put(row, stale[row] or cached.trial(row), hashes.item(row))
@@ -195,7 +195,7 @@ class Trials:
         elif rows:
             pod_count = nodes.entries.pod_count
             one_by_one = handle.row_filters(state, pod, len(rows))
-            if one_by_one is None or sum([pod_count[row] for row in rows]) > _FEW_PODS:
+            if one_by_one is None or sum(map(pod_count.__getitem__, rows)) > _FEW_PODS:
                 cached.update(self._try(preemptor, np.array(rows, dtype=np.int64), None, own_uid=""), nodes.count)
             else:
                 one_by_one.explain(pod, cached.decoders)
@@ -207,15 +207,16 @@ class Trials:
 
     def _changed(self, cached: CachedTrials) -> list[int] | None:
         """Return the rows to try again, ascending: changed ones, and those of pods of changed budgets; None for all."""
-        rows = self._cluster.nodes.changes.entries_since(cached.position)
-        budgets = self._cluster.budgets.changes.entries_since(cached.budgets)
+        rows, log = self._cluster.nodes.changes.entries_since(cached.position), self._cluster.budgets.changes
+        if rows is not None and cached.budgets == log.position:
+            return sorted(set(rows))
+        budgets = log.entries_since(cached.budgets)
         if rows is None or budgets is None:
             return None
-        if not budgets:
-            return sorted(set(rows))
         # If the pod does not fit with all potential victims gone, budgets make no difference.
-        found = self._cluster.rows_of(budgets).tolist()
-        return sorted({*rows, *(row for row in found if row < len(cached.refused) and cached.refused[row] == 0)})
+        found = self._cluster.rows_of(budgets)
+        found = found[found < len(cached.refused)]
+        return sorted({*rows, *found[cached.refused[found] == 0].tolist()})
 
     def _try_open(self, preemptor: Preemptor, rows: Int64s) -> TrialTable:
         """Try the rows whose rejection by a filter beyond single rows may end; the others keep it.
@@ -260,7 +261,7 @@ class Trials:
             if filters is not None:
                 filters.explain(pod, kept.decoders)
                 for position, row in enumerate(among.tolist()):
-                    if gone := [other for other in self.ranking.on(row) if other.priority < pod.priority]:
+                    if gone := self.ranking.below(row, pod.priority):
                         refused[position] = filters.refused(pod, row, gone)
                 return refused
             potential = self._potential_victims(pod, among, None)
@@ -296,21 +297,20 @@ class Trials:
 
     def _try_row(self, filters: RowFilters, pod: PodRecord, row: int, own_uid: str) -> RowTrial:
         """Try one row, without arrays."""
-        records = [other for other in self.ranking.on(row) if other.priority < pod.priority]
-        if not records:
-            return RowTrial(WITHOUT_VICTIMS)
+        records = self.ranking.below(row, pod.priority)
+        refused = filters.refused_at_last(pod, row, records, own_uid) if records else WITHOUT_VICTIMS
+        if refused:
+            return RowTrial(refused)
         violating = [False] * len(records)
         if len(self._cluster.budgets):
             slots = np.array([other.slot for other in records], dtype=np.int64)
             violating = beyond_budgets(self._cluster, Lists(np.array([0, len(records)]), slots)).tolist()
-        refused, chosen = choose_victims_on(filters, pod, row, records, violating, own_uid)
-        if refused:
-            return RowTrial(refused)
+        chosen = choose_victims_on(filters, pod, row, records, violating, own_uid)
         if not chosen:
             return RowTrial(NO_VICTIM_NEEDED)
-        victims = [records[place] for place in chosen]
-        key = cost_of(victims, sum(violating[place] for place in chosen))
-        return RowTrial(0, key, tuple(victim.slot for victim in victims))
+        victims = list(map(records.__getitem__, chosen))
+        key = cost_of(victims, sum(map(violating.__getitem__, chosen)))
+        return RowTrial(0, key, tuple([victim.slot for victim in victims]))
 
     def _potential_victims(self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None) -> PotentialVictims:
         """Return the lower-priority pods on ``rows``; rows that have none are left out."""
@@ -353,7 +353,8 @@ class CachedTrials:
 
     def update(self, table: TrialTable, count: int) -> None:
         """Put in trials on some rows, out of ``count``."""
-        self._grow(count)
+        if count > len(self.refused):
+            self._grow(count)
         self.refused[table.rows], self.criteria[:, table.rows] = table.refused, table.criteria
         self.victims_on.update(table.victims_on)
         self.decoders.update(table.decoders)
@@ -362,7 +363,8 @@ class CachedTrials:
 
     def put(self, row: int, trial: RowTrial, count: int) -> None:
         """Put in the trial on a row, out of ``count``."""
-        self._grow(count)
+        if count > len(self.refused):
+            self._grow(count)
         self.refused[row], self.criteria[:, row] = trial.refused, trial.key
         if trial.victims:
             self.victims_on[row] = trial.victims
@@ -370,8 +372,7 @@ class CachedTrials:
             self.order.stale[row] = trial
 
     def _grow(self, count: int) -> None:
-        if count > len(self.refused):
-            self.refused, self.criteria = grown(self.refused, count), grown(self.criteria, count)
+        self.refused, self.criteria = grown(self.refused, count), grown(self.criteria, count)
 
 
 Key = tuple[int, ...]

@@ -96,7 +96,7 @@ class CacheByClass(Generic[Value]):
 
     def find(self, pod_class: PodClass, key: Hashable) -> Value | None:
         """Return the value of a class under a key; None if there is none. This does not count as a use."""
-        kept = self._kept.get(pod_class)
+        kept = self._of_newest if self._newest() is pod_class else self._kept.get(pod_class)
         return None if kept is None else kept.get(key)
 
     def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:

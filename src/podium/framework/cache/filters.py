@@ -6,6 +6,7 @@ Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import ref
 
@@ -69,17 +70,15 @@ class CachedFilters:
         if not self._refresh_few(kept, by_row, state, pod):
             self.refusals(state, pod)
             kept.decoders.update(by_row.decoders)
-            kept.refresh(
-                nodes.changes, nodes.all_rows(), lambda rows: self._with_nominations(kept, by_row, state, pod, rows, "")
-            )
+            kept.refresh(nodes.changes, nodes.all_rows(), partial(self._with_nominations, kept, by_row, state, pod, ""))
         if class_cache.VERIFIES:
             self.refusals(state, pod)
-            whole = self._with_nominations(kept, by_row, state, pod, nodes.all_rows(), "")
+            whole = self._with_nominations(kept, by_row, state, pod, "", nodes.all_rows())
             class_cache.verify(kept.outcome().refused, whole)
         own = nodes.row_of.get(pod.nominated_node_name, -1)
         if own < 0:
             return kept.outcome()
-        return kept.outcome_but(own, int(self._with_nominations(kept, by_row, state, pod, np.array([own]), pod.uid)[0]))
+        return kept.outcome_but(own, int(self._with_nominations(kept, by_row, state, pod, pod.uid, np.array([own]))[0]))
 
     def _refresh_few(self, kept: CachedOutcome, by_row: CachedRows, state: CycleState, pod: PodRecord) -> bool:
         """Update the rejections and the outcome together if few rows have changed; return whether that is so."""
@@ -105,7 +104,7 @@ class CachedFilters:
         return True
 
     def _with_nominations(
-        self, kept: CachedOutcome, by_row: CachedRows, state: CycleState, pod: PodRecord, rows: Int64s, own_uid: str
+        self, kept: CachedOutcome, by_row: CachedRows, state: CycleState, pod: PodRecord, own_uid: str, rows: Int64s
     ) -> Int64s:
         """Return the verdicts of some rows: the cached rejections, overridden by those beside nominated pods."""
         filters = self.row_filters(state, pod, len(rows))
@@ -123,7 +122,7 @@ class CachedFilters:
 
     def fits(self, state: CycleState, pod: PodRecord, row: int) -> bool | None:
         """Return the result of `filter_few` for one row: whether no filter rejects it."""
-        filters = self._filters_of_few(state, pod, 1)
+        filters = self.row_filters(state, pod, 1, is_known=True)
         return None if filters is None else not filters.refused_at_last(pod, row, (), pod.uid)
 
     def filter_few(self, state: CycleState, pod: PodRecord, rows: Int64s) -> Outcome | None:
@@ -131,7 +130,7 @@ class CachedFilters:
 
         Arrays are also used if nothing is cached for the class: a few rows do not justify filtering all nodes.
         """
-        filters = self._filters_of_few(state, pod, len(rows))
+        filters = self.row_filters(state, pod, len(rows), is_known=True)
         if filters is None:
             return None
         entries = [filters.refused_at_last(pod, row, (), pod.uid) for row in rows.tolist()]
@@ -140,10 +139,6 @@ class CachedFilters:
             filters.explain(pod, outcome.decoders)
         return outcome
 
-    def _filters_of_few(self, state: CycleState, pod: PodRecord, rows: int) -> RowFilters | None:
-        by_node = self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows)
-        return None if by_node.position < 0 else self.row_filters(state, pod, rows)
-
     def row_filters(
         self,
         state: CycleState,
@@ -151,10 +146,12 @@ class CachedFilters:
         rows: int,
         skipped: frozenset[str] | None = None,
         among: Collection[int] | None = None,
+        is_known: bool = False,
     ) -> RowFilters | None:
         """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster.
 
-        ``skipped`` are left out (None: those that the pod skips). With ``among`` they hold for these rows alone.
+        ``skipped`` are left out (None: those that the pod skips). With ``among`` they hold for these rows alone. If the
+        class ``is_known``, None also if nothing is cached for it.
         """
         if rows > self.few_rows:
             return None
@@ -164,6 +161,17 @@ class CachedFilters:
         last = self._last_row_filters
         if last is not None and last[0]() is pod.pod_class and last[1] is skipped and last[2] == position:
             return last[3]
+        if is_known and self._cache.get(pod.pod_class, (_NODE, self._but_local(state)), CachedRows).position < 0:
+            return None
+        filters = self._in_row_form(skipped)
+        if filters is None:
+            return None
+        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod, among), filters)
+        if among is None:
+            self._last_row_filters = ref(pod.pod_class), skipped, position, found
+        return found
+
+    def _in_row_form(self, skipped: frozenset[str]) -> list[tuple[int, OneRowFilterPlugin]] | None:
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
                 self._one_by_one.clear()
@@ -171,13 +179,7 @@ class CachedFilters:
             able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in asked]
             is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in asked)
             self._one_by_one[skipped] = able if is_possible else None
-        filters = self._one_by_one[skipped]
-        if filters is None:
-            return None
-        found = RowFilters(self._cluster.nominations, self._of_nodes(state, pod, among), filters)
-        if among is None:
-            self._last_row_filters = ref(pod.pod_class), skipped, position, found
-        return found
+        return self._one_by_one[skipped]
 
     def local_filters(self, state: CycleState, pod: PodRecord, rows: Collection[int]) -> RowFilters | None:
         """Return the filters of scope NODE and ROW for one of some rows at a time; None if one lacks that form."""
@@ -266,7 +268,7 @@ class CachedOutcome:
         self._lent: ref[Int64s] | None = None
 
     def refresh(self, log: ChangeLog, rows: Int64s, compute: Compute) -> None:
-        """Update the outcome; ``rows`` are all rows, and ``compute`` answers for some of them."""
+        """Update the outcome; ``rows`` are all rows, and ``compute`` answers for some of them, again if it failed."""
         if self.position == log.position:
             return
         changed = log.since(self.position) if self.position >= 0 and len(self._refused) == len(rows) else None
@@ -274,22 +276,15 @@ class CachedOutcome:
             self._refused = compute(rows)
             values, numbers = np.unique(self._refused, return_counts=True)
             self._counted = Counted(dict(zip(values.tolist(), numbers.tolist(), strict=True)))
-            self._lent = None
+            self._lent, self.position = None, log.position
         else:
-            self._write(changed.tolist(), compute(changed).tolist())
-        # This comes last, so that a plugin that failed is called again.
-        self.position = log.position
-
-    def put(self, rows: Sequence[int], entries: Sequence[int], position: int) -> None:
-        """Update the outcome to a position of the log with the entries of the changed rows."""
-        self._write(rows, entries)
-        self.position = position
+            self.put(changed.tolist(), compute(changed).tolist(), log.position)
 
     def outcome(self) -> Outcome:
         lent = None if self._lent is None else self._lent()
         if lent is None:
             lent = self._refused.view()
-            lent.flags.writeable = False
+            lent.setflags(write=False)
             self._lent = ref(lent)
         if self._explained_by != self.decoders:
             self._explained_by, self._counted = dict(self.decoders), Counted(self._counted.numbers)
@@ -306,9 +301,13 @@ class CachedOutcome:
         outcome.position = self.position
         return outcome
 
-    def _write(self, rows: Sequence[int], entries: Sequence[int]) -> None:
-        item = self._refused.item
-        changed = [(row, after) for row, after in zip(rows, entries, strict=True) if item(row) != after]
+    def put(self, rows: Sequence[int], entries: Sequence[int], position: int) -> None:
+        """Update the outcome to a position of the log with the entries of the changed rows."""
+        self.position = position
+        item, changed = self._refused.item, []
+        for row, after in zip(rows, entries, strict=True):
+            if item(row) != after:
+                changed.append((row, after))
         if not changed:
             return
         if self._lent is not None and self._lent() is not None:

@@ -342,8 +342,8 @@ class Rankings:
     def _is_current(self, entry: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
         """Update a class's ranking, or build it if it is due; return whether there is one."""
         nodes, judge, ranking = self._runner.cluster.nodes, entry.judge, entry.ranking
-        missed = nodes.placement_changes.entries_since(entry.position)
-        entry.position = nodes.placement_changes.position
+        missed = nodes.changes.visible_since(entry.position)
+        entry.position = nodes.changes.position
         if judge is None or ranking is None:
             return self._make(entry, state, pod, missed)
         is_right = entry.node_position == nodes.node_changes.position and judge.is_current(state, pod)
@@ -417,23 +417,18 @@ def _best_row(judge: RowJudge, ranking: ClassRanking | Totals, pod: PodRecord, l
     if len(ranking.cells) == 1 and not judge.filters:
         (cell,) = ranking.cells.values()
         return ranking.nth([cell.top], lot % cell.top.size)
-    cells, rows = _fitting(judge, ranking, pod)
+    cells = list(ranking.cells.values())
+    rows = [ranking.nth([cell.top], 0) for cell in cells]
+    for cell_filter in judge.filters if cells else ():
+        fits = cell_filter.fits(pod, rows)
+        left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]
+        if not left:
+            return None
+        cells, rows = [cell for cell, _ in left], [row for _, row in left]
     if not cells:
         return None
     buckets = [cells[0].top] if len(cells) == 1 else _best(judge, cells, rows, pod)
     return ranking.nth(buckets, lot % sum([bucket.size for bucket in buckets]))
-
-
-def _fitting(judge: RowJudge, ranking: ClassRanking, pod: PodRecord) -> tuple[list[RankedCell], list[int]]:
-    """Return the cells that no filter rejects, and a row of each."""
-    cells = list(ranking.cells.values())
-    rows = [ranking.nth([cell.top], 0) for cell in cells]
-    for cell_filter in judge.filters:
-        if cells:
-            fits = cell_filter.fits(pod, rows)
-            left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]
-            cells, rows = [cell for cell, _ in left], [row for _, row in left]
-    return cells, rows
 
 
 def _best(judge: RowJudge, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:

@@ -130,7 +130,7 @@ class DynamicResources:
         self, state: CycleState, pod: PodRecord, handle: Handle, cluster: Cluster, outcome: Outcome
     ) -> PostFilterResult:
         """Deallocate a claim that only this pod uses if its devices exclude nodes."""
-        if self.name in state.never_run or not (self.name in state or self.name in state.skip_filter):
+        if self.name in state.never_run or not (self.name in state.skip_filter or self.name in state):
             # An earlier PreFilter rejected the pod, or it has no PreFilter: there is no state (getStateData).
             return PostFilterResult(Status(Code.ERROR, ("not found",)))
         fitting: Fitting | None = state.get(self.name)

@@ -234,7 +234,12 @@ class GroupAttempts:
         for each in queued:
             if self.attempts.on_attempt is not None:
                 self.attempts.on_attempt(each, runner)
-        trial = self._trial(group, queued)
+        trial = replace(
+            GroupTrial.of(group, [each.record for each in queued], self.state.placed(group.key)),
+            seed=self.attempts.seed,
+            alike=self.attempts.known.likeness,
+            most_steps=self.state.plugins[names[0]].most_arrangement_steps,
+        )
         try:
             found = gang_placement.place_group(runner, trial)
             self.attempts.cluster.nodes.search_start = found.cursor
@@ -246,13 +251,6 @@ class GroupAttempts:
             return self._bind_some(attempt, going, _NOTHING, now)
         except PluginError as error:
             return self._failed(group, queued, str(error), now)
-
-    def _trial(self, group: PodGroup, queued: list[QueuedPod]) -> GroupTrial:
-        trial = GroupTrial.of(group, [each.record for each in queued], self.state.placed(group.key))
-        plugin = self.state.plugins[queued[0].record.scheduler_name]
-        return replace(
-            trial, seed=self.attempts.seed, alike=self.attempts.known.likeness, most_steps=plugin.most_arrangement_steps
-        )
 
     def _bind_some(
         self, attempt: _Attempt, going: Mapping[str, tuple[str, CycleState]], result: GroupPostFilterResult, now: int

@@ -89,8 +89,7 @@ class PodHeap:
             in_order.sort(reverse=True)
             heap.clear()
         while heap or in_order:
-            comes_of_sorted = bool(in_order) and (not heap or in_order[-1] < heap[0])
-            item = in_order.pop() if comes_of_sorted else heappop(heap)
+            item = in_order.pop() if in_order and (not heap or in_order[-1] < heap[0]) else heappop(heap)
             uid: str = item[-1]
             if live.get(uid) is item:
                 del live[uid]
@@ -191,18 +190,16 @@ class UnschedulablePods:
         del self._group_of.pop(uid)[1][uid]
         self._deadlines.discard(uid)
 
-    def discard(self, uid: str) -> None:
-        """End a pod's wait, if it waits."""
-        if uid in self._group_of:
-            self.remove(uid)
-
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
         """Return the pods that an event makes worth another attempt; they wait until removed."""
         kind = (event.resource, event.action)
         concerned = self._concerned.get(kind)
         if concerned is None:
-            asked = ((rejection.hints(event), group) for rejection, group in self._groups.items())
-            concerned = self._concerned[kind] = [(hints, group) for hints, group in asked if hints is not None]
+            concerned = self._concerned[kind] = []
+            for rejection, group in self._groups.items():
+                hints = rejection.hints(event)
+                if hints is not None:
+                    concerned.append((hints, group))
         woken: list[tuple[QueuedPod, Wake]] = []
         for hints, group in concerned:
             for queued in group.values():
@@ -241,7 +238,7 @@ class InFlightPods:
     """
 
     def __init__(self) -> None:
-        self._flights: OrderedDict[str, InFlightPod] = OrderedDict()
+        self._flights: dict[str, InFlightPod] = {}
         self._hearing: OrderedDict[str, InFlightPod] = OrderedDict()
         self.listeners = self._hearing.keys()
         """The uids of the pods for which events still count; a live view."""
@@ -264,7 +261,7 @@ class InFlightPods:
 
     def has_heard(self, flight: InFlightPod) -> bool:
         """Return whether any event has come since a pod's attempt began."""
-        return bool(flight.own) or flight.start != self._noted
+        return len(flight.own) > 0 or flight.start != self._noted
 
     def events(self, flight: InFlightPod) -> Iterator[ClusterEvent]:
         """Return the events since a pod's attempt began, in no order."""

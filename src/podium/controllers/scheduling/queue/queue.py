@@ -6,7 +6,7 @@ pkg/scheduler/backend/queue (scheduling_queue.go, active_queue.go, backoff_queue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
@@ -228,17 +228,13 @@ class SchedulingQueue:
         queued.pop(now)
         self._in_flight.begin(queued)
 
-    @property
     def has_listeners(self) -> bool:
         """Return whether an event could wake any pod."""
-        return bool(self._in_flight.listeners or self._waiting.uids)
+        return len(self._in_flight.listeners) > 0 or len(self._waiting.uids) > 0
 
-    @property
     def can_pop(self) -> bool:
         """Return whether `pop` would return a pod before any further backoff ends."""
-        if not self._pods:
-            return False
-        return bool(self._active.uids) or (self._settings.pop_from_backoff and bool(self._backoff.early.uids))
+        return len(self._active.uids) > 0 or (self._settings.pop_from_backoff and len(self._backoff.early.uids) > 0)
 
     @property
     def has_promising(self) -> bool:
@@ -254,7 +250,7 @@ class SchedulingQueue:
     def add_unschedulable(
         self,
         queued: QueuedPod,
-        plugins: Iterable[str],
+        plugins: Collection[str],
         pending_plugins: Iterable[str],
         now: int,
         *,
@@ -270,7 +266,7 @@ class SchedulingQueue:
         if flight is None:
             return None
         queued.record = flight.latest
-        rejecting = () if error else tuple(sorted({*plugins}))
+        rejecting = () if error else tuple(plugins if len(plugins) < 2 else sorted({*plugins}))
         queued.fail(rejecting, () if error or not pending_plugins else tuple(sorted({*pending_plugins})), now)
         wake, reason = self._woken_in_flight(flight)
         self._in_flight.end(queued.record.uid)
@@ -401,7 +397,7 @@ class SchedulingQueue:
 
     def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
         """Choose the place of a pod that is in none, or waits for an event."""
-        is_held = bool(wake or queued.gated_by) and self._holds(queued)
+        is_held = self._holds(queued) if wake or queued.gated_by else False
         if wake:
             queued.woken_by = reason
         backs_off = False
@@ -410,9 +406,9 @@ class SchedulingQueue:
         self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
 
     def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
-        before, queued.place = queued.place, place
-        if before in _WAITS and place not in _WAITS:
-            self._waiting.discard(queued.record.uid)
+        before, queued.place, uid = queued.place, place, queued.record.uid
+        if before in _WAITS and place not in _WAITS and uid in self._waiting.uids:
+            self._waiting.remove(uid)
         if place is ACTIVE:
             if queued.first_attempt_ns is None:
                 queued.first_attempt_ns = now
