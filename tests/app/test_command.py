@@ -195,7 +195,7 @@ def test_the_example_of_bench_is_one_that_it_takes() -> None:
         (["explain", "web", "-f", "pod.json", "--config", "pod.json"], "pod.json, .kind: is "),
         (["explain", "web\x1b[31m", "-f", "pod.json"], "pod default/web\\x1b[31m is not in the input; "),
         (["explain", "web", "-f", "pod.json", "--scheduler", "x"], "pod default/web is for scheduler x, which is not"),
-        (["simulate", "--trace", "x.csv", "y.csv"], "x.csv: cannot be read: "),
+        (["simulate", "--trace", "x.csv", "--trace", "y.csv"], "x.csv: cannot be read: "),
     ],
 )
 def test_wrong_input_is_one_line_on_standard_error(
@@ -225,7 +225,7 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     columns = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time"
     (tmp_path / "pods.csv").write_text(f"{columns}\n")
     target = tmp_path / "gone" / "out.json"
-    files = ("--trace", str(tmp_path / "nodes.csv"), str(tmp_path / "pods.csv"))
+    files = ("--trace", str(tmp_path / "nodes.csv"), "--trace", str(tmp_path / "pods.csv"))
 
     result = CliRunner().invoke(podium, ["simulate", *files, "--save", str(target)])
 

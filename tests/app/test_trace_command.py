@@ -20,7 +20,7 @@ second,1000,64,0,0,,Burstable,7,20,7
 def files(tmp_path: Path) -> tuple[str, ...]:
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "pods.csv").write_text(PODS)
-    return "--trace", str(tmp_path / "nodes.csv"), str(tmp_path / "pods.csv")
+    return "--trace", str(tmp_path / "nodes.csv"), "--trace", str(tmp_path / "pods.csv")
 
 
 def openb(*args: str, save: str = "-") -> str:
@@ -91,12 +91,12 @@ def test_no_node_and_no_time_are_refused(option: tuple[str, str], files: tuple[s
 
 
 def test_a_trace_error_names_file_line_and_column(files: tuple[str, ...]) -> None:
-    Path(files[2]).write_text(PODS.replace("late,1000", "late,much"))
+    Path(files[3]).write_text(PODS.replace("late,1000", "late,much"))
 
     result = CliRunner().invoke(command, ["simulate", *files])
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert f'{files[2]}: line 2, column cpu_milli: "much" is not a whole number' in result.stderr
+    assert f'{files[3]}: line 2, column cpu_milli: "much" is not a whole number' in result.stderr
 
 
 @pytest.mark.parametrize("option", [("--save", "-"), ("--trace-limit", "1"), ("--trace-owners",)])

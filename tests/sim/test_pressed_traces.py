@@ -93,7 +93,7 @@ def test_gpus_are_devices_that_pods_share(tmp_path: Path) -> None:
 
 
 def test_shares_that_fit_into_the_sum_of_a_nodes_gpus_wait_where_none_of_the_gpus_has_room(tmp_path: Path) -> None:
-    pods = [f"p{number},1000,64,1,600,,LS,{number},1000,0" for number in range(3)]
+    pods = [f"p{number},1000,64,1,600,,LS,{number},1000,{number}" for number in range(3)]
     whole = trace(tmp_path, *pods)
 
     def waiting(of: Trace) -> list[str]:

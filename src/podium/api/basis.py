@@ -24,6 +24,9 @@ Read = TypeVar("Read", bound=Kubernetes)
 MOST_NAMES = 20
 """The maximum number of objects that a caveat names."""
 
+SUPPOSED = "podium.dev/supposed"
+"""The annotation of nodes that no cluster has; the value says why they are as they are."""
+
 _SHOWN = 3
 # The owner of a static pod's mirror pod is its node, whose kubelet recreates it.
 _NODE = "Node"
@@ -129,10 +132,17 @@ def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
         yield caveat_of("budgets-without-status", message, keys)
 
 
-def _nodes_not_ready(basis: Basis) -> Iterator[Caveat]:
+def _nodes(basis: Basis) -> Iterator[Caveat]:
+    """Yield caveats for nodes that are not ready, and for nodes that are supposed, by the reason."""
     names = [node.metadata.name for node in basis.objects(Node) if not is_ready(node)]
     consequence = "pods there may be lost" if basis.simulates else "pods there still count"
     yield caveat_of("nodes-not-ready", f"{_counted(names, 'node')} not ready: {consequence}", names)
+    supposed: dict[str, list[str]] = {}
+    for node in basis.objects(Node):
+        if SUPPOSED in node.metadata.annotations:
+            supposed.setdefault(node.metadata.annotations[SUPPOSED], []).append(node.metadata.name)
+    for reason, names in sorted(supposed.items()):
+        yield caveat_of("nodes-supposed", f"{_counted(names, 'node')} supposed: {reason}", names)
 
 
 def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
@@ -206,7 +216,7 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _kinds_passed_over,
     _missing_owners,
     _budgets_without_status,
-    _nodes_not_ready,
+    _nodes,
     _pods_on_missing_nodes,
     _other_schedulers,
     _namespaces_missing,

@@ -195,10 +195,6 @@ def _spread(nodes: int, pods: int) -> Workload:
     return Workload(_nodes(nodes, zones=3), _running(pods // 5, nodes, "100m", labels=labels), wanted)
 
 
-def _unschedulable(nodes: int, pods: int) -> Workload:
-    return Workload(_nodes(nodes), [], [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)])
-
-
 def _mixed_churn(nodes: int, pods: int) -> Workload:
     def wanted() -> Iterator[Pod]:
         labels = {"color": "blue"}
@@ -241,7 +237,9 @@ BUILDERS: dict[str, Callable[[int, int], Workload]] = {
     "affinity": _affinity,
     "antiaffinity": _antiaffinity,
     "spread": _spread,
-    "unschedulable": _unschedulable,
+    "unschedulable": lambda nodes, pods: Workload(
+        _nodes(nodes), [], [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)]
+    ),
     "mixed-churn": _mixed_churn,
     "explain": _explain,
     "scale": _scale,

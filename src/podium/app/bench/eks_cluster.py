@@ -419,9 +419,8 @@ class EKSCluster:
         return {**metadata, **{field: value for field, value in named.items() if value}, **more}
 
     def _pod_suffix(self) -> str:
-        suffix = self._suffix(5)
-        while suffix in self._pod_suffixes:
-            suffix = self._suffix(5)
+        while (suffix := self._suffix(5)) in self._pod_suffixes:
+            pass
         self._pod_suffixes.add(suffix)
         return suffix
 

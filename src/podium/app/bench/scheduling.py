@@ -153,46 +153,33 @@ def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measure
         )
 
 
-def _planning(nodes: int, pods: int) -> Callable[[], ReschedulingPlan]:
-    """Return what plans moves in a drifted cluster, with all rescheduling policies and cautious limits.
-
-    Planning does not change the cluster.
-    """
-    cluster = Cluster()
-    for item in drifted(nodes, pods):
-        if isinstance(item, Pod):
-            cluster.add_pod(cluster.read(item))
-        else:
-            cluster.put(item)
-    registry = Registry(IN_TREE)
-    profiles = build_profiles(default_configuration(), registry, cluster)
-    runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
-    kubelet = kubelet_runner(cluster, registry)
-    policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
-    planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), cluster), ReschedulerSettings(policies))
-
-    def plan() -> ReschedulingPlan:
-        inputs = PlanInputs((), cluster.budgets)
-        picture = planner.picture(cluster, runners, kubelet, _NOW, inputs=inputs)
-        with ClusterTransaction(cluster, runners) as scratch:
-            return planner.plan(scratch, picture, inputs)
-
-    return plan
-
-
 def measure_rescheduling(nodes: int, pods: int) -> Measurement:
-    """Measure repeated plans for a drifted cluster, in CPU seconds per plan. The first plan counts as loading.
+    """Measure plans for a drifted cluster, with all policies and cautious limits, in CPU seconds per plan.
 
-    The wall times include the first plan.
+    Planning does not change the cluster. The first plan counts as loading; the wall times include it.
     """
     watch = Stopwatch()
     with collector_paused():
-        subject = _planning(nodes, pods)
+        cluster = Cluster()
+        for item in drifted(nodes, pods):
+            if isinstance(item, Pod):
+                cluster.add_pod(cluster.read(item))
+            else:
+                cluster.put(item)
+        registry = Registry(IN_TREE)
+        profiles = build_profiles(default_configuration(), registry, cluster)
+        runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
+        kubelet = kubelet_runner(cluster, registry)
+        policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
+        planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), cluster), ReschedulerSettings(policies))
     times: list[int] = []
 
     def plan() -> ReschedulingPlan:
         began = perf_counter_ns()
-        found = subject()
+        inputs = PlanInputs((), cluster.budgets)
+        picture = planner.picture(cluster, runners, kubelet, _NOW, inputs=inputs)
+        with ClusterTransaction(cluster, runners) as scratch:
+            found = planner.plan(scratch, picture, inputs)
         times.append(perf_counter_ns() - began)
         return found
 

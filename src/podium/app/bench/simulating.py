@@ -13,20 +13,19 @@ import msgspec
 from podium.api.collector import collector_paused
 from podium.api.input.codec import Input, Reader, read_input
 from podium.api.meta import Raw
-from podium.api.node import HOSTNAME_LABEL, Node
+from podium.api.node import Node
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench.clusters import configuration_of
 from podium.app.bench.measurement import Measurement, Stopwatch, measured, operations
 from podium.app.console.output import in_json
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView
-from podium.controllers.kubelets.pod_run import DURATION
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.sim.results.result import Result, result_of
 from podium.sim.run import caveats_of, play_on, simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.trace_import import GPU_MILLI, GPU_MODEL, PRIORITIES, Trace
+from podium.sim.trace_import import GPU_MILLI, GPU_MODEL, PRIORITY_CLASSES, Trace, node_object, pod_object
 
 _COUNTED_NODES, _COUNTED_PODS = 20, 20
 
@@ -175,50 +174,30 @@ _GAP_SECONDS = 30
 _MEDIAN_RUN_SECONDS = 480
 _SPREAD_OF_RUNS = 1.7
 _LONGEST_RUN_SECONDS = 100_000
-_PODS_PER_NODE = 110
 
 
 def make_trace(nodes: int, pods: int, seed: int = 0) -> Trace:
     """Return nodes, and pods that arrive over time; equal seeds give equal traces."""
     draw = Random(seed)  # noqa: S311 - repeatable draws
-    classes = [
-        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
-        for name, value in PRIORITIES.items()
-    ]
     shares = list(accumulate(share for share, *_ in _FLEETS))
     fleets = [bisect(shares, (index + 0.5) / nodes * shares[-1]) for index in range(nodes)]
     arrivals, time = [], 0.0
     for index in range(pods):
         time += draw.expovariate(1 / _GAP_SECONDS)
         arrivals.append((int(time), _pod(index, draw)))
-    return Trace("gpu-trace", [*classes, *(_node(index, fleet) for index, fleet in enumerate(fleets))], arrivals)
+    return Trace("gpu-trace", [*PRIORITY_CLASSES, *map(_node, range(nodes), fleets)], arrivals)
 
 
 def _node(index: int, fleet: int) -> Raw:
     _, cores, memory_gib, gpus, model = _FLEETS[fleet]
-    name = f"node-{index:05d}"
-    labels = {HOSTNAME_LABEL: name, **({GPU_MODEL: model} if gpus else {})}
-    amounts: Raw = {"cpu": str(cores), "memory": f"{memory_gib}Gi", "pods": _PODS_PER_NODE}
-    amounts |= {GPU_MILLI: gpus * 1000} if gpus else {}
-    status = {"capacity": amounts, "allocatable": amounts}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
+    amounts: Raw = {"cpu": str(cores), "memory": f"{memory_gib}Gi", **({GPU_MILLI: gpus * 1000} if gpus else {})}
+    return node_object(f"node-{index:05d}", {GPU_MODEL: model} if gpus else {}, amounts)
 
 
 def _pod(index: int, draw: Random) -> Raw:
     ((_, cpu_milli, memory_mib, gpu_milli),) = draw.choices(_PODS, [share for share, *_ in _PODS])
-    (priority_class,) = draw.choices(list(_CLASSES), list(_CLASSES.values()))
+    (priority,) = draw.choices(list(_CLASSES), list(_CLASSES.values()))
     run = draw.lognormvariate(math.log(_MEDIAN_RUN_SECONDS), _SPREAD_OF_RUNS)
-    gpus = {GPU_MILLI: gpu_milli} if gpu_milli else {}
-    resources: Raw = {"requests": {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi", **gpus}}
-    resources |= {"limits": gpus} if gpus else {}
-    containers = [{"name": "main", "image": "job", "resources": resources}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"pod-{index:06d}",
-            "labels": {"app": priority_class},
-            "annotations": {DURATION: f"{min(int(run) + 1, _LONGEST_RUN_SECONDS)}s"},
-        },
-        "spec": {"priorityClassName": priority_class, "restartPolicy": "Never", "containers": containers},
-    }
+    requests = {"cpu": f"{cpu_milli}m", "memory": f"{memory_mib}Mi", **({GPU_MILLI: gpu_milli} if gpu_milli else {})}
+    seconds = min(int(run) + 1, _LONGEST_RUN_SECONDS)
+    return pod_object(f"pod-{index:06d}", {"app": priority}, requests, {}, seconds=seconds, priorityClassName=priority)

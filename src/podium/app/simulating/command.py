@@ -33,7 +33,7 @@ _EPILOG = """
 Examples: four pods that want one node, for two minutes; a fiftieth of the nodes of the openb trace, and pods that come
 four times as fast
   podium simulate -f examples/starvation-1.yaml
-  podium simulate --trace nodes.csv pods.csv --trace-nodes 0.02 --speed 4 --trace-devices
+  podium simulate --trace nodes.csv --trace pods.csv --trace-nodes 0.02 --speed 4 --trace-devices
 """
 
 _SECOND = 10**9
@@ -45,10 +45,10 @@ _SECOND = 10**9
 @click.option(
     "--trace",
     "trace_files",
-    nargs=2,
-    metavar="NODES PODS",
-    help="Play the openb trace of a production GPU cluster (Alibaba cluster-trace-gpu-v2023): nodes.csv and pods.csv. "
-    "Latency-sensitive and Guaranteed pods get the highest priority, best-effort ones the lowest.",
+    multiple=True,
+    metavar="FILE",
+    help="Play a production trace of GPUs: the two files of openb (Alibaba cluster-trace-gpu-v2023), nodes and pods, "
+    "or the file of DLRM (cluster-trace-gpu-v2025), for which nodes are supposed. Repeat it for each file.",
 )
 @click.option(
     "--trace-limit", type=click.IntRange(min=0), metavar="N", help="Only the first pods of the trace, this many."
@@ -96,7 +96,7 @@ def simulate(
     from_ns: int,
     to_ns: int | None,
     speed: float,
-    trace_files: tuple[str, str] | None,
+    trace_files: tuple[str, ...],
     save: str | None,
     priority_cutoff: int | None,
     form: str,
@@ -121,7 +121,7 @@ def simulate(
     trace = _trace(trace_files, speed, **trace_options)
     if save is not None:
         if trace is None:
-            raise click.UsageError("--save writes a trace; give its files with --trace NODES PODS")
+            raise click.UsageError("--save writes a trace; give each of its files with --trace")
         _write(trace, save)
         return
     options = replace(
@@ -136,7 +136,7 @@ def simulate(
 
 
 def _trace(
-    files: tuple[str, str] | None,
+    files: tuple[str, ...],
     speed: float,
     *,
     trace_limit: int | None,
@@ -144,7 +144,7 @@ def _trace(
     trace_devices: bool,
     trace_owners: bool,
 ) -> Trace | None:
-    if files is None:
+    if not files:
         if trace_limit is not None or trace_share < 1 or trace_devices or trace_owners:
             raise click.UsageError("--trace-limit, --trace-nodes, --trace-devices and --trace-owners change a --trace")
         return None
