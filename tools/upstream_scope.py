@@ -100,6 +100,7 @@ windows | Windows | process
 """Lines of a path below test/e2e, what of it is out of scope, and the reason."""
 
 TEST_CMD = """
+authentication.sh | steps that log in with a signed certificate | signing
 core.sh | steps with `exec`, `attach` and `logs` | process
 debug.sh | steps that read what a debug container says | process
 exec.sh | `kubectl exec` | process

@@ -140,3 +140,14 @@ def test_requests_are_selected_by_their_signer() -> None:
         return 0 if page is None else len(page.items)
 
     assert (listed("example.com/web"), listed("example.com/other")) == (1, 0)
+
+
+def test_a_request_names_the_user_who_sent_it_and_no_other() -> None:
+    spec = {"request": REQUEST, "signerName": "example.com/web", "usages": ["client auth"], "username": "eve"}
+    raw = {"apiVersion": "certificates.k8s.io/v1", "kind": KIND, "metadata": {"name": "web"}, "spec": spec}
+    user: dict[str, Any] = {"user": "ada", "groups": ("writers",), "user_uid": "7", "user_extra": {"from": ["home"]}}
+
+    made = API().ask("create", KIND, body=raw, **user).to_dict()
+
+    who = {"username": "ada", "groups": ["writers"], "uid": "7", "extra": {"from": ["home"]}}
+    assert made["spec"] == {**spec, **who}

@@ -55,6 +55,8 @@ def test_services_have_addresses_and_ports_of_their_own_and_keep_them() -> None:
     again = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
     updated = api.ask("update", "Service", "default/a", body=again).to_dict()
     assert updated["spec"] == first["spec"]
+    moved = api.ask("patch", "Service", "default/a", body={"spec": {"clusterIP": "10.0.0.12"}})
+    assert (moved.code, "may not change once set" in moved.to_dict()["message"]) == (422, True)
 
 
 def test_a_service_of_another_type_loses_what_that_does_not_have() -> None:

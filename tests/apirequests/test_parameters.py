@@ -48,7 +48,6 @@ PARAMETERS = st.builds(
     field_validation=TEXT,
     delete=DELETE,
     timeout=TEXT,
-    pretty=st.none() | TRUTH,
     include_object=TEXT,
 )
 

@@ -418,3 +418,20 @@ def test_all_conditions_of_a_node_whose_kubelet_fell_silent_become_unknown() -> 
         conditions = (cluster.get("Node", "node-1") or {})["status"]["conditions"]
         found = {condition["type"]: (condition["status"], condition["reason"]) for condition in conditions}
         assert {found[type_] for type_ in HEARTBEAT} == {("Unknown", "NodeStatusUnknown")}
+
+
+def test_without_kubelets_a_new_node_is_not_known_until_a_client_posts_its_state() -> None:
+    def ready(cluster: Cluster) -> str:
+        conditions = (cluster.get("Node", "new") or {}).get("status", {}).get("conditions", [])
+        return next((condition["status"] for condition in conditions if condition["type"] == "Ready"), "")
+
+    with Cluster(nodes=1, without=[KUBELET]) as cluster:
+        cluster.apply({**node("new"), "status": {}})
+        assert ready(cluster) == ""
+        cluster.advance("2m")
+        assert ready(cluster) == "Unknown"
+        posted = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        cluster.patch("Node", "new", posted, subresource="status")
+        cluster.advance("2m")
+        assert ready(cluster) == "True"
+        assert not (cluster.get("Node", "node-1") or {}).get("spec", {}).get("taints")

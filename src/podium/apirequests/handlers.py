@@ -52,6 +52,7 @@ _PREFERRED = (
     "conflicts with other finalizer writers"
 )
 _ADMISSION = "admissionregistration.k8s.io"
+_SIGNING_REQUEST, _OF_REQUESTERS = "CertificateSigningRequest", ("username", "uid", "groups", "extra")
 _NO_VERSIONS = (None, "", "0")
 _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
@@ -90,6 +91,10 @@ def create(context: Context, request: Request, now: int) -> Response:
     raw, warnings = checked_fields(context.store.resources, request, context.object_of(request))
     if context.creates_new and value_at(raw, "metadata", "resourceVersion") not in _NO_VERSIONS:
         raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
+    if context.creates_new and request.kind == _SIGNING_REQUEST:
+        # The requester is the user who sends it (pkg/registry/certificates/certificates/strategy.go).
+        said = {name: value for name, value in object_at(raw, "spec").items() if name not in _OF_REQUESTERS}
+        raw = {**raw, "spec": {**said, **request.identity.to_dict()}}
     reading = request.reading if raw is request.body else None
     return _write_response(
         context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings

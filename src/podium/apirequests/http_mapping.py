@@ -19,7 +19,6 @@ from podium.apirequests.request import FieldValidation, Request, Response, Verb
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
-from podium.store.listing import ListOptions
 from podium.store.patching import PatchType
 from podium.store.stored import encoded
 
@@ -73,7 +72,11 @@ def request_of(
         body = _delete_options(body, parameters.delete)
     key, options = place.key, parameters.options
     if verb == "watch" and place.name:
-        key, options = "", _of_one(options, place.name)
+        # A watch of one object selects it by its name.
+        selector = f"metadata.name={place.name}"
+        if options.field_selector not in ("", selector):
+            raise bad_request("fieldSelector metadata.name doesn't match requested name")
+        key, options = "", replace(options, field_selector=selector)
     return Request(
         verb=verb,
         kind=place.resource.name,
@@ -90,6 +93,8 @@ def request_of(
         api_version="" if place.is_stored_version else place.resource.api_version,
         user=user.name,
         groups=user.groups,
+        user_uid=user.uid,
+        user_extra=user.extra,
     )
 
 
@@ -152,14 +157,6 @@ def _delete_options(body: Any, said: Raw | None) -> Any:
         raise bad_request(f"{shown(body['kind'])} cannot be handled as {_DELETE_OPTIONS}")
     check_deletion(body)
     return body
-
-
-def _of_one(options: ListOptions, name: str) -> ListOptions:
-    """Return the options for a watch of one object, as a field selector on its name."""
-    selector = f"metadata.name={name}"
-    if options.field_selector not in ("", selector):
-        raise bad_request("fieldSelector metadata.name doesn't match requested name")
-    return replace(options, field_selector=selector)
 
 
 JSON = "application/json"

@@ -42,14 +42,13 @@ _PLAIN: Mapping[str, tuple[type, str]] = {
     "force": (bool, "force"),
     "fieldValidation": (str, "field_validation"),
     "timeout": (str, "timeout"),
-    "pretty": (bool, "pretty"),
     "includeObject": (str, "include_object"),
 }
 # The DeleteOptions in a query, by their own names.
 _DELETING = {"gracePeriodSeconds": int, "propagationPolicy": str, "orphanDependents": bool}
 _TYPES = {name: type_ for name, (type_, _) in (*_SELECTING.items(), *_PLAIN.items())} | _DELETING
 # For these fields, false differs from absent.
-_THREE_VALUED = ("sendInitialEvents", "force", "pretty")
+_THREE_VALUED = ("sendInitialEvents", "force")
 
 _OPTIONS: Mapping[Verb, str] = {
     "create": "CreateOptions",
@@ -67,7 +66,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a query. `delete` are its DeleteOptions, None if it has none.
 
     `dry_run` is `ALL`, "" if absent, or an invalid value. `timeout` is a duration as text: how long the client waits.
-    `pretty` and `include_object` control the form of the response.
+    `include_object` controls the form of the response.
     """
 
     options: ListOptions = DEFAULT_LIST_OPTIONS
@@ -80,7 +79,6 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     field_validation: FieldValidation = ""
     delete: Raw | None = None
     timeout: str = ""
-    pretty: bool | None = None
     include_object: str = ""
 
 

@@ -15,7 +15,7 @@ from podium.api.meta import MAX_OBJECT_BYTES, Raw, value_at
 from podium.apirequests import handlers
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, Attributes, Policies
 from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
-from podium.apirequests.authorization import Authorizer, User
+from podium.apirequests.authorization import Authorizer
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
 from podium.store.api_resource import APIResource
@@ -173,7 +173,7 @@ class Router:
             api_version=request.api_version or resource.api_version,
             subresource=request.subresource,
             old=old,
-            user=User(request.user, request.groups),
+            user=request.identity,
             dry_run=request.dry_run,
             authorizer=self._authorizer,
         )

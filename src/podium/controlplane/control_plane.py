@@ -89,7 +89,7 @@ class ControlPlane:
         self._events = ActionEvents(store, self._router)
         now = clock.now()
         nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
-        self._power = NodePower(nodes.values(), now)
+        self._power = NodePower(nodes.values(), now, has_kubelets=KUBELET not in settings.without)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)
         self._collectors = CleanupControllers(store, self._router.answer, settings)

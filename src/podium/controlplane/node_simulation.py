@@ -35,10 +35,13 @@ class NodePower:
     """The stopped machines by node name, with the time since when they are down.
 
     Of the initial ``nodes``, those with an unknown state and those with the annotation are down from the start.
+    Without kubelets, nodes that come later are down until a client posts that they are ready or not.
     """
 
-    def __init__(self, nodes: Iterable[Node], start_ns: int) -> None:
+    def __init__(self, nodes: Iterable[Node], start_ns: int, *, has_kubelets: bool = True) -> None:
         nodes = list(nodes)
+        self._has_kubelets = has_kubelets
+        self._given = frozenset(node.metadata.name for node in nodes)
         # The nodes that are down because of their annotation.
         self._switched_off = {node.metadata.name for node in nodes if node.metadata.annotations.get(POWER) == _OFF}
         self._down = {
@@ -73,7 +76,9 @@ class NodePower:
             self._switched_off.add(name)
             return self.change(name, now, is_up=False)
         if power is None and name not in self._switched_off and not is_gone:
-            return []
+            if self._has_kubelets or name in self._given:
+                return []
+            return self.change(name, now, is_up=condition_status(node, READY) not in ("", "Unknown"))
         self._switched_off.discard(name)
         return self.change(name, now, is_up=True)
 

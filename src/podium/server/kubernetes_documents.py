@@ -162,13 +162,14 @@ class KubernetesDocuments:
 
     def _schemas(self, path: str) -> Raw | None:
         versions = {document_path(kind.api_version): kind.api_version for kind in self._kinds}
-        if path == _OPENAPI:
+        if path in (_OPENAPI, _OPENAPI_2):
+            made = {place: found for place in versions if (found := self._cached(f"{_OPENAPI}/{place}", ""))}
+            if path == _OPENAPI_2:
+                return document_of_v2(msgspec.json.decode(found.body) for found in made.values())
             # The hashes are for client caches.
-            urls = {place: f"{_OPENAPI}/{place}?hash={self._schema_hash(place)}" for place in versions}
+            hashes = {place: found.etag.strip('"') for place, found in made.items()}
+            urls = {place: f"{_OPENAPI}/{place}?hash={found}" for place, found in hashes.items()}
             return {"paths": {place: {"serverRelativeURL": url} for place, url in urls.items()}}
-        if path == _OPENAPI_2:
-            made = (self._cached(f"{_OPENAPI}/{place}", "") for place in versions)
-            return document_of_v2(msgspec.json.decode(document.body) for document in made if document is not None)
         version = versions.get(path.removeprefix(f"{_OPENAPI}/"))
         if version is None:
             return None
@@ -182,12 +183,6 @@ class KubernetesDocuments:
             custom = self._backend.answer(request).object if "." in kind.group else None
             definitions[kind.kind] = definition_of(custom, version)
         return document(kinds, version, definitions)
-
-    def _schema_hash(self, place: str) -> str:
-        made = self._cached(f"{_OPENAPI}/{place}", "")
-        if made is None:
-            raise AssertionError(f"{place} is served and has no document")
-        return made.etag.strip('"')
 
 
 def _aggregated_version(accept: str) -> str:

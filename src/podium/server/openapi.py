@@ -57,6 +57,8 @@ def document(
         name, found = _schemas(kind, resource, definitions.get(kind.kind))
         schemas |= found
         schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [type_of(kind)]}
+        if "list" in kind.verbs:
+            schemas[f"{name}List"] = _list_schema(kind, name)
         paths |= _paths(kind, name, is_own=_is_own(resource))
     return {
         "openapi": "3.0.0",
@@ -64,6 +66,13 @@ def document(
         "paths": dict(sorted(paths.items())),
         "components": {"schemas": dict(sorted(schemas.items()))},
     }
+
+
+def _list_schema(kind: APIResource, name: str) -> Raw:
+    items = {"description": f"List of {kind.plural}", "type": "array", "items": _reference(name)}
+    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "items": items}
+    type_ = {**type_of(kind), "kind": f"{kind.kind}List"}
+    return {"type": "object", "properties": properties, "x-kubernetes-group-version-kind": [type_]}
 
 
 def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
@@ -140,6 +149,18 @@ _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
+_SELECTED = "Selects the list of returned objects by "
+_LIST_PARAMETERS = [
+    {"name": name, "in": "query", "description": text, "schema": {"type": type_, "uniqueItems": True}}
+    for name, type_, text in (
+        ("labelSelector", "string", f"{_SELECTED}their labels."),
+        ("fieldSelector", "string", f"{_SELECTED}their fields."),
+        ("limit", "integer", "The most objects in one response."),
+        ("continue", "string", "Where the next response begins, as the last one says."),
+        ("resourceVersion", "string", "The version of the list."),
+        ("watch", "boolean", "Watch for changes to the described resources, from the version on."),
+    )
+]
 
 
 def _paths(kind: APIResource, schema: str, *, is_own: bool) -> dict[str, Raw]:
@@ -147,7 +168,7 @@ def _paths(kind: APIResource, schema: str, *, is_own: bool) -> dict[str, Raw]:
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     within = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
     collection = f"{within}/{kind.plural}"
-    reference = {"schema": {"$ref": f"{REFERENCE}{schema}"}}
+    reference = {name: {"schema": {"$ref": f"{REFERENCE}{schema}{name}"}} for name in ("", "List")}
     of_collection = [verb for verb in kind.verbs if verb in _OF_COLLECTIONS]
     of_one = [verb for verb in kind.verbs if verb not in _OF_COLLECTIONS]
     paths = {
@@ -157,16 +178,16 @@ def _paths(kind: APIResource, schema: str, *, is_own: bool) -> dict[str, Raw]:
     if kind.namespaced and "list" in kind.verbs:
         paths[f"{root}/{kind.plural}"] = _operations(type_of(kind), ["list"], reference, is_own)
     for found in kind.subresources:
-        paths[f"{collection}/{{name}}/{found.name}"] = _operations(type_of(kind, found), found.verbs, {}, is_own)
+        paths[f"{collection}/{{name}}/{found.name}"] = _operations(type_of(kind, found), found.verbs, {"": {}}, is_own)
     return {path: operations for path, operations in paths.items() if operations}
 
 
-def _operations(type_: Raw, verbs: Iterable[str], schema: Raw, is_own: bool) -> Raw:
-    """Return the operations at a path by method."""
+def _operations(type_: Raw, verbs: Iterable[str], schemas: Raw, is_own: bool) -> Raw:
+    """Return the operations at a path by method; `schemas` are those of an object and of a list."""
     operations: dict[str, Raw] = {}
     for verb in filter(_METHODS.__contains__, verbs):
         operation: Raw = {
-            "responses": {"200": {"description": "OK", "content": {JSON: schema if verb != "list" else {}}}},
+            "responses": {"200": {"description": "OK", "content": {JSON: schemas["List" if verb == "list" else ""]}}},
             "x-kubernetes-action": _METHODS[verb] if verb in ("create", "update") else verb,
             "x-kubernetes-group-version-kind": type_,
         }
@@ -175,7 +196,9 @@ def _operations(type_: Raw, verbs: Iterable[str], schema: Raw, is_own: bool) -> 
             patches = sorted(name for name, patch in PATCH_TYPES.items() if not is_own or patch != "strategic")
             types = patches if verb == "patch" else (JSON, YAML, PROTOBUF)
             operation["parameters"] = _PARAMETERS
-            operation["requestBody"] = {"content": dict.fromkeys(types, schema)}
+            operation["requestBody"] = {"content": dict.fromkeys(types, schemas[""])}
+        elif verb == "list":
+            operation["parameters"] = _LIST_PARAMETERS
         operations[_METHODS[verb]] = operation
     return operations
 
@@ -196,7 +219,10 @@ def document_of_v2(documents: Iterable[Raw]) -> Raw:
 
 def _operation_of_v2(operation: Raw) -> Raw:
     kept = {name: value for name, value in operation.items() if name.startswith("x-")}
-    parameters = [{"name": one["name"], "in": one["in"], **one["schema"]} for one in operation.get("parameters", ())]
+    parameters = [
+        {**{name: value for name, value in one.items() if name != "schema"}, **one["schema"]}
+        for one in operation.get("parameters", ())
+    ]
     content = operation.get("requestBody", {}).get("content", {})
     if content:
         schema = _of_v2(next(iter(content.values())).get("schema", {}))

@@ -398,7 +398,8 @@ def _flow_schema(line: str) -> Raw:
     head, _, rules = line.partition(" | ")
     name, level, precedence, distinguisher, *subjects = head.split()
     found = list(_rules(rules or "*: *:* /*"))
-    matched: Raw = {"subjects": [_flow_subject(**_subject(text)) for text in subjects]}
+    named = [(subject.pop("kind"), subject) for subject in map(_subject, subjects)]
+    matched: Raw = {"subjects": [{"kind": kind, kind[0].lower() + kind[1:]: names} for kind, names in named]}
     everywhere = {"clusterScope": True, "namespaces": ["*"]}
     for field, key in (("resourceRules", "resources"), ("nonResourceRules", "nonResourceURLs")):
         if chosen := [rule if key != "resources" else {**rule, **everywhere} for rule in found if key in rule]:
@@ -417,7 +418,3 @@ def _flow_schema(line: str) -> Raw:
 
 def _flow_metadata(name: str) -> Raw:
     return {"name": name, "annotations": {"apf.kubernetes.io/autoupdate-spec": "true"}}
-
-
-def _flow_subject(kind: str, **names: str) -> Raw:
-    return {"kind": kind, kind[0].lower() + kind[1:]: names}

@@ -25,6 +25,8 @@ TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/jso
 METADATA = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
 METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"}
 
+_UNREAD = "the object provided is unrecognized (must be of type Pod): "
+
 
 class Documents(KubernetesDocuments):
     """Tables of names, one document, and one place where something may be posted."""
@@ -134,7 +136,10 @@ def test_bodies_in_protobuf_are_read() -> None:
         code, made = await client.ask("POST", PODS, encode(pod("from-protobuf")), headers=headers)
         assert (code, made["metadata"]["name"]) == (201, "from-protobuf")
         code, refusal = await client.ask("POST", PODS, b"x", headers=headers)
-        assert (code, refusal["message"]) == (400, "protobuf: the body does not begin as Kubernetes' objects do")
+        assert (code, refusal["message"]) == (
+            400,
+            f"{_UNREAD}protobuf: the body does not begin as Kubernetes' objects do",
+        )
 
     with_server(check)
 
@@ -165,7 +170,15 @@ def test_a_body_may_be_packed() -> None:
 
 @pytest.mark.parametrize(
     ("path", "agent", "is_pretty"),
-    [(f"{PODS}/a?pretty=true", "", True), (f"{PODS}/a", "curl/8", True), (f"{PODS}/a?pretty=0", "curl/8", False)],
+    [
+        (f"{PODS}/a?pretty=true", "", True),
+        (f"{PODS}/a", "curl/8", True),
+        (f"{PODS}/a?pretty=0", "curl/8", False),
+        (f"{PODS}/none", "curl/8", True),
+        (PODS, "curl/8", True),
+        ("/version", "curl/8", True),
+        ("/version", "kubectl/v1.36.2", False),
+    ],
 )
 def test_json_is_in_lines_for_the_eyes(path: str, agent: str, is_pretty: bool) -> None:
     async def check(client: Client) -> None:

@@ -414,7 +414,7 @@ class Attributes:
             **({"name": self.metadata["name"]} if self.metadata.get("name") else {}),
             **({"namespace": self.namespace} if self.namespace else {}),
             "operation": self.operation,
-            "userInfo": {"username": self.user.name, "groups": list(self.user.groups)},
+            "userInfo": self.user.to_dict(),
             "dryRun": self.dry_run,
         }
 

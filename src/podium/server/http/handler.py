@@ -181,7 +181,7 @@ class Handler:
         if document.etag and document.etag in exchange.headers.get(hdrs.IF_NONE_MATCH, ""):
             reply.code = 304
         else:
-            reply.pieces = (document.body,)
+            reply.pieces, reply.may_be_indented = (document.body,), not exchange.path.startswith("/openapi")
         return reply
 
     def _nothing(self, path: str) -> Reply:

@@ -72,7 +72,6 @@ class ObjectRequests:
         with self.flights.flight(READING if what.verb in _READS else WRITING):
             reply = await self._reply(exchange, what, form)
             await self.keeping.kept()
-            reply = replies.prettified(reply, what.parameters.pretty, exchange.headers.get("User-Agent", ""))
             return await replies.send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
@@ -87,7 +86,7 @@ class ObjectRequests:
             reply = await replies.list_reply(response.page, form, self._table(what))
             reply.code = response.code
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
-            reply = Reply(code=response.code, pieces=(response.stored.encoded,))
+            reply = Reply(code=response.code, pieces=(response.stored.encoded,), may_be_indented=True)
         else:
             raw = replies.formed(response.to_dict(), what.place.resource, form, self._table(what))
             reply = replies.of_object(raw, response.code, form.header if form.kind else form.content_type)
@@ -112,7 +111,13 @@ class ObjectRequests:
         data = await read_body(exchange.request, self.limits.body_bytes, seconds)
         if data and not written_in:
             raise http_mapping.unsupported(BODY_TYPES)
-        body = await decoded(data, written_in)
+        try:
+            body = await decoded(data, written_in)
+        except StoreError as error:
+            if what.verb not in _VALIDATED:
+                raise
+            problem = f"the object provided is unrecognized (must be of type {place.resource.kind})"
+            raise bad_request(f"{problem}: {error}") from None
         if not data and what.verb in _VALIDATED:
             raise bad_request("the request has no body")
         schema = schema_of(place.resource.group, place.resource.kind)

@@ -49,6 +49,7 @@ class Reply(msgspec.Struct, kw_only=True):
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     may_be_compressed: bool = False
+    may_be_indented: bool = False
     closes: bool = False
 
 
@@ -61,7 +62,7 @@ def of_object(raw: Any, code: int = 200, content_type: str = JSON) -> Reply:
     if content_type.startswith(YAML):
         text = yaml.dump(raw, Dumper=Dumper, allow_unicode=True)
         return Reply(code=code, pieces=(text.encode(),), content_type=content_type)
-    return Reply(code=code, pieces=(encoded(raw),), content_type=content_type)
+    return Reply(code=code, pieces=(encoded(raw),), content_type=content_type, may_be_indented=True)
 
 
 def of_error(error: StoreError, content_type: str = JSON) -> Reply:
@@ -100,16 +101,14 @@ def warned(reply: Reply, warnings: Iterable[str]) -> Reply:
     return msgspec.structs.replace(reply, headers=tuple(headers)) if len(headers) > len(reply.headers) else reply
 
 
-def prettified(reply: Reply, said: bool | None, user_agent: str) -> Reply:
-    """Return the response with indented JSON on request, or for a program that shows it to people."""
-    is_wanted = user_agent.startswith(_BROWSERS) if said is None else said
-    if not is_wanted or not reply.content_type.startswith(JSON):
-        return reply
-    return msgspec.structs.replace(reply, pieces=(msgspec.json.format(b"".join(reply.pieces), indent=2) + b"\n",))
-
-
 async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> StreamResponse:
-    """Send a response with the common headers."""
+    """Send a response with the common headers.
+
+    An object is indented on request, or for a program that shows it to people.
+    """
+    if reply.may_be_indented and reply.pieces and reply.content_type.startswith(JSON) and _is_for_people(request):
+        indented = msgspec.json.format(b"".join(reply.pieces), indent=2)
+        reply = msgspec.structs.replace(reply, pieces=(indented + b"\n",))
     headers: CIMultiDict[str] = CIMultiDict(head)
     headers["Content-Type"] = reply.content_type
     headers.extend(reply.headers)
@@ -132,6 +131,13 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
     for piece in _sized(pieces):
         await response.write(piece)
     return response
+
+
+def _is_for_people(request: BaseRequest) -> bool:
+    said = request.query.get("pretty") if "pretty=" in request.raw_path else None
+    if said is None:
+        return request.headers.get("User-Agent", "").startswith(_BROWSERS)
+    return said.lower() not in ("false", "0")
 
 
 def _sized(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -250,7 +256,7 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
                 await asyncio.sleep(0)
         pieces.append(stored.encoded)
     pieces.append(b"]}")
-    return Reply(pieces=pieces, content_type=form.header)
+    return Reply(pieces=pieces, content_type=form.header, may_be_indented=True)
 
 
 def metadata_of(raw: Raw) -> Raw:

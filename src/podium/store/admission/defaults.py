@@ -401,7 +401,8 @@ def allocation_problem(raw: Raw, previous: Raw | None, others: Iterable[Raw]) ->
     """
     spec, before = object_at(raw, "spec"), {} if previous is None else previous["spec"]
     taken, address = [other["spec"] for other in others], spec.get("clusterIP")
-    if spec.get("type") != "ExternalName" and address not in (before.get("clusterIP"), "None"):
+    # The check of updates refuses an address in the place of another.
+    if spec.get("type") != "ExternalName" and address != "None" and not before.get("clusterIP"):
         # Validation reports what is no address.
         with suppress(ValueError):
             ip, problem = ipaddress.ip_address(address or ""), ""

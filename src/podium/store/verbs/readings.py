@@ -201,7 +201,8 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
 _STATUS_ALONE = frozenset(
     (
         *("APIService", "CustomResourceDefinition", "DeviceTaintRule", "DisruptionPolicy", "FlowSchema", "PodGroup"),
-        *("PriorityLevelConfiguration", "ResourceClaim", "ValidatingAdmissionPolicy", "VolumeAttachment"),
+        *("PriorityLevelConfiguration", "ResourceClaim", "ServiceCIDR", "ValidatingAdmissionPolicy"),
+        "VolumeAttachment",
     )
 )
 _KEPT_IN_STATUS = {"Deployment": "labels", "Pod": "ownerReferences"}
