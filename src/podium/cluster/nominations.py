@@ -117,7 +117,6 @@ class Nominations:
             return rule(nominated, pod)
         return nominated.priority >= pod.priority or self.priority(nominated) >= pod.priority
 
-    @property
     def depend_on_pods(self) -> bool:
         """Return whether verdicts may differ for pods of one class and priority, so that they hold for one pod only."""
         return len(self.rules) > 0 and len(self.uids) > 0
@@ -205,7 +204,6 @@ class PodGroups:
         """Return the number of a group's pods that are not terminating."""
         return len(self._members.get(key, ())) - len(self._leaving.get(key, ()))
 
-    @property
     def state_priorities(self) -> bool:
         """Return whether some effective group has a priority."""
         return self.are_scheduled and bool(self._stating)

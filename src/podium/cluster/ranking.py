@@ -20,6 +20,7 @@ from podium.cluster.pods import NO_ROW, PodRecord
 
 EqualPriorityOrder = Literal["StartTime", "QoS"]
 _TEN = "0123456789"
+_SLOT_OF = attrgetter("slot")
 _DIGITS = re.compile(r"(\d+)", re.ASCII)
 _QOS_RANK = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}
 # The priority of empty places, above every pod's.
@@ -115,7 +116,7 @@ class PreemptionRanking:
         if len(self._on_row) == _MOST_KEPT:
             self._on_row = {}
         pods = self._ranked(row)
-        self._on_row[row] = [pod.slot for pod in pods]
+        self._on_row[row] = list(map(_SLOT_OF, pods))
         return pods
 
     def below(self, row: int, priority: int) -> list[PodRecord]:

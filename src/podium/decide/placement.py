@@ -207,7 +207,7 @@ def place(
         return Placement(pod, state, pre_filter, _NO_ROWS, Outcome(0), _NO_ROWS, None, None, cursor)
     extenders = runner.extenders_of(pod)
     if nominated_first and (pod.nominated_node_name or runner.cluster.replacements.awaited):
-        tried = _try_first(runner, extenders, state, pod, pre_filter, cursor, detailed=detailed)
+        tried = _try_first(runner, extenders, state, pod, pre_filter, cursor, detailed)
         if tried is not None:
             return tried
     if not detailed and pre_filter.rows is None and extenders is None:
@@ -250,7 +250,6 @@ def _try_first(
     pod: PodRecord,
     pre_filter: PreFiltered,
     cursor: int,
-    *,
     detailed: bool,
 ) -> Placement | None:
     """Return the placement on a node of `tried_first` that the pod fits, None for none (evaluateNominatedNode).

@@ -40,7 +40,7 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
     impossible.
     """
     cluster = runner.cluster
-    if not len(cluster.nodes):
+    if not cluster.nodes.row_of:
         return _NO_NODES
     releases: tuple[ClaimRelease, ...] = ()
     waits_for: tuple[str, ...] = ()

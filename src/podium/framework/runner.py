@@ -152,7 +152,7 @@ class Runner:
 
     def filter(self, state: CycleState, pod: PodRecord, rows: Int64s | None = None) -> Outcome:
         """Filter the live cluster, or some rows of it, considering nominated pods."""
-        if rows is None and self.is_row_local(state) and not self.cluster.nominations.depend_on_pods:
+        if rows is None and self.is_row_local(state) and not self.cluster.nominations.depend_on_pods():
             return self.kept.filter_all(state, pod)
         few = None if rows is None else self.kept.filter_few(state, pod, rows)
         if few is not None:

@@ -241,7 +241,7 @@ class DefaultPreemption:
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
-        reason = eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts=evicts)
+        reason = eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts)
         if reason:
             return PreemptionPlan(False, reason)
         wide, exchanges, preemptor = self._wide, self._exchanges, Preemptor(handle, state, pod)
@@ -250,7 +250,7 @@ class DefaultPreemption:
         if exchanges is not None and eligibility.waits_for_victims(handle.cluster, pod, nominated, pod.priority):
             return PreemptionPlan(False, eligibility.NOT_ELIGIBLE_TERMINATING)
         options = self._options(handle.cluster, self._seed if seed is None else seed)
-        plan = plan_preemption(preemptor, outcome, self._trials, options, detailed=detailed)
+        plan = plan_preemption(preemptor, outcome, self._trials, options, detailed)
         if plan.chosen is not None or plan.put_off is not None or plan.error or plan.keeps_nomination:
             return plan
         if exchanges is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -100,14 +101,13 @@ class SchedulingAttempts:
         runner: Runner,
         state: CycleState,
         now: int,
-        *,
         is_together: bool = False,
     ) -> list[Action]:
         """Start a pod's binding cycle; if ``is_together``, it waits until enough of its gang are ready."""
         pod = queued.record
         self.known.forget()
         nominated = self.cluster.nominations.remove(pod.uid)
-        started = self.bindings.start(queued, runner, state, node_name, now, is_together=is_together)
+        started = self.bindings.start(queued, runner, state, node_name, now, is_together)
         actions = self.advance_binding(pod.uid, started, now)
         if nominated not in ("", node_name):
             self.capacity.bound_elsewhere(pod, nominated, now)
@@ -122,7 +122,7 @@ class SchedulingAttempts:
         result = self._post_filter(runner, placement, now)
         if result.binds_to:
             return [*warnings, *self.start_binding(result.binds_to, queued, runner, placement.state, now)]
-        message = fit_error(placement, len(self.cluster.nodes), result.status.message)
+        message = fit_error(placement, len(self.cluster.nodes.row_of), result.status.message)
         plugins = [*rejecting_plugins(placement), *result.waits_for]
         if pod.nominated_node_name or result.nominated_node or result.victims:
             self.known.forget()
@@ -189,8 +189,8 @@ class SchedulingAttempts:
         """Return a pod to the queue after a failed attempt, and report what is new."""
         pod = queued.record
         queued.message = message
-        self.queue.add_unschedulable(queued, plugins, (), now, error=error)
-        return self._report_failure(pod, message, now, error=error)
+        self.queue.add_unschedulable(queued, plugins, (), now, error)
+        return self._report_failure(pod, message, now, error)
 
     def fail_as_known(self, queued: QueuedPod, known: KnownFailure, now: int) -> list[Action]:
         """Return a pod that was taken from the queue to it without an attempt, and report what is new."""
@@ -198,10 +198,10 @@ class SchedulingAttempts:
         queued.message = known.message
         return self._report_failure(queued.record, known.message, now, error=False)
 
-    def _report_failure(self, pod: PodRecord, message: str, now: int, *, error: bool) -> list[Action]:
+    def _report_failure(self, pod: PodRecord, message: str, now: int, error: bool) -> list[Action]:
         reason = "SchedulerError" if error else "Unschedulable"
         nominated, may_reword = self.reports.nominated(pod.uid), pod.scheduler_name in self.known.trusted
-        reports = self.reports.report(pod, reason, message, may_reword=may_reword)
+        reports = self.reports.report(pod, reason, message, may_reword)
         actions: list[Action] = [Record(pod.key, pod.uid, "Warning", "FailedScheduling", message), *reports]
         if nominated and nominated != pod.nominated_node_name:
             self.capacity.nomination_ended(pod, nominated, now)
@@ -258,9 +258,8 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     if not isinstance(plan, PreemptionPlan) or plan.chosen is None:
         return None
     chosen, choice = plan.chosen, plan.choice
-    number = len(chosen.victims)
     others = tuple(filter(chosen.node_name.__ne__, choice.equals))
-    what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
+    what = f"{_victims_in_words(len(chosen.victims))} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"
     if choice.candidates == 1:
@@ -273,6 +272,11 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     if plan.is_exchange:
         rule = f"fairer shares among equals: {rule}"
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)
+
+
+@lru_cache(maxsize=64)
+def _victims_in_words(number: int) -> str:
+    return f"{number:,} victim{'' if number == 1 else 's'}"
 
 
 ASSIGNED_POD_DELETE = "AssignedPodDelete"

@@ -110,7 +110,6 @@ class BindingCycles:
         state: CycleState,
         node_name: str,
         now: int,
-        *,
         is_together: bool = False,
     ) -> StepResult:
         """Assume the pod on the node, and take all steps that need not wait."""

@@ -157,7 +157,7 @@ class EventHandlers:
         The record has no nomination yet, or the known one; ``pod`` has the nomination in the API.
         """
         uid, shown = record.uid, pod.nominated_node_name
-        known, is_on_its_way = self.cluster.nominations.node_of(uid), uid in self.bindings
+        known, is_on_its_way = self.cluster.nominations.node_of(uid), self.bindings.find(uid) is not None
         wanted = shown if self.reports.read(uid, shown, pod.metadata.resource_version) else known
         if known or wanted or is_on_its_way:
             self.known.forget()

@@ -222,7 +222,7 @@ class DerivedFailures:
         """Return the trials that decide whether preemption helps; None if that depends on more than single rows."""
         plugin, nominations = self._preemption[runner.profile.scheduler_name], self._cluster.nominations
         others = {each.name for each in runner.profile.post_filter if each is not plugin}
-        if plugin is None or nominations.reach_domains or nominations.depend_on_pods or others - state.skip_filter:
+        if plugin is None or nominations.reach_domains or nominations.depend_on_pods() or others - state.skip_filter:
             return None
         return plugin.plain_trials(self._cluster)
 

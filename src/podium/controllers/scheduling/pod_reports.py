@@ -133,9 +133,7 @@ class PodReports:
             else:
                 self._writes.fail(uid, action, now)
 
-    def report(
-        self, pod: PodRecord, reason: str, message: str, *, may_reword: bool = False
-    ) -> list[ReportUnschedulable]:
+    def report(self, pod: PodRecord, reason: str, message: str, may_reword: bool = False) -> list[ReportUnschedulable]:
         """Report a failed attempt if its message or the pod's nomination is new.
 
         Whether only the message is new, the report says if it ``may_reword``.

@@ -306,7 +306,7 @@ class Scheduler:
             elif queued is not None:
                 are_gone = self.cluster.placed.keys().isdisjoint(ended.victims)
                 is_worth_attempt = are_gone or queued.woken_by != ASSIGNED_POD_DELETE
-                self.queue.ask_gate_again(uid, now, is_worth_attempt=is_worth_attempt)
+                self.queue.ask_gate_again(uid, now, is_worth_attempt)
 
     # What is due
 

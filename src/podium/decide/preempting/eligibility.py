@@ -166,9 +166,7 @@ NOT_ELIGIBLE_YET = (NOT_ELIGIBLE_TERMINATING, NOT_ELIGIBLE_TERMINATING_ELSEWHERE
 """Why a pod may not preempt while it waits for its victims to end."""
 
 
-def ineligible_reason(
-    cluster: Cluster, pod: PodRecord, nominated_status: Status | None, *, evicts: bool = False
-) -> str:
+def ineligible_reason(cluster: Cluster, pod: PodRecord, nominated_status: Status | None, evicts: bool = False) -> str:
     """Return why ``pod`` may not preempt now; "" if it may (PodEligibleToPreemptOthers).
 
     ``nominated_status`` is the filters' answer for the node that it is nominated to, None without such a node. A pod
@@ -252,7 +250,7 @@ def below_their_groups(cluster: Cluster, further: VictimFilter | None) -> Victim
     Source: pkg/scheduler/framework/preemption/types.go (NewPodVictim): a victim has its group's priority. Here it keeps
     its own if that is higher.
     """
-    if not cluster.pod_groups.state_priorities:
+    if not cluster.pod_groups.state_priorities():
         return further
 
     def allowed(pod: PodRecord, slots: Int64s) -> Bools:

@@ -72,7 +72,7 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
 
 
 def plan_preemption(
-    preemptor: Preemptor, outcome: Outcome, trials: Trials, options: PreemptionOptions, *, detailed: bool = False
+    preemptor: Preemptor, outcome: Outcome, trials: Trials, options: PreemptionOptions, detailed: bool = False
 ) -> PreemptionPlan:
     """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster.
 

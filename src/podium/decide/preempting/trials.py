@@ -79,7 +79,7 @@ class Trials:
         """Return the trials on ``rows``, ascending. With a ``cost`` the dearest pods are given back first."""
         if may_disrupt is not None or cost is not None:
             return self._try(preemptor, rows, may_disrupt, cost=cost)
-        if self._cluster.nominations.depend_on_pods or not preemptor.handle.is_row_local(preemptor.state):
+        if self._cluster.nominations.depend_on_pods() or not preemptor.handle.is_row_local(preemptor.state):
             return self._try_open(preemptor, rows)
         cached = self._refreshed(preemptor)
         table = TrialTable(rows, cached.refused[rows], cached.criteria[:, rows], cached.victims_on, cached.decoders)
@@ -137,7 +137,7 @@ class Trials:
         one of the class.
         """
         nodes = self._cluster.nodes
-        if outcome.position != nodes.changes.position or self._cluster.nominations.depend_on_pods:
+        if outcome.position != nodes.changes.position or self._cluster.nominations.depend_on_pods():
             return None
         cached, hashes = self._refreshed(preemptor), nodes.name_hash
         order = cached.order
@@ -368,6 +368,8 @@ class CachedTrials:
         self.refused[row], self.criteria[:, row] = trial.refused, trial.key
         if trial.victims:
             self.victims_on[row] = trial.victims
+        else:
+            self.victims_on.pop(row, None)
         if self.order is not None:
             self.order.stale[row] = trial
 

@@ -101,7 +101,8 @@ class CacheByClass(Generic[Value]):
 
     def get(self, pod_class: PodClass, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value of a class under a key; create it if there is none."""
-        if self._newest() is pod_class:
+        newest = self._newest
+        if newest() is pod_class:
             kept = self._of_newest
         else:
             kept = self._kept.pop(pod_class) if pod_class in self._kept else {}

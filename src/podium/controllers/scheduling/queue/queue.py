@@ -253,7 +253,6 @@ class SchedulingQueue:
         plugins: Collection[str],
         pending_plugins: Iterable[str],
         now: int,
-        *,
         error: bool = False,
     ) -> QueuePlace | None:
         """Return a pod to the queue after a failed attempt; return its place.
@@ -362,7 +361,7 @@ class SchedulingQueue:
         if queued is not None and queued.place in (ACTIVE, BACKOFF):
             self._sort_again(queued, now)
 
-    def ask_gate_again(self, uid: str, now: int, *, is_worth_attempt: bool) -> None:
+    def ask_gate_again(self, uid: str, now: int, is_worth_attempt: bool) -> None:
         """Run PreEnqueue again for a gated pod; no effect on other pods.
 
         A pod that passes backs off if it ``is_worth_attempt``, and waits for an event otherwise.
@@ -403,7 +402,7 @@ class SchedulingQueue:
         backs_off = False
         if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
             backs_off = self._settings.backoff_end_ns(queued) > now
-        self._put(queued, landing(wake, is_held=is_held, backs_off=backs_off), now)
+        self._put(queued, landing(wake, is_held, backs_off), now)
 
     def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
         before, queued.place, uid = queued.place, place, queued.record.uid
@@ -482,7 +481,7 @@ class SchedulingQueue:
         return best, label
 
 
-def landing(wake: Wake, *, is_held: bool, backs_off: bool) -> QueuePlace:
+def landing(wake: Wake, is_held: bool, backs_off: bool) -> QueuePlace:
     """Return the new place of a pod.
 
     ``is_held``: a PreEnqueue plugin rejects it or QueueSort fails, which is asked if the pod is woken or was gated.

@@ -63,7 +63,7 @@ def _are_nominations_between(cluster: Cluster, gang: Gang) -> bool:
 
     Then a member for which it does not count may come last where it could not come first.
     """
-    if cluster.nominations.depend_on_pods:
+    if cluster.nominations.depend_on_pods():
         return True
     priorities = {member.priority for member in gang.members}
     lowest, highest, of = min(priorities), max(priorities), cluster.nominations.priority
