@@ -21,16 +21,16 @@ from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
 from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.bench.measurement import (
+    BenchRun,
     Measurement,
     Ratios,
-    Run,
     operations,
     ratios_to,
     run_of,
     write_measurements,
 )
 from podium.app.bench.scheduling import Play, measure_explaining, measure_rescheduling, measure_scheduling
-from podium.app.bench.simulating import Story, make_trace, measure_score, measure_simulation
+from podium.app.bench.simulating import SimulationInput, make_trace, measure_score, measure_simulation
 from podium.app.console.command import podium
 from podium.app.console.page import Page
 from podium.app.library import load
@@ -101,7 +101,7 @@ def test_a_third_of_explained_pods_fit_and_a_third_preempt() -> None:
 
 
 def test_a_simulation_benchmark_is_repeatable_and_written() -> None:
-    (first, written), (again, _) = (measure_simulation(Story((), 8, 10), RELEASE) for _ in range(2))
+    (first, written), (again, _) = (measure_simulation(SimulationInput((), 8, 10), RELEASE) for _ in range(2))
 
     assert settled(first) == settled(again)
     assert (first.nodes, first.pods, first.counts["bound"]) == (8, 10, 10)
@@ -114,14 +114,14 @@ def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -
     with file.open("wb") as stream:
         make_trace(3, 4).write(stream)
 
-    (measured, _) = measure_simulation(Story((str(file),), 8, 10), RELEASE)
+    (measured, _) = measure_simulation(SimulationInput((str(file),), 8, 10), RELEASE)
 
     assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
 
 
 @pytest.mark.parametrize("name", ["score", "score-unscoped"])
 def test_a_score_is_compared_with_the_same_story_without_it(name: str) -> None:
-    measured = measure_score(name, Story((), 6, 8), RELEASE)
+    measured = measure_score(name, SimulationInput((), 6, 8), RELEASE)
 
     assert measured.workload == name
     assert measured.counts["bound"] == 8
@@ -285,7 +285,7 @@ MEASURED = Measurement(
 )
 
 
-def earlier(**figures: float) -> Run:
+def earlier(**figures: float) -> BenchRun:
     return run_of([msgspec.structs.replace(MEASURED, **figures)])
 
 

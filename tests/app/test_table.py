@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from podium.app.console.cells import NODES, PODS, Cell, Name, Part, names_of
 from podium.app.console.page import Page
-from podium.app.console.table import Table
+from podium.app.console.table import TextTable
 from tests.app.names import MIXED, NAMES
 
 AWS = [f"ip-10-0-12-{number}.eu-west-1.compute.internal" for number in (3, 45, 201)]
@@ -52,7 +52,7 @@ def test_different_names_of_a_kind_stay_distinct_in_a_table(
         [Name(pod, PODS), Name(node, NODES), text, Name(node, NODES, before="to ")] for pod, node in pairs
     ]
 
-    naming = Table(rows, width).naming
+    naming = TextTable(rows, width).naming
 
     assert len({naming.shown(Name(pod, PODS)) for pod, _ in pairs}) == len(pairs)
     assert len({naming.shown(Name(node, NODES)) for _, node in pairs}) == len(pairs)
@@ -72,7 +72,7 @@ def test_elsewhere_no_name_is_shortened_and_no_text_lost(rows: list[list[Part]])
 
 @given(NAMES | MIXED, st.integers(40, 220))
 def test_the_table_headline_names_omitted_prefixes(names: set[str], width: int) -> None:
-    table = Table([[Name(name, NODES), "what there is to say about it"] for name in sorted(names)], width)
+    table = TextTable([[Name(name, NODES), "what there is to say about it"] for name in sorted(names)], width)
     shared = table.naming.shared.get(NODES)
 
     for name in names:

@@ -25,7 +25,7 @@ from podium.app.cluster import Cluster
 from podium.app.console.options import ClusterSource, Source
 from podium.app.console.reading import read_shown
 from podium.app.using import client, session
-from podium.app.using.session import Session, Use, stamps_of
+from podium.app.using.session import SessionServer, UseOptions, stamps_of
 from tests.app.planning.small import node, pod, priority_class, replica_set, written
 from tests.app.processes import START, run
 
@@ -320,8 +320,8 @@ def test_an_outdated_session_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "podium").mkdir(mode=0o700)
     file = written(tmp_path, *CLUSTER)
-    live = Use(Source((file,), ClusterSource("c")), None, HOUR_NS, HOUR_NS, str(tmp_path), "")
-    with Session(live, Cluster(read_shown([file], None)), stamps_of((file,))) as found:
+    live = UseOptions(Source((file,), ClusterSource("c")), None, HOUR_NS, HOUR_NS, str(tmp_path), "")
+    with SessionServer(live, Cluster(read_shown([file], None)), stamps_of((file,))) as found:
         mine = client.identity()
 
         assert found._outdated(mine) == ""

@@ -8,7 +8,7 @@ import pytest
 from podium.api.meta import Raw
 from podium.api.policy import POLICY_ANNOTATION
 from podium.controllers.actions import Action, Evict
-from podium.controllers.disruption.drain import Drain, DrainSettings, DrainState
+from podium.controllers.disruption.drain import DrainSettings, DrainState, NodeDrain
 from podium.controllers.observations import Problem
 from tests.controllers.node_rig import BROKEN, LOST, SECOND, UNSENT, Fault, Rig, budget, pod
 from tests.store.objects import node
@@ -30,7 +30,7 @@ def healthy(action: Action) -> Problem | None:
 
 def draining(*given: Raw, name: str = "n1", fault: Fault = healthy, **settings: Any) -> Rig:
     """Return a drain of the node n1, on which (or near which) these objects are."""
-    rig = Rig(lambda: Drain(name, DrainSettings(**settings)))
+    rig = Rig(lambda: NodeDrain(name, DrainSettings(**settings)))
     rig.fault = fault
     for raw in (node("n1"), node("n2"), *given):
         rig.store.create(raw, now=rig.now)
@@ -38,9 +38,9 @@ def draining(*given: Raw, name: str = "n1", fault: Fault = healthy, **settings: 
     return rig
 
 
-def drain_of(rig: Rig) -> Drain:
+def drain_of(rig: Rig) -> NodeDrain:
     machine = rig.machines[0]
-    assert isinstance(machine, Drain)
+    assert isinstance(machine, NodeDrain)
     return machine
 
 

@@ -11,7 +11,7 @@ from podium.apirequests.request import COMPONENT, Request
 from podium.controllers.ledger.disruption import Disruption
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.ledger_file import LedgerFile, read_ledger
 from podium.runtime.clock import VirtualClock
 from podium.store.store import Store
@@ -27,7 +27,7 @@ class Cluster:
         self.path = str(path)
         self.store = open_store(0) if store is None else store
         self.clock = VirtualClock(start_ns)
-        self.plane: ControlPlane = assemble(
+        self.plane: EmbeddedControlPlane = assemble(
             self.store, self.clock, ControlPlaneSettings(), InitialContent(), ledger=LedgerFile(self.path)
         ).plane
 

@@ -14,7 +14,7 @@ from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.controllers.workloads.deployments import Deployments
 from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
-from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.node_simulation import POWER
 from podium.runtime import clock as virtual_clock
 from podium.runtime.runtime import Component
@@ -219,7 +219,7 @@ def test_an_internal_api_server_error_is_answered_to_the_component(monkeypatch: 
         assert phases(cluster) == ["Running"]
 
 
-def component(plane: ControlPlane, name: str) -> Component:
+def component(plane: EmbeddedControlPlane, name: str) -> Component:
     return plane._components[name]
 
 

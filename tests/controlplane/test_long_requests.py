@@ -11,7 +11,7 @@ import pytest
 from podium.apirequests.request import Request, Response
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.store.durable_journal import JournalError
@@ -21,7 +21,7 @@ SECONDS = 60
 LONG = "x" * 40_000
 
 
-def plane_of() -> ControlPlane:
+def plane_of() -> EmbeddedControlPlane:
     return assemble(open_store(0), SystemClock(), ControlPlaneSettings(), InitialContent()).plane
 
 
@@ -37,7 +37,7 @@ def creation(name: str, text: str = "") -> Request:
 class Held:
     """A router whose answers on other threads wait until the test lets them go."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: EmbeddedControlPlane) -> None:
         self.router: Any = plane._router
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         self.loop_thread = threading.current_thread()

@@ -9,7 +9,7 @@ from podium.api.errors import PodiumError
 from podium.apirequests.request import Request
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from tests.store.objects import pod
 
@@ -21,7 +21,7 @@ class Rig:
 
     def __init__(self, nodes: int = 1) -> None:
         clock = SystemClock(1000.0)
-        self.plane: ControlPlane = assemble(
+        self.plane: EmbeddedControlPlane = assemble(
             open_store(0), clock, ControlPlaneSettings(), InitialContent((), nodes)
         ).plane
         self.runner = ControlPlaneRunner(self.plane, clock)

@@ -14,7 +14,7 @@ from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
 from podium.apirequests.request import Request, Response
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from tests.store.objects import Raw
 
@@ -61,7 +61,7 @@ class Rig:
     """A plane, and webhooks by their names; `calls` are the names of those that were called."""
 
     def __init__(self, *configurations: Raw, **hooks: Hook) -> None:
-        self.plane: ControlPlane = assemble(
+        self.plane: EmbeddedControlPlane = assemble(
             open_store(0), SystemClock(1000.0), ControlPlaneSettings(), InitialContent((), 1)
         ).plane
         self.plane.call = self.call

@@ -14,7 +14,7 @@ from podium.api.input.codec import read_input
 from podium.api.node import MAINTENANCE_TIME
 from podium.api.times import format_duration, parse_duration
 from podium.app.rescheduling.live_rescheduler import ReschedulerMetrics
-from podium.app.rescheduling.offline import Question, plan_once
+from podium.app.rescheduling.offline import PlanSettings, plan_once
 from podium.decide.evictions import CHECKPOINT_INTERVAL, CHECKPOINT_TIME, WORK_IN_PROGRESS
 from podium.decide.rescheduling.guards import LEAVE_ALONE, PREFER_NO_EVICTION
 from podium.framework.rescheduling.configuration import default_rescheduler, load_rescheduler
@@ -154,8 +154,8 @@ def test_the_policy_of_the_tutorial_moves_pods_where_the_scheduler_agrees(monkey
     read = read_input([str(folder / "costly-nodes-cluster.yaml")])
     agreeing = load_configuration(str(folder / "cheapest-scheduler.yaml"))
 
-    assert not plan_once(read, Question(rescheduling, default_configuration())).moves
-    (move,) = plan_once(read, Question(rescheduling, agreeing)).moves
+    assert not plan_once(read, PlanSettings(rescheduling, default_configuration())).moves
+    (move,) = plan_once(read, PlanSettings(rescheduling, agreeing)).moves
     assert (move.pod.name, move.source, move.target) == ("web-1", "cloud", "own")
 
 

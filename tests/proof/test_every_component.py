@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from podium.controllers.disruption.disruption_controller import DisruptionController
-from podium.controllers.disruption.drain import Drain
+from podium.controllers.disruption.drain import NodeDrain
 from podium.controllers.rescheduling.moves import Moves
 from podium.controllers.workloads.claims import ResourceClaims
 from podium.controllers.workloads.workload_controller import WorkloadController
@@ -298,7 +298,7 @@ def test_late_or_missed_observations_break_nothing(story: str, what: str) -> Non
 @pytest.mark.parametrize(
     ("what", "story", "bug"),
     [
-        ("refused", "a drain within a budget", instead(Drain, "_answered", nothing)),
+        ("refused", "a drain within a budget", instead(NodeDrain, "_answered", nothing)),
         ("refused", "a drain within a budget", instead(DisruptionController, "_answered", none_of_it)),
         ("refused", "a node that fails", instead(WorkloadController, "_answered", none_of_it)),
         ("refused", "one device, and then the next pod", instead(ResourceClaims, "_answered", none_of_it)),

@@ -19,7 +19,7 @@ from podium.controllers.controller import (
     is_watched_kind,
     may_concern,
 )
-from podium.controllers.disruption.drain import Drain
+from podium.controllers.disruption.drain import NodeDrain
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.observations import Changed, Gone
 from podium.controllers.rescheduling.rescheduler import Rescheduler
@@ -37,7 +37,7 @@ MAKERS: dict[str, Callable[[], Controller]] = {
     "scheduler": Scheduler,
     "autoscaler": lambda: Autoscaler([]),
     "rescheduler": lambda: Rescheduler(ReschedulerSettings(policies=())),
-    "drain": lambda: Drain("web"),
+    "drain": lambda: NodeDrain("web"),
 }
 OBJECTS = [(one.object, one.raw) for one in documents(*manifests()) if one.object is not None]
 # Everything that a machine may keep: by time it may forget, which is not what this is about.

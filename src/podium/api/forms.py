@@ -15,7 +15,7 @@ from podium.api.meta import Raw, object_at
 from podium.api.pod_group import OLDER_VERSION, SCHEDULED, from_older_form, in_older_words, to_older_form
 
 
-class Form(NamedTuple):
+class KindForm(NamedTuple):
     """A form of a kind: its conversion to the stored form, the conversion back, and its names in a path or message."""
 
     to_stored: Callable[[Raw], Raw]
@@ -23,7 +23,7 @@ class Form(NamedTuple):
     in_its_words: Callable[[str], str] = str
 
 
-def form_of(api_version: str, kind: str) -> Form | None:
+def form_of(api_version: str, kind: str) -> KindForm | None:
     """Return the form of a kind in an API version; None if that version has the stored one."""
     return _FORMS.get((api_version, kind))
 
@@ -95,7 +95,7 @@ _TO_NEWER: dict[str, Callable[[Any], Any]] = {
     "podGroupTemplateRef": lambda ref: _renamed(object_at(ref, "workload"), {"podGroupTemplateName": "templateName"}),
 }
 _TEMPLATES = ("spec", "podGroupTemplates")
-_NEWER_GROUP = Form(
+_NEWER_GROUP = KindForm(
     _group_from_newer,
     _group_to_newer,
     lambda text: (
@@ -104,7 +104,7 @@ _NEWER_GROUP = Form(
         .replace("podGroupTemplateName", "templateName")
     ),
 )
-_NEWER_WORKLOAD = Form(
+_NEWER_WORKLOAD = KindForm(
     _at(*_TEMPLATES, change=lambda template: _changed(_without(template), {"disruptionMode": _from_mode})),
     _at(*_TEMPLATES, "disruptionMode", change=_TO_NEWER["disruptionMode"]),
 )
@@ -149,16 +149,16 @@ def _device_to_older(device: Any, *, plain: bool) -> Any:
 _REQUESTS, _DEVICES = ("spec", "devices", "requests"), ("spec", "devices")
 
 
-def _in_claim(*path: str) -> Form:
-    return Form(
+def _in_claim(*path: str) -> KindForm:
+    return KindForm(
         _at(*path, *_REQUESTS, change=_request_from_older),
         _at(*path, *_REQUESTS, change=_request_to_older),
         lambda text: text.replace(".exactly", ""),
     )
 
 
-def _in_slice(*, plain: bool) -> Form:
-    return Form(
+def _in_slice(*, plain: bool) -> KindForm:
+    return KindForm(
         _at(*_DEVICES, change=_device_from_older),
         _at(*_DEVICES, change=lambda device: _device_to_older(device, plain=plain)),
         lambda text: re.sub(r"\bspec\.devices\[(\d+)\](?=\.(?!name\b))", r"spec.devices[\1].basic", text),
@@ -166,8 +166,10 @@ def _in_slice(*, plain: bool) -> Form:
 
 
 _STORED_GROUP = "scheduling.k8s.io/v1alpha2"
-_FORMS: Mapping[tuple[str, str], Form] = {
-    (OLDER_VERSION, "PodGroup"): Form(lambda raw: from_older_form(raw, _STORED_GROUP), to_older_form, in_older_words),
+_FORMS: Mapping[tuple[str, str], KindForm] = {
+    (OLDER_VERSION, "PodGroup"): KindForm(
+        lambda raw: from_older_form(raw, _STORED_GROUP), to_older_form, in_older_words
+    ),
     **{
         (f"scheduling.k8s.io/{version}", kind): form
         for version in ("v1beta1", "v1alpha3")

@@ -13,7 +13,7 @@ import msgspec
 
 from podium.api.meta import MAX_OBJECT_BYTES, Raw, value_at
 from podium.apirequests import handlers
-from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, Attributes, Policies
+from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, AdmissionAttributes, Policies
 from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
 from podium.apirequests.authorization import Authorizer
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
@@ -167,7 +167,7 @@ class Router:
         warnings: list[str] = []
         previous = self.store.find(request.kind, request.key) if request.key else None
         old = None if previous is None else previous.raw
-        seen = Attributes(
+        seen = AdmissionAttributes(
             operation="UPDATE" if old is not None else "CREATE",
             resource=resource,
             api_version=request.api_version or resource.api_version,
@@ -195,7 +195,7 @@ class Router:
                 self._validate(replace(seen, object=_unversioned(response.stored.raw, old)), warnings)
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
-    def _validate(self, seen: Attributes, warnings: list[str]) -> None:
+    def _validate(self, seen: AdmissionAttributes, warnings: list[str]) -> None:
         self._policies.validate(seen, warnings, self._audited)
         self._webhooks.validate(seen, warnings)
 

@@ -23,7 +23,7 @@ from podium.api.present import as_running
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.ledger_file import LedgerFile
 from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
@@ -277,7 +277,7 @@ class InitialContent:
 class Assembled:
     """A control plane, and the result of creating its initial objects."""
 
-    plane: ControlPlane
+    plane: EmbeddedControlPlane
     population: Population
 
 
@@ -324,7 +324,7 @@ def assemble(
     if journal is not None:
         journal.sync()
     account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)
-    return Assembled(ControlPlane(store, clock, settings, journal, account), population)
+    return Assembled(EmbeddedControlPlane(store, clock, settings, journal, account), population)
 
 
 def check_template(template: object, source: str = "") -> Raw:

@@ -56,7 +56,7 @@ async def _no_call(call: WebhookCall) -> WebhookAnswer:
     return WebhookAnswer(problem=f'Post "{call.url}": webhooks are not called here')
 
 
-class ControlPlane:
+class EmbeddedControlPlane:
     """A control plane, which answers requests and runs the components.
 
     Everything happens on one thread. `answer` may be called at any time; the owner of the thread calls `turn`, and
@@ -498,7 +498,7 @@ class ControlPlaneRunner:
     ``problem`` is the current problem, "" for none.
     """
 
-    def __init__(self, plane: ControlPlane, pace: Clock) -> None:
+    def __init__(self, plane: EmbeddedControlPlane, pace: Clock) -> None:
         self._plane = plane
         self._pace = pace
         self._work = asyncio.Event()

@@ -20,7 +20,7 @@ from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
 from podium.apirequests.request import Request, Verb
 from podium.controllers.actions import Action, DeleteObject, PatchObject
-from podium.controllers.disruption.drain import Drain, DrainReport
+from podium.controllers.disruption.drain import DrainReport, NodeDrain
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.observations import ContainersExited, Observation
@@ -184,7 +184,7 @@ class Player:
         elif self._find(step, "Node", change.key, now) is None:
             self._begin_waiting(change.key, now)
         else:
-            component = Component(f"drain of {change.key}", lambda: Drain(change.key, change.settings))
+            component = Component(f"drain of {change.key}", lambda: NodeDrain(change.key, change.settings))
             self._drains.append(BegunDrain(step, change, component))
             self.add(component)
 
@@ -198,7 +198,7 @@ class Player:
         ended = []
         for index, drain in enumerate(self._drains):
             machine = drain.component.machine if isinstance(drain, BegunDrain) else None
-            if isinstance(drain, BegunDrain) and isinstance(machine, Drain) and machine.is_over:
+            if isinstance(drain, BegunDrain) and isinstance(machine, NodeDrain) and machine.is_over:
                 self._drains[index] = machine.report()
                 ended.append(drain)
         return ended
@@ -331,7 +331,7 @@ class BegunDrain:
     def report(self) -> DrainReport | None:
         """Return the progress so far; None while the component is down."""
         machine = self.component.machine
-        return machine.report() if isinstance(machine, Drain) else None
+        return machine.report() if isinstance(machine, NodeDrain) else None
 
 
 def is_terminating(stored: Stored) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from podium.api.forms import Form, form_of
+from podium.api.forms import KindForm, form_of
 from podium.api.meta import Raw
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
@@ -106,15 +106,15 @@ def to_core(raw: Raw) -> Raw:
 
 
 _FORMS = {
-    ("events.k8s.io/v1", "Event"): Form(
+    ("events.k8s.io/v1", "Event"): KindForm(
         to_core, lambda raw: {_NAMES.get(name, name): value for name, value in raw.items()}
     ),
-    ("autoscaling/v1", "HorizontalPodAutoscaler"): Form(to_v2, to_v1),
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): KindForm(to_v2, to_v1),
 }
 """The forms besides those that inputs may have (`podium.api.forms`), by `apiVersion` and kind."""
 
 
-def _form_of(resource: APIResource, api_version: str) -> Form | None:
+def _form_of(resource: APIResource, api_version: str) -> KindForm | None:
     of = api_version, resource.kind
     return None if resource.is_custom else _FORMS.get(of) or form_of(*of)
 

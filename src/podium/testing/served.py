@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from podium.app.serving.serving import write_kubeconfig
-from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import Clock
 from podium.server.http.server import Server
 
@@ -23,7 +23,7 @@ class Served:
     The control plane belongs to the server's thread; `call` runs functions there.
     """
 
-    def __init__(self, plane: ControlPlane, pace: Clock) -> None:
+    def __init__(self, plane: EmbeddedControlPlane, pace: Clock) -> None:
         """Start the server; return when it accepts clients."""
         self._plane = plane
         self._pace = pace

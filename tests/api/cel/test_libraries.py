@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from podium.api.cel.compiler import Declaration, compile_expression
-from podium.api.cel.types import Duration, Timestamp
+from podium.api.cel.types import DurationValue, Timestamp
 from podium.api.cel.values import NONE, CompileError, EvaluationError, Optional
 
 ENVIRONMENT = {name: Declaration("dyn") for name in ("x", "none", "some")}
-X = {"a": {"b": 1}, "list": (1, 2, 3), "from": Timestamp.of("2026-01-31T09:30:00Z"), "took": Duration.of("90s")}
+X = {"a": {"b": 1}, "list": (1, 2, 3), "from": Timestamp.of("2026-01-31T09:30:00Z"), "took": DurationValue.of("90s")}
 
 
 def is_true(text: str, limit: int = 10**6) -> bool:

@@ -11,7 +11,7 @@ import podium
 from podium.app.planning.deciding.capacity import shapes_of
 from podium.app.planning.deciding.causes import blocked_pods, refused_pods
 from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.deciding.protection import Protection
+from podium.app.planning.deciding.protection import ProtectionSearch
 from podium.app.planning.deciding.search import helpful_changes, raised_quotas, remedy_of
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
@@ -85,7 +85,7 @@ def test_each_change_that_spares_pods_does_so_when_it_is_written_and_played(tmp_
     targets = decisions.workloads.placed("ReplicaSet default/old")
     with decisions.what_if():
         result = decisions.schedule(decisions.pending, preempts=True, replaces=True)
-    changes = Protection(decisions, tuple(targets), "ReplicaSet default/old", result).changes(
+    changes = ProtectionSearch(decisions, tuple(targets), "ReplicaSet default/old", result).changes(
         shapes_of(decisions.cluster, decisions.pending)
     )
     remedies = {each.change.type: remedy_of(decisions, each.change, decisions.pending) for each in changes}

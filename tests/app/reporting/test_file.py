@@ -10,13 +10,13 @@ import zlib
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.app.reporting.picture import Picture, caveat_texts, html_file, page_file, page_script, page_style
+from podium.app.reporting.picture import AnswerPicture, caveat_texts, html_file, page_file, page_script, page_style
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u2028\u202e&amp;\x1b[31m"
 
 
-def picture(**changes: Any) -> Picture:
-    return Picture(command="simulate", headline="1m: 1 bound", **changes)
+def picture(**changes: Any) -> AnswerPicture:
+    return AnswerPicture(command="simulate", headline="1m: 1 bound", **changes)
 
 
 def data_of(page: str) -> Any:

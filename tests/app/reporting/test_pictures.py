@@ -15,7 +15,7 @@ from podium.app.library import load, simulate
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
 from podium.app.reporting import report
-from podium.app.reporting.picture import Picture
+from podium.app.reporting.picture import AnswerPicture
 from podium.app.reporting.pictures import picture_of
 from podium.sim import placement_log
 from podium.sim.run_options import RunOptions
@@ -43,7 +43,7 @@ def page_of(*arguments: str | Path) -> Any:
     return data_of(result.output)
 
 
-def decision(pod: str) -> Picture:
+def decision(pod: str) -> AnswerPicture:
     return picture_of(load([STARVATION]).explain(pod))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.app.rescheduling.offline import PlanReport, Question, plan_once
+from podium.app.rescheduling.offline import PlanReport, PlanSettings, plan_once
 from podium.decide.rescheduling.round_robin import ExcludedPods
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import Configuration, default_configuration, read_configuration
@@ -20,7 +20,7 @@ POLICY = {"policies": [{"name": "MoveToUnderusedNodes"}]}
 
 def report(folder: Path, *objects: Raw, configuration: Configuration | None = None, **fields: Any) -> PlanReport:
     rescheduling = read_rescheduler({**CONFIGURATION, **POLICY, **fields}, "rescheduler.yaml")
-    return plan_once(read(folder, *objects), Question(rescheduling, configuration or default_configuration()))
+    return plan_once(read(folder, *objects), PlanSettings(rescheduling, configuration or default_configuration()))
 
 
 def test_the_plan_states_pod_source_target_and_gain_of_each_move(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_caveat_states_whether_avoid_lists_are_honoured(tmp_path: Path) -> Non
     about = [caveat.about for caveat in report(tmp_path, *scaled_up()).caveats]
     assert "avoid-lists" in about
     rescheduling = read_rescheduler({**CONFIGURATION, **POLICY}, "")
-    question = Question(rescheduling, default_configuration(), honors_avoid_lists=True)
+    question = PlanSettings(rescheduling, default_configuration(), honors_avoid_lists=True)
     heeded = plan_once(read(tmp_path, *scaled_up()), question)
     assert "avoid-lists" not in [caveat.about for caveat in heeded.caveats]
     assert heeded.moves
@@ -112,7 +112,8 @@ def test_a_pod_that_would_return_is_moved_only_if_avoid_lists_are_honoured(
     rescheduling = read_rescheduler({**CONFIGURATION, **POLICY}, "")
 
     found = {
-        heeds: plan_once(read(tmp_path, *objects), Question(rescheduling, packing, heeds)) for heeds in (False, True)
+        heeds: plan_once(read(tmp_path, *objects), PlanSettings(rescheduling, packing, heeds))
+        for heeds in (False, True)
     }
 
     assert not found[False].moves
@@ -144,7 +145,7 @@ def test_a_configuration_with_extenders_is_refused_unless_they_are_to_be_ignored
     configuration = read_configuration(raw, "scheduler.yaml")
     with pytest.raises(InputError, match="--ignore-extenders"):
         report(tmp_path, *scaled_up(), configuration=configuration)
-    question = Question(read_rescheduler({**CONFIGURATION, **POLICY}, ""), configuration, ignores_extenders=True)
+    question = PlanSettings(read_rescheduler({**CONFIGURATION, **POLICY}, ""), configuration, ignores_extenders=True)
     assert "extenders-ignored" in [each.about for each in plan_once(read(tmp_path, *scaled_up()), question).caveats]
 
 

@@ -9,7 +9,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.versions.choice import read_choice
 from podium.api.versions.release import Release, read_version
-from podium.app.serving.run import VERSION_FILE, Wanted, assembled, release_of, settings_of, token_key_of
+from podium.app.serving.run import VERSION_FILE, UpOptions, assembled, release_of, settings_of, token_key_of
 
 DEFAULT = read_version("1.36")
 
@@ -21,7 +21,7 @@ def started(directory: Path, version: str = "", gates: str = "") -> tuple[Releas
 
 
 def up(directory: Path, version: str = "") -> Release:
-    wanted = Wanted(data_dir=str(directory), release=read_choice(version))
+    wanted = UpOptions(data_dir=str(directory), release=read_choice(version))
     plane = assembled(wanted, settings_of(wanted))[1].plane
     plane.close()
     return plane.release

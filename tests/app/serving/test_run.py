@@ -18,9 +18,9 @@ from podium.api.versions.gates import Gate
 from podium.apirequests.request import Request
 from podium.app.console.options import Source
 from podium.app.serving import run as run_module
-from podium.app.serving.run import Wanted, assembled, place_of, settings_of
+from podium.app.serving.run import UpOptions, assembled, place_of, settings_of
 from podium.app.serving.serving import Serving
-from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from tests.app.processes import run
 from tests.app.serving.lives import SECONDS, up
 from tests.store.objects import node, pod
@@ -30,11 +30,11 @@ AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "elsewhere", "uid": "elsewhere"}
 
 
-def plane_of(wanted: Wanted) -> ControlPlane:
+def plane_of(wanted: UpOptions) -> EmbeddedControlPlane:
     return assembled(wanted, settings_of(wanted))[1].plane
 
 
-def until(plane: ControlPlane, condition: Callable[[], object]) -> None:
+def until(plane: EmbeddedControlPlane, condition: Callable[[], object]) -> None:
     """Let the plane have its turns until a condition holds."""
     end = time.monotonic() + SECONDS
     while not condition():
@@ -42,11 +42,11 @@ def until(plane: ControlPlane, condition: Callable[[], object]) -> None:
         plane.turn()
 
 
-def phases(plane: ControlPlane) -> list[str]:
+def phases(plane: EmbeddedControlPlane) -> list[str]:
     return [raw["status"].get("phase", "") for raw in pods(plane)]
 
 
-def pods(plane: ControlPlane) -> list[Raw]:
+def pods(plane: EmbeddedControlPlane) -> list[Raw]:
     return plane.answer(Request(verb="list", kind="Pod")).objects()
 
 
@@ -57,7 +57,7 @@ def test_a_snapshot_is_a_beginning_as_a_dump_is(tmp_path: Path, capsys: pytest.C
     run("snapshot", "-f", str(tmp_path / "dump.json"), "--save", str(tmp_path / "cluster.podium"))
 
     found = [
-        plane_of(Wanted(source=Source((str(tmp_path / name),)), seed=0)) for name in ("dump.json", "cluster.podium")
+        plane_of(UpOptions(source=Source((str(tmp_path / name),)), seed=0)) for name in ("dump.json", "cluster.podium")
     ]
 
     for plane in found:
@@ -72,7 +72,7 @@ def test_a_scenario_in_the_initial_objects_is_skipped_with_a_warning(
     raw = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": {}}
     (tmp_path / "story.yaml").write_text(yaml.safe_dump_all([node("n1"), raw]))
 
-    plane = plane_of(Wanted(source=Source((str(tmp_path / "story.yaml"),))))
+    plane = plane_of(UpOptions(source=Source((str(tmp_path / "story.yaml"),))))
 
     assert [stored.key for stored in plane.store.objects("Node")] == ["n1"]
     assert "the Scenario is left out" in capsys.readouterr().err
@@ -83,14 +83,14 @@ def test_a_configuration_and_feature_gates_are_the_schedulers(tmp_path: Path) ->
     raw = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(raw))
     gates = read_choice(gates="NonPreemptingPriority=false")
-    plane = plane_of(Wanted(nodes=1, config=str(tmp_path / "config.yaml"), release=gates))
+    plane = plane_of(UpOptions(nodes=1, config=str(tmp_path / "config.yaml"), release=gates))
 
     for name, scheduler in (("a", "ours"), ("b", "default-scheduler")):
         plane.answer(Request(verb="create", kind="Pod", body=pod(name, spec={"schedulerName": scheduler})))
     until(plane, lambda: phases(plane)[0] == "Running")
 
     assert [raw["spec"].get("nodeName", "") for raw in pods(plane)] == ["node-1", ""]
-    assert not settings_of(Wanted(release=gates)).release.enabled(Gate.NON_PREEMPTING_PRIORITY)
+    assert not settings_of(UpOptions(release=gates)).release.enabled(Gate.NON_PREEMPTING_PRIORITY)
 
 
 def test_served_objects_are_loaded_and_others_reported(
@@ -100,7 +100,7 @@ def test_served_objects_are_loaded_and_others_reported(
     unknown = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     items = [node("n1"), pod("a", node="n1", namespace="team"), config_map, unknown]
     (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    planes: list[ControlPlane] = []
+    planes: list[EmbeddedControlPlane] = []
 
     async def end(serving: Serving) -> int:
         planes.append(serving.plane)
@@ -109,7 +109,7 @@ def test_served_objects_are_loaded_and_others_reported(
     monkeypatch.setattr(Serving, "run", end)
     monkeypatch.setattr(run_module, "settle_collector", lambda: None)
 
-    wanted = Wanted(source=Source((str(tmp_path / "dump.json"),)), write_kubeconfig=str(tmp_path / "config"))
+    wanted = UpOptions(source=Source((str(tmp_path / "dump.json"),)), write_kubeconfig=str(tmp_path / "config"))
     assert run_module.run(wanted) == 0
 
     [plane] = planes
@@ -121,7 +121,7 @@ def test_served_objects_are_loaded_and_others_reported(
 def test_nodes_are_made_after_a_template(tmp_path: Path) -> None:
     template = {"metadata": {"labels": {"pool": "big"}}, "status": {"allocatable": {"cpu": "64", "pods": "10"}}}
     (tmp_path / "node.yaml").write_text(yaml.safe_dump(template))
-    plane = plane_of(Wanted(nodes=1, node_template=str(tmp_path / "node.yaml")))
+    plane = plane_of(UpOptions(nodes=1, node_template=str(tmp_path / "node.yaml")))
 
     until(plane, lambda: plane.store.get("Node", "node-1").raw["status"].get("conditions"))
 
@@ -131,16 +131,16 @@ def test_nodes_are_made_after_a_template(tmp_path: Path) -> None:
 
 
 def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere() -> None:
-    plane = plane_of(Wanted(autoscaler=str(AUTOSCALER), priority_cutoff=-5, speed=1000.0))
+    plane = plane_of(UpOptions(autoscaler=str(AUTOSCALER), priority_cutoff=-5, speed=1000.0))
     plane.answer(Request(verb="create", kind="Pod", body=pod("a")))
 
     until(plane, lambda: phases(plane) == ["Running"])
 
     assert pods(plane)[0]["spec"]["nodeName"] == "pool-0"
-    autoscaling = settings_of(Wanted(autoscaler=str(AUTOSCALER), priority_cutoff=-5)).autoscaling
+    autoscaling = settings_of(UpOptions(autoscaler=str(AUTOSCALER), priority_cutoff=-5)).autoscaling
     assert autoscaling is not None
     assert autoscaling[1].priority_cutoff == -5
-    plain = settings_of(Wanted(autoscaler=str(AUTOSCALER))).autoscaling
+    plain = settings_of(UpOptions(autoscaler=str(AUTOSCALER))).autoscaling
     assert plain is not None
     assert plain[1].priority_cutoff == 0
 
@@ -148,13 +148,13 @@ def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere() -> None:
 def test_a_rescheduler_works_as_its_file_says(tmp_path: Path) -> None:
     written = {**RESCHEDULER, "policies": [{"name": "Consolidate"}], "interval": "7s"}
     (tmp_path / "rescheduler.yaml").write_text(yaml.safe_dump(written))
-    wanted = Wanted(rescheduler=str(tmp_path / "rescheduler.yaml"))
+    wanted = UpOptions(rescheduler=str(tmp_path / "rescheduler.yaml"))
 
     settings = settings_of(wanted).rescheduling
     assert settings is not None
     assert settings.interval_ns == 7 * 10**9
     assert "rescheduler" in plane_of(wanted).checks()
-    assert "rescheduler" not in plane_of(Wanted()).checks()
+    assert "rescheduler" not in plane_of(UpOptions()).checks()
 
 
 def test_an_unknown_policy_is_named_with_its_file(tmp_path: Path) -> None:
@@ -162,19 +162,19 @@ def test_an_unknown_policy_is_named_with_its_file(tmp_path: Path) -> None:
     file.write_text(yaml.safe_dump({**RESCHEDULER, "policies": [{"name": "NoSuch"}]}))
 
     with pytest.raises(InputError, match=r"rescheduler.yaml.*NoSuch"):
-        settings_of(Wanted(rescheduler=str(file)))
+        settings_of(UpOptions(rescheduler=str(file)))
 
 
 def test_uids_are_others_each_time_unless_a_seed_is_given() -> None:
     def uid(seed: int | None) -> str:
-        return plane_of(Wanted(nodes=1, seed=seed)).store.get("Node", "node-1").uid
+        return plane_of(UpOptions(nodes=1, seed=seed)).store.get("Node", "node-1").uid
 
     assert uid(None) != uid(None)
     assert uid(7) == uid(7)
 
 
 def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) -> None:
-    wanted = Wanted(nodes=1, data_dir=str(tmp_path / "data"), speed=100_000.0)
+    wanted = UpOptions(nodes=1, data_dir=str(tmp_path / "data"), speed=100_000.0)
     first = plane_of(wanted)
     while first.now() < settings_time() + 3600 * 10**9:
         pass
@@ -182,7 +182,7 @@ def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) ->
     late = first.store.get("Pod", "default/late").object.metadata.creation_timestamp
     first.close()
 
-    second = assembled(Wanted(data_dir=str(tmp_path / "data")), settings_of(wanted))[1]
+    second = assembled(UpOptions(data_dir=str(tmp_path / "data")), settings_of(wanted))[1]
     second.plane.answer(Request(verb="create", kind="Pod", body=pod("later")))
     later = second.plane.store.get("Pod", "default/later").object.metadata.creation_timestamp
     second.plane.close()
@@ -193,7 +193,7 @@ def test_time_goes_on_from_where_a_faster_cluster_has_left_it(tmp_path: Path) ->
 
 
 def test_a_data_directory_has_one_user_and_the_second_gets_advice(tmp_path: Path) -> None:
-    wanted = Wanted(data_dir=str(tmp_path / "data"))
+    wanted = UpOptions(data_dir=str(tmp_path / "data"))
     first = plane_of(wanted)
 
     with pytest.raises(InputError, match="another podium up uses this data directory: end that one") as refused:
@@ -207,7 +207,7 @@ def test_a_data_directory_has_one_user_and_the_second_gets_advice(tmp_path: Path
 @pytest.mark.parametrize("name", ["file", "file/data"])
 def test_a_data_directory_that_cannot_be_one_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    wanted = Wanted(data_dir=str(tmp_path / name))
+    wanted = UpOptions(data_dir=str(tmp_path / name))
 
     with pytest.raises(InputError, match="is not a directory, and cannot be created") as refused:
         assembled(wanted, settings_of(wanted))
@@ -216,14 +216,14 @@ def test_a_data_directory_that_cannot_be_one_is_refused(tmp_path: Path, name: st
 
 
 def settings_time() -> int:
-    return assembled(Wanted(), settings_of(Wanted()))[0].now()
+    return assembled(UpOptions(), settings_of(UpOptions()))[0].now()
 
 
 @pytest.mark.parametrize(
     ("host", "client_ca", "is_made"), [("127.0.0.1", None, False), ("10.0.0.1", None, True), ("10.0.0.1", "ca", True)]
 )
 def test_a_listener_that_needs_credentials_gets_a_token(host: str, client_ca: str | None, is_made: bool) -> None:
-    place = place_of(Wanted(host=host, tls_cert="cert", tls_key="key", client_ca=client_ca))
+    place = place_of(UpOptions(host=host, tls_cert="cert", tls_key="key", client_ca=client_ca))
 
     assert (len(place.token) >= 32) is is_made
 

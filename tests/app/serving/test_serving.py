@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from podium.apirequests.request import Request
-from podium.app.serving.serving import Place, Serving
+from podium.app.serving.serving import Serving, ServingAddress
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
 from podium.runtime.clock import SystemClock
@@ -49,7 +49,7 @@ def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatc
         def begin(url: str) -> None:
             codes.append(asyncio.ensure_future(asyncio.to_thread(write, url)))
 
-        serving = Serving(plane, clock, Place(port=0), tmp_path / "kubeconfig", on_ready=begin)
+        serving = Serving(plane, clock, ServingAddress(port=0), tmp_path / "kubeconfig", on_ready=begin)
         with pytest.raises(JournalError, match="the disk is full"):
             await asyncio.wait_for(serving.run(), SECONDS)
         return await codes[0]
@@ -169,7 +169,7 @@ def test_a_signal_that_comes_before_the_command_has_begun_ends_it_too(tmp_path: 
         def end(url: str) -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
-        serving = Serving(plane, clock, Place(port=0), tmp_path / "kubeconfig", command, on_ready=end)
+        serving = Serving(plane, clock, ServingAddress(port=0), tmp_path / "kubeconfig", command, on_ready=end)
         return await asyncio.wait_for(serving.run(), SECONDS)
 
     assert asyncio.run(played()) == 128 + signal.SIGTERM

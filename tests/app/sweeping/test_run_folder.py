@@ -14,7 +14,7 @@ from pyarrow import parquet
 import podium
 from podium.app.console.command import podium as command
 from podium.app.sweeping import sweep as sweeping
-from podium.app.sweeping.sweep import Outcome, Run, Sweep
+from podium.app.sweeping.sweep import Run, RunOutcome, Sweep
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")
@@ -31,7 +31,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     runs: list[Run] = []
     play = Sweep.play
 
-    def note(self: Sweep, run: Run) -> Outcome:
+    def note(self: Sweep, run: Run) -> RunOutcome:
         runs.append(run)
         return play(self, run)
 
@@ -169,7 +169,7 @@ def test_a_shard_beyond_the_last_run_has_nothing_to_do() -> None:
     assert "shard 4/9 has no runs: there are 1" in result.stderr
 
 
-def _die_now_and_then(run: Run) -> Outcome:
+def _die_now_and_then(run: Run) -> RunOutcome:
     """Play a run, or kill this process with the first of two that try it."""
     marks = Path(os.environ["PODIUM_TEST_MARKS"])
     mark = marks / f"{run.variant}-{run.seed}"
@@ -179,7 +179,7 @@ def _die_now_and_then(run: Run) -> Outcome:
     return sweeping._learnt[0].play(run)
 
 
-def _die(_: Run) -> Outcome:
+def _die(_: Run) -> RunOutcome:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("the process lives on")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from podium.api.cel.values import Table, Value
+from podium.api.cel.values import FunctionTable, Value
 
 _TYPES = ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
 AUTHORIZER, PATH, GROUP, RESOURCE, DECISION = (f"kubernetes.authorization.{name}" for name in _TYPES)
@@ -29,8 +29,8 @@ class PathCheck:
     def stating(self, part: str, text: str) -> PathCheck:
         return replace(self, parts={**self.parts, part: text})
 
-    def decision(self, verb: str) -> Decision:
-        return Decision(self.may(self.account, {**self.parts, "verb": verb}))
+    def decision(self, verb: str) -> AccessDecision:
+        return AccessDecision(self.may(self.account, {**self.parts, "verb": verb}))
 
 
 class GroupCheck(PathCheck):
@@ -46,7 +46,7 @@ class ResourceCheck(PathCheck):
 
 
 @dataclass(frozen=True)
-class Decision:
+class AccessDecision:
     """The answer to a check. Errors do not occur, and reasons are not given."""
 
     cel_type: ClassVar[str] = DECISION
@@ -63,7 +63,7 @@ class AuthorizerValue(dict[str, Value]):
         self.may, self.account = may, account
 
 
-def fill(table: Table) -> None:
+def fill(table: FunctionTable) -> None:
     """Add the methods of authorizers, checks and decisions."""
     add = table.method
     add("path", (AUTHORIZER, "string"), PATH, lambda a, path: PathCheck(a.may, a.account, {"path": path}))

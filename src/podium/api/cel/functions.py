@@ -25,10 +25,10 @@ from podium.api.cel.values import (
     OPTIONAL,
     EvaluationError,
     Functions,
+    FunctionTable,
     Optional,
     Quantity,
     Semver,
-    Table,
     UInt,
     Value,
     checked,
@@ -77,7 +77,7 @@ def _double(value: int | float) -> float:
         raise EvaluationError("double overflow") from None
 
 
-def _conversions(table: Table) -> None:
+def _conversions(table: FunctionTable) -> None:
     for kind in _NUMBERS:
         table.function("int", (kind,), "int", lambda a: checked(_integer(a)))
         table.function("uint", (kind,), "uint", lambda a: checked_unsigned(_integer(a)))
@@ -106,7 +106,7 @@ def _of_match(*args: Value) -> int:
     return tenth(1 + values.size_of(args[0])) * -(-values.size_of(args[1]) // 4)
 
 
-def _texts(table: Table) -> None:
+def _texts(table: FunctionTable) -> None:
     one, two = ("string", "string"), ("string", "string", "string")
     table.method("contains", one, "bool", lambda a, b: b in a, of_product)
     table.method("startsWith", one, "bool", lambda a, b: a.startswith(b), traversal(1))
@@ -171,7 +171,7 @@ def _of_join(items: tuple[Value, ...], by: str = "") -> int:
     return tenth(sum(values.size_of(item) for item in items) + len(items) * len(by))
 
 
-def _collections(table: Table) -> None:
+def _collections(table: FunctionTable) -> None:
     for kind in ("string", "bytes", "list", "map"):
         for add in table:
             add("size", (kind,), "int", len)
@@ -235,7 +235,7 @@ def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
     return all(_has(left, item) for item in right) and all(_has(right, item) for item in left)
 
 
-def _quantities(table: Table) -> None:
+def _quantities(table: FunctionTable) -> None:
     one, both = (QUANTITY,), (QUANTITY, QUANTITY)
     table.function("quantity", ("string",), QUANTITY, Quantity.of, traversal(0))
     table.function("isQuantity", ("string",), "bool", lambda a: values.reads(Quantity.of, a), traversal(0))
@@ -259,7 +259,7 @@ def _as_integer(amount: Quantity) -> int:
     return amount.nano // values.NANO
 
 
-def _versions(table: Table) -> None:
+def _versions(table: FunctionTable) -> None:
     table.function("semver", ("string",), SEMVER, Semver.of, traversal(0))
     table.function("semver", ("string", "bool"), SEMVER, _lenient, traversal(0))
     table.function("isSemver", ("string",), "bool", lambda a: values.reads(Semver.of, a), traversal(0))
@@ -269,7 +269,7 @@ def _versions(table: Table) -> None:
     _comparisons(table, SEMVER)
 
 
-def _comparisons(table: Table, kind: str) -> None:
+def _comparisons(table: FunctionTable, kind: str) -> None:
     table.method("isGreaterThan", (kind, kind), "bool", operator.gt)
     table.method("isLessThan", (kind, kind), "bool", operator.lt)
     table.method("compareTo", (kind, kind), "int", lambda a, b: (a > b) - (a < b))
@@ -353,7 +353,7 @@ _FORMATS: Mapping[str, NamedFormat] = {
 }
 
 
-def _formats(table: Table) -> None:
+def _formats(table: FunctionTable) -> None:
     table.function("format.named", ("string",), OPTIONAL, lambda a: Optional(_FORMATS[a]) if a in _FORMATS else NONE)
     for name, found in _FORMATS.items():
         table.function(f"format.{name}", (), FORMAT, lambda found=found: found)
@@ -440,11 +440,11 @@ def _quoted(text: str) -> str:
     return f'"{inner}"'
 
 
-FUNCTIONS, METHODS = Table(Functions(), Functions())
+FUNCTIONS, METHODS = FunctionTable(Functions(), Functions())
 """The global functions, including operators, and the methods."""
 
 for _fill in (
     *(fill_operators, _conversions, _texts, _collections, _quantities, _versions),
     *(_formats, fill_optionals, types.fill_times, types.fill_addresses, access.fill),
 ):
-    _fill(Table(FUNCTIONS, METHODS))
+    _fill(FunctionTable(FUNCTIONS, METHODS))

@@ -20,7 +20,7 @@ MAX_DEPTH = 100
 """The maximum nesting of expressions; cel-go allows 250."""
 
 
-class Place(NamedTuple):
+class TextPosition(NamedTuple):
     """A position in the text; line and column count from 1."""
 
     line: int = 1
@@ -31,14 +31,14 @@ class Literal(NamedTuple):
     """A literal value."""
 
     value: Value
-    place: Place
+    place: TextPosition
 
 
 class Ident(NamedTuple):
     """A variable."""
 
     name: str
-    place: Place
+    place: TextPosition
 
 
 class Select(NamedTuple):
@@ -46,7 +46,7 @@ class Select(NamedTuple):
 
     operand: Node
     field: str
-    place: Place
+    place: TextPosition
     is_optional: bool
 
 
@@ -59,7 +59,7 @@ class Call(NamedTuple):
     function: str
     args: tuple[Node, ...]
     target: Node | None
-    place: Place
+    place: TextPosition
 
 
 Node = Literal | Ident | Select | Call
@@ -99,15 +99,15 @@ def parse(text: str) -> Node:
     try:
         tree = CELParser().parse("".join(plain))
     except CELParseError as error:
-        raise CompileError(error_text(text, Place(error.line or 1, error.column or 1), "Syntax error")) from None
+        raise CompileError(error_text(text, TextPosition(error.line or 1, error.column or 1), "Syntax error")) from None
     reader = _Reader(text, optional)
     found = reader.node(tree, 0)
     if reader.optional:
-        raise CompileError(error_text(text, Place(), "optional entries of lists and maps are not known here"))
+        raise CompileError(error_text(text, TextPosition(), "optional entries of lists and maps are not known here"))
     return found
 
 
-def error_text(text: str, place: Place, problem: str) -> str:
+def error_text(text: str, place: TextPosition, problem: str) -> str:
     """Return a problem in cel-go's format: with the line, and a caret below it."""
     lines = text.splitlines() or [""]
     line = lines[min(place.line, len(lines)) - 1]
@@ -205,7 +205,7 @@ class _Reader:
         return self._all(rest[0].children, depth) if rest else ()
 
     def _literal(self, token: Token) -> Literal:
-        place = Place(token.line or 1, token.column or 1)
+        place = TextPosition(token.line or 1, token.column or 1)
         try:
             return Literal(_value(token.type, str(token)), place)
         except ValueError as error:
@@ -223,8 +223,8 @@ _TRANSPARENT = frozenset(
 )
 
 
-def _place(tree: Any) -> Place:
-    return Place() if tree.meta.empty else Place(tree.meta.line, tree.meta.column)
+def _place(tree: Any) -> TextPosition:
+    return TextPosition() if tree.meta.empty else TextPosition(tree.meta.line, tree.meta.column)
 
 
 def _start(part: Any) -> int | None:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import ClassVar
 
-from podium.api.cel.values import COMPARISONS, MAX_INT, MIN_INT, EvaluationError, Table, reads, traversal
+from podium.api.cel.values import COMPARISONS, MAX_INT, MIN_INT, EvaluationError, FunctionTable, reads, traversal
 from podium.api.times import any_time, parse_duration
 
 TIMESTAMP, DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
@@ -29,14 +29,14 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class DurationValue:
     """A duration."""
 
     cel_type: ClassVar[str] = DURATION
     ns: int
 
     @classmethod
-    def of(cls, text: str) -> Duration:
+    def of(cls, text: str) -> DurationValue:
         """Return the duration of a text such as "1h30m". Raises EvaluationError."""
         if _DURATION.fullmatch(text) is not None:
             try:
@@ -46,7 +46,7 @@ class Duration:
         raise EvaluationError(f"time: invalid duration {text[:40]!r}")
 
     @classmethod
-    def within(cls, ns: int) -> Duration:
+    def within(cls, ns: int) -> DurationValue:
         """Return the duration of a number of nanoseconds. Raises EvaluationError if it is out of range."""
         if not MIN_INT <= ns <= MAX_INT:
             raise EvaluationError("duration overflow")
@@ -116,9 +116,9 @@ _PARTS: dict[str, Callable[[datetime], int]] = {
 _UNITS = {"getHours": 3_600 * _SECOND, "getMinutes": 60 * _SECOND, "getSeconds": _SECOND, "getMilliseconds": _MILLI}
 
 
-def fill_times(table: Table) -> None:
+def fill_times(table: FunctionTable) -> None:
     """Add timestamps and durations."""
-    for name, type_ in (("timestamp", Timestamp), ("duration", Duration)):
+    for name, type_ in (("timestamp", Timestamp), ("duration", DurationValue)):
         kind = type_.cel_type
         table.function(name, ("string",), kind, type_.of, traversal(0))
         table.function(name, ("int",), kind, lambda a, within=type_.within: within(a * _SECOND))
@@ -137,11 +137,11 @@ def fill_times(table: Table) -> None:
         table.method(name, (DURATION,), "int", lambda a, unit=unit: -(-a.ns // unit) if a.ns < 0 else a.ns // unit)
     table.function("_+_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
     table.function("_+_", (DURATION, TIMESTAMP), TIMESTAMP, lambda a, b: Timestamp.within(a.ns + b.ns))
-    table.function("_+_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns + b.ns))
-    table.function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
+    table.function("_+_", (DURATION, DURATION), DURATION, lambda a, b: DurationValue.within(a.ns + b.ns))
+    table.function("_-_", (TIMESTAMP, TIMESTAMP), DURATION, lambda a, b: DurationValue.within(a.ns - b.ns))
     table.function("_-_", (TIMESTAMP, DURATION), TIMESTAMP, lambda a, b: Timestamp.within(a.ns - b.ns))
-    table.function("_-_", (DURATION, DURATION), DURATION, lambda a, b: Duration.within(a.ns - b.ns))
-    table.function("-_", (DURATION,), DURATION, lambda a: Duration.within(-a.ns))
+    table.function("_-_", (DURATION, DURATION), DURATION, lambda a, b: DurationValue.within(a.ns - b.ns))
+    table.function("-_", (DURATION,), DURATION, lambda a: DurationValue.within(-a.ns))
 
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
@@ -271,7 +271,7 @@ def _has_network(network: _Network, other: _Network) -> bool:
     return network.network.prefixlen <= other.network.prefixlen and _has_address(network, other.ip)
 
 
-def fill_addresses(table: Table) -> None:
+def fill_addresses(table: FunctionTable) -> None:
     """Add addresses, networks and URLs."""
     cost = traversal(0)
     for name, test, kind, read in (

@@ -301,7 +301,7 @@ class Functions(dict[str, Function]):
         self.setdefault(name, Function(name)).overloads.append(Overload(takes, gives, call, cost))
 
 
-class Table(NamedTuple):
+class FunctionTable(NamedTuple):
     """The global functions, and the methods."""
 
     function: Functions
@@ -311,7 +311,7 @@ class Table(NamedTuple):
 _NUMBERS = ("int", "uint", "double")
 
 
-def fill_operators(table: Table) -> None:
+def fill_operators(table: FunctionTable) -> None:
     """Add the operators of CEL's own types."""
     whole: dict[str, Callable[[int, int], int]] = {
         "_+_": operator.add,
@@ -366,7 +366,7 @@ def _index(some: Value, index: Value) -> Value:
     return some[place]
 
 
-def fill_optionals(table: Table) -> None:
+def fill_optionals(table: FunctionTable) -> None:
     """Add optional values; `optMap` and `optFlatMap` are macros.
 
     Source: cel-go cel/library.go (OptionalTypes), common/types/optional.go.

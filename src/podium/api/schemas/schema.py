@@ -312,7 +312,7 @@ _LEAVES: dict[str, tuple[Any, str, _Parser | None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SchemaFinding:
     """A problem at a path; `is_unknown` means that the field itself is unknown."""
 
     path: str
@@ -320,7 +320,7 @@ class Finding:
     is_unknown: bool
 
 
-def findings(raw: Raw, *, advises: bool = True) -> list[Finding]:
+def findings(raw: Raw, *, advises: bool = True) -> list[SchemaFinding]:
     """Return all deviations from the schema of the object's kind, in the object's order; none for unknown kinds.
 
     With `advises`, an unknown field comes with the probably intended one, which is expensive to find.
@@ -394,20 +394,20 @@ def _python_type(type_: Type) -> Any:
             return msgspec.defstruct(name, fields, forbid_unknown_fields=True, gc=False)
 
 
-def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[Finding]:
+def _wrong(value: Any, type_: Type, path: str, advises: bool) -> Iterator[SchemaFinding]:
     """Yield the problems of a value that does not fit its type."""
     parts = _parts(value, type_)
     if parts is None:
         problem = _problem(value, type_)
         if problem:
-            yield Finding(path, problem, is_unknown=False)
+            yield SchemaFinding(path, problem, is_unknown=False)
         return
     for key, part, of in parts:
         place = f"{path}[{key}]" if isinstance(key, int) else field_path(path, key)
         if of is None:
             near = likely(key, fields_of(type_.name)) if advises and isinstance(type_, Object) else []
             advice = f"; did you mean {' or '.join(near)}?" if near else ""
-            yield Finding(place, f"there is no such field{advice}", is_unknown=True)
+            yield SchemaFinding(place, f"there is no such field{advice}", is_unknown=True)
         elif not fits(part, of):
             yield from _wrong(part, of, place, advises)
 

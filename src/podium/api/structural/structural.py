@@ -22,7 +22,7 @@ import msgspec
 
 from podium.api.cel.compiler import Compiled, Compiler, CostExceededError, Declaration, Variables
 from podium.api.cel.syntax import parse
-from podium.api.cel.types import Duration, Timestamp
+from podium.api.cel.types import DurationValue, Timestamp
 from podium.api.cel.values import DYN, NONE, CompileError, EvaluationError, Optional, Value
 from podium.api.errors import field_path
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
@@ -199,7 +199,7 @@ _FORMATS: Mapping[str, Callable[[str], Value]] = {
     "byte": lambda text: base64.b64decode(text, validate=True),
     "date": lambda text: Timestamp.of(f"{text}T00:00:00Z"),
     "date-time": Timestamp.of,
-    "duration": Duration.of,
+    "duration": DurationValue.of,
 }
 
 

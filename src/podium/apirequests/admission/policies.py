@@ -43,7 +43,7 @@ _LONGEST_ANNOTATION = 10 * 1024
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
-class PolicyError(Exception):
+class AdmissionPolicyError(Exception):
     """An error of a policy, for which its failurePolicy decides."""
 
 
@@ -65,7 +65,7 @@ def _program(text: str) -> Compiled:
     try:
         return compiled(text)
     except (CompileError, RecursionError) as error:
-        raise PolicyError(f"compilation error: {error}") from None
+        raise AdmissionPolicyError(f"compilation error: {error}") from None
 
 
 def compile_problems(raw: Raw) -> Iterator[str]:
@@ -90,14 +90,14 @@ def plain(value: Any) -> Value:
 
 
 def as_json(value: Value) -> Any:
-    """Return the JSON value of a CEL value. Raises PolicyError for one that has none."""
+    """Return the JSON value of a CEL value. Raises AdmissionPolicyError for one that has none."""
     if isinstance(value, Mapping):
         return {str(key): as_json(inner) for key, inner in value.items()}
     if isinstance(value, tuple):
         return [as_json(inner) for inner in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise PolicyError(f"{shown(value)} is not a value of an object")
+    raise AdmissionPolicyError(f"{shown(value)} is not a value of an object")
 
 
 class _LazyVariables(dict[str, Value]):
@@ -113,7 +113,7 @@ class _LazyVariables(dict[str, Value]):
             raise KeyError(name)
         try:
             value = self[name] = _program(self._texts[name]).evaluate(self._scope)
-        except PolicyError as error:
+        except AdmissionPolicyError as error:
             raise EvaluationError(str(error)) from None
         return value
 
@@ -121,10 +121,10 @@ class _LazyVariables(dict[str, Value]):
         return name in self._texts
 
 
-class Evaluation:
+class PolicyEvaluation:
     """The evaluation of expressions about one request, with the variables of a policy."""
 
-    def __init__(self, attributes: Attributes, namespace: Raw | None, params: Raw | None, policy: Raw) -> None:
+    def __init__(self, attributes: AdmissionAttributes, namespace: Raw | None, params: Raw | None, policy: Raw) -> None:
         texts = {str(entry.get("name")): str(entry.get("expression")) for entry in objects_at(policy, "variables")}
         values: dict[str, Value] = {
             "object": plain(attributes.object),
@@ -138,21 +138,21 @@ class Evaluation:
         values["variables"] = _LazyVariables(texts, self._scope)
 
     def value(self, text: str) -> Value:
-        """Return the value of an expression. Raises PolicyError."""
+        """Return the value of an expression. Raises AdmissionPolicyError."""
         program = _program(text)
         try:
             return program.evaluate(self._scope)
         except EvaluationError as error:
-            raise PolicyError(f"expression '{text}' resulted in error: {error}") from None
+            raise AdmissionPolicyError(f"expression '{text}' resulted in error: {error}") from None
 
     def meets(self, conditions: list[Raw]) -> bool:
-        """Return whether all match conditions are true; one that is false outweighs errors. Raises PolicyError."""
-        failed: PolicyError | None = None
+        """Return whether all match conditions are true; a false one outweighs errors. Raises AdmissionPolicyError."""
+        failed: AdmissionPolicyError | None = None
         for condition in conditions:
             try:
                 if self.value(str(condition.get("expression"))) is not True:
                     return False
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 failed = failed or error
         if failed is not None:
             raise failed
@@ -165,7 +165,7 @@ class Policies:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def validate(self, attributes: Attributes, warnings: list[str], audited: dict[str, str]) -> None:
+    def validate(self, attributes: AdmissionAttributes, warnings: list[str], audited: dict[str, str]) -> None:
         """Append the warnings of policies, and add their annotations of the audit Event.
 
         Raises StoreError if one of them denies the request.
@@ -191,7 +191,7 @@ class Policies:
             raise denial
 
     def _violations(
-        self, name: str, policy: Raw, binding: _Binding, attributes: Attributes, audited: dict[str, str]
+        self, name: str, policy: Raw, binding: _Binding, attributes: AdmissionAttributes, audited: dict[str, str]
     ) -> Iterator[tuple[int | None, str, str]]:
         """Yield the index, the message and the reason of each violated validation.
 
@@ -199,7 +199,7 @@ class Policies:
         """
         try:
             evaluation = self._evaluation(policy, binding, attributes)
-        except PolicyError as error:
+        except AdmissionPolicyError as error:
             yield from _as_failure(policy, error, 0)
             return
         if evaluation is None:
@@ -209,7 +209,7 @@ class Policies:
             try:
                 if evaluation.value(text) is True:
                     continue
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 yield from _as_failure(policy, error, index)
                 continue
             yield index, self._message(validation, evaluation, text), str(validation.get("reason") or "Invalid")
@@ -217,7 +217,7 @@ class Policies:
             key = f"{name}/{annotation.get('key')}"
             try:
                 value = evaluation.value(str(annotation.get("valueExpression")))
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 yield from _as_failure(policy, error, None)
                 continue
             # Several bindings or parameters may give several values.
@@ -225,17 +225,17 @@ class Policies:
             if isinstance(value, str) and value[:_LONGEST_ANNOTATION] not in (before or "").split(", "):
                 audited[key] = f"{before}, {value[:_LONGEST_ANNOTATION]}" if before else value[:_LONGEST_ANNOTATION]
 
-    def _message(self, validation: Raw, evaluation: Evaluation, text: str) -> str:
+    def _message(self, validation: Raw, evaluation: PolicyEvaluation, text: str) -> str:
         if validation.get("messageExpression"):
             try:
                 message = evaluation.value(str(validation["messageExpression"]))
-            except PolicyError:
+            except AdmissionPolicyError:
                 message = None
             if isinstance(message, str) and message.strip():
                 return message.strip()
         return str(validation.get("message") or f"failed expression: {text.strip()}").strip()
 
-    def mutated(self, attributes: Attributes) -> Raw | None:
+    def mutated(self, attributes: AdmissionAttributes) -> Raw | None:
         """Return the object of a request as the mutating policies change it, None if none does. Raises StoreError."""
         before = attributes.object
         for name, policy, binding in self._bound("MutatingAdmissionPolicy", attributes):
@@ -246,17 +246,17 @@ class Policies:
                     continue
                 for mutation in objects_at(policy, "mutations"):
                     attributes = replace(attributes, object=self._applied(mutation, policy, binding, attributes))
-            except PolicyError as error:
+            except AdmissionPolicyError as error:
                 if policy.get("failurePolicy") != "Ignore":
                     raise _denial(attributes, f"{about} denied request: {error}", "Invalid") from None
         return attributes.object if attributes.object is not before else None
 
-    def _applied(self, mutation: Raw, policy: Raw, binding: _Binding, attributes: Attributes) -> Raw:
-        """Return the object after a mutation. Raises PolicyError."""
+    def _applied(self, mutation: Raw, policy: Raw, binding: _Binding, attributes: AdmissionAttributes) -> Raw:
+        """Return the object after a mutation. Raises AdmissionPolicyError."""
         raw = attributes.object or {}
         is_patch = mutation.get("patchType") == "JSONPatch"
         text = value_at(mutation, "jsonPatch" if is_patch else "applyConfiguration", "expression")
-        evaluation = Evaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
+        evaluation = PolicyEvaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
         change = as_json(evaluation.value(str(text)))
         try:
             if is_patch:
@@ -264,19 +264,21 @@ class Policies:
             else:
                 result = merged(raw, change, shape_of(self._store.resources, attributes.resource))
         except (StoreError, KeyMissingError) as error:
-            raise PolicyError(str(error)) from None
+            raise AdmissionPolicyError(str(error)) from None
         if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
-            raise PolicyError("the mutation leaves no object with metadata")
+            raise AdmissionPolicyError("the mutation leaves no object with metadata")
         return result
 
-    def _evaluation(self, policy: Raw, binding: _Binding, attributes: Attributes) -> Evaluation | None:
-        """Return the evaluation of a policy, None if its match conditions exclude the request. Raises PolicyError."""
+    def _evaluation(self, policy: Raw, binding: _Binding, attributes: AdmissionAttributes) -> PolicyEvaluation | None:
+        """Return a policy's evaluation; None if match conditions exclude the request. Raises AdmissionPolicyError."""
         if policy.get("paramKind") and binding.params is None and binding.spec.get("paramRef") is None:
-            raise PolicyError("failed to configure binding: paramKind is specified, but the binding has no paramRef")
-        evaluation = Evaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
+            raise AdmissionPolicyError(
+                "failed to configure binding: paramKind is specified, but the binding has no paramRef"
+            )
+        evaluation = PolicyEvaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
         return evaluation if evaluation.meets(objects_at(policy, "matchConditions")) else None
 
-    def _bound(self, kind: str, attributes: Attributes) -> Iterator[tuple[str, Raw, _Binding]]:
+    def _bound(self, kind: str, attributes: AdmissionAttributes) -> Iterator[tuple[str, Raw, _Binding]]:
         """Yield the policies that apply to a request, by name, each with each binding and parameter."""
         bindings = self._store.objects(f"{kind}Binding")
         for stored in self._store.objects(kind) if bindings else ():
@@ -290,7 +292,7 @@ class Policies:
                     for params in self._params(policy, spec, attributes):
                         yield stored.key, policy, _Binding(bound.key, spec, params)
 
-    def _params(self, policy: Raw, spec: Raw, attributes: Attributes) -> list[Raw | None]:
+    def _params(self, policy: Raw, spec: Raw, attributes: AdmissionAttributes) -> list[Raw | None]:
         """Return the parameters of a binding; [None] if it has none. Raises StoreError if none is found, by default."""
         kind, reference = policy.get("paramKind"), spec.get("paramRef")
         if not kind or not reference:
@@ -326,12 +328,12 @@ class Policies:
         return found
 
 
-def _as_failure(policy: Raw, error: PolicyError, index: int | None) -> Iterator[tuple[int | None, str, str]]:
+def _as_failure(policy: Raw, error: AdmissionPolicyError, index: int | None) -> Iterator[tuple[int | None, str, str]]:
     if policy.get("failurePolicy") != "Ignore":
         yield index, str(error), "Invalid"
 
 
-def _denial(attributes: Attributes, message: str, reason: str) -> StoreError:
+def _denial(attributes: AdmissionAttributes, message: str, reason: str) -> StoreError:
     """Return the refusal of a request by a policy."""
     refused = forbidden(attributes.resource, attributes.key, message)
     details = {**refused.details, "causes": [{"message": message}]}
@@ -357,7 +359,7 @@ EXEMPT = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class AdmissionAttributes:
     """A request as admission sees it: the object that it writes, the one before, and the user.
 
     `object` is None for deletions, `old` for creations. `operation` is CREATE, UPDATE or DELETE.
@@ -419,7 +421,7 @@ class Attributes:
         }
 
 
-def matches(store: Store, rules: Raw, attributes: Attributes, *, listed: str = "resourceRules") -> bool:
+def matches(store: Store, rules: Raw, attributes: AdmissionAttributes, *, listed: str = "resourceRules") -> bool:
     """Return whether the rules and selectors of a policy (MatchResources) or a webhook apply to a request."""
 
     def are_met(field: str) -> bool:
@@ -429,14 +431,14 @@ def matches(store: Store, rules: Raw, attributes: Attributes, *, listed: str = "
     return are_met(listed) and _is_selected(store, rules, attributes) and not are_met("excludeResourceRules")
 
 
-def matches_binding(store: Store, rules: Raw | None, attributes: Attributes) -> bool:
+def matches_binding(store: Store, rules: Raw | None, attributes: AdmissionAttributes) -> bool:
     """Return whether the rules of a binding apply; without rules, those of the policy decide."""
     if rules is None or rules.get("resourceRules"):
         return rules is None or matches(store, rules, attributes)
     return _is_selected(store, rules, attributes)
 
 
-def namespace_of(store: Store, attributes: Attributes) -> Raw | None:
+def namespace_of(store: Store, attributes: AdmissionAttributes) -> Raw | None:
     """Return the namespace of a request's object, None for cluster-scoped objects."""
     if attributes.resource.name == "Namespace":
         return attributes.object or attributes.old
@@ -444,7 +446,7 @@ def namespace_of(store: Store, attributes: Attributes) -> Raw | None:
     return None if stored is None else stored.raw
 
 
-def _is_selected(store: Store, rules: Raw, attributes: Attributes) -> bool:
+def _is_selected(store: Store, rules: Raw, attributes: AdmissionAttributes) -> bool:
     namespaces = rules.get("namespaceSelector")
     if namespaces and (attributes.namespace or attributes.resource.name == "Namespace"):
         namespace = namespace_of(store, attributes)
@@ -460,7 +462,7 @@ def selects(selector: Raw, labels: Mapping[str, Any]) -> bool:
     return compile_label_selector(read(selector, LabelSelector)).matches({**labels})
 
 
-def _rule_matches(rule: Raw, attributes: Attributes, is_equivalent: bool) -> bool:
+def _rule_matches(rule: Raw, attributes: AdmissionAttributes, is_equivalent: bool) -> bool:
     resource = attributes.resource
     if not lists(rule, "operations", attributes.operation):
         return False

@@ -172,7 +172,7 @@ def chain_pods(chain: Chain) -> list[str]:
     return [*([] if first is None else [first.pod]), *(record.pod for record in chain)]
 
 
-class Group(msgspec.Struct, frozen=True, rename="camel"):
+class DisruptionGroup(msgspec.Struct, frozen=True, rename="camel"):
     """A group of disruptions, with its sums.
 
     ``lost_seconds`` is the lost running time, and ``work`` that time multiplied by the requests. ``replaced`` is the
@@ -196,8 +196,8 @@ class LedgerAnswer:
     account: Account
     grouping: Grouping
     records: tuple[Disruption, ...]
-    total: Group
-    groups: tuple[Group, ...]
+    total: DisruptionGroup
+    groups: tuple[DisruptionGroup, ...]
     chains: tuple[Chain, ...]
 
     @property
@@ -234,7 +234,7 @@ def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:
     return LedgerAnswer(account, query.grouping, records, _summed("all", records), tuple(groups), tuple(chains))
 
 
-def _summed(name: str, records: Sequence[Disruption]) -> Group:
+def _summed(name: str, records: Sequence[Disruption]) -> DisruptionGroup:
     work: Counter[str] = Counter()
     for record in records:
         for resource, amount in record.loss.work.items():
@@ -244,7 +244,7 @@ def _summed(name: str, records: Sequence[Disruption]) -> Group:
         for record in records
         if record.replacement is not None and record.replacement.ready_after is not None
     ]
-    return Group(
+    return DisruptionGroup(
         name,
         len(records),
         dict(sorted(Counter[str](record.cause for record in records).items())),

@@ -10,7 +10,7 @@ from typing import Any
 from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import format_duration
-from podium.app.accounting.account import Account, Group, LedgerAnswer, LedgerQuery, chain_pods
+from podium.app.accounting.account import Account, DisruptionGroup, LedgerAnswer, LedgerQuery, chain_pods
 from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
@@ -96,7 +96,7 @@ def headline_of(answer: LedgerAnswer) -> str:
     return found
 
 
-def _group_row(group: Group) -> list[Part]:
+def _group_row(group: DisruptionGroup) -> list[Part]:
     ready = f"{group.replaced:,} of {group.disruptions:,}"
     if group.longest_until_ready is not None:
         ready += f", in {_lasting(group.longest_until_ready)} at most"

@@ -27,7 +27,7 @@ from podium.app.bench import measurement
 from podium.app.bench.clusters import BUILDERS
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
 from podium.app.bench.scheduling import measure_explaining, measure_rescheduling, measure_scheduling
-from podium.app.bench.simulating import SCORES, Story, measure_score, measure_simulation
+from podium.app.bench.simulating import SCORES, SimulationInput, measure_score, measure_simulation
 from podium.app.cluster import Cluster
 from podium.app.console.command import Command
 from podium.app.console.options import Source, original_source_options, output_option, release_options
@@ -243,9 +243,9 @@ def measure(wanted: Wanted, files: tuple[str, ...], release: ReleaseChoice) -> l
     if name == "reschedule":
         return [measure_rescheduling(nodes, pods)]
     if name == "simulation":
-        return measure_simulation(Story(files, nodes, pods), release)
+        return measure_simulation(SimulationInput(files, nodes, pods), release)
     if name in SCORES:
-        return [measure_score(name, Story(files, nodes, pods), release)]
+        return [measure_score(name, SimulationInput(files, nodes, pods), release)]
     # What speaks HTTP is imported by the workloads that need it: the memory that it takes is measured, too.
     from podium.app.bench.api_server import measure_api_server, measure_live
 
@@ -354,7 +354,7 @@ def _measured(
                 yield from pool.submit(measure, wanted, files, release).result()
 
 
-def _show(run: measurement.Run, earlier: measurement.Run | None, form: str) -> None:
+def _show(run: measurement.BenchRun, earlier: measurement.BenchRun | None, form: str) -> None:
     ratios = None if earlier is None else measurement.ratios_to(earlier, run.measurements)
     if form == "text":
         page = new_page()

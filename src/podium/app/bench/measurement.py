@@ -102,7 +102,7 @@ def measured_answers(
     return measured(workload, len(targets), seconds, counts=counts, times_ns=times, operations_per_pod=steps, **fields)
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class BenchRun(msgspec.Struct, frozen=True, kw_only=True):
     """The measurements of one run, with the versions and the machine that made them."""
 
     measurements: list[Measurement]
@@ -124,17 +124,17 @@ class Stopwatch:
         return seconds
 
 
-def run_of(measurements: list[Measurement]) -> Run:
+def run_of(measurements: list[Measurement]) -> BenchRun:
     """Return the run of this program on this machine with the measurements."""
-    return Run(
+    return BenchRun(
         measurements=measurements, podium=own_version(), python=platform.python_version(), machine=platform.machine()
     )
 
 
-def read_run(path: str) -> Run:
+def read_run(path: str) -> BenchRun:
     """Read a saved run. Raises InputError for another file, and OSError for an unreadable one."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Run)
+        return msgspec.json.decode(Path(path).read_bytes(), type=BenchRun)
     except msgspec.DecodeError as error:
         raise InputError(
             f"is not a run of podium bench, as --save and -o json write it: {error}", source=path
@@ -185,7 +185,7 @@ class Ratios(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory_mib: float | None
 
 
-def ratios_to(earlier: Run, measurements: Iterable[Measurement]) -> list[Ratios | None]:
+def ratios_to(earlier: BenchRun, measurements: Iterable[Measurement]) -> list[Ratios | None]:
     """Return the ratios of each measurement; None if the earlier run has no such measurement."""
     before = {measurement.subject: measurement for measurement in earlier.measurements}
     found: list[Ratios | None] = []

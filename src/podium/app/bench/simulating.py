@@ -50,7 +50,7 @@ SCORES = {"score": FewestPodsByRow, "score-unscoped": FewestPods}
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class SimulationInput:
     """The input of a simulation: files, or a generated workload of a size."""
 
     files: tuple[str, ...]
@@ -88,7 +88,7 @@ class _Played:
 
 
 @collector_paused()
-def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement]:
+def measure_simulation(story: SimulationInput, release: ReleaseChoice) -> list[Measurement]:
     """Measure a simulation with all controllers, and the output of its result as JSON."""
     options = RunOptions(release=release)
     counted = _counted(story, options)
@@ -100,7 +100,7 @@ def measure_simulation(story: Story, release: ReleaseChoice) -> list[Measurement
 
 
 @collector_paused()
-def measure_score(workload: str, story: Story, release: ReleaseChoice) -> Measurement:
+def measure_score(workload: str, story: SimulationInput, release: ReleaseChoice) -> Measurement:
     """Measure a simulation without and with a score plugin, and compare their CPU seconds.
 
     Each is played twice, alternately, and the faster run counts: other load on the machine slows the other one.
@@ -120,7 +120,7 @@ def measure_score(workload: str, story: Story, release: ReleaseChoice) -> Measur
     return msgspec.structs.replace(found, times_without=round(with_score.seconds / without, 2))
 
 
-def _play(story: Story, options: RunOptions) -> _Played:
+def _play(story: SimulationInput, options: RunOptions) -> _Played:
     watch = Stopwatch()
     found = story.read()
     simulation = simulation_of(found.documents, options)
@@ -131,9 +131,9 @@ def _play(story: Story, options: RunOptions) -> _Played:
     return _Played(nodes, result, load_seconds, watch.lap())
 
 
-def _counted(story: Story, options: RunOptions) -> float:
+def _counted(story: SimulationInput, options: RunOptions) -> float:
     """Return the operations per pod in a small generated workload that this process has played before."""
-    small = Story((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
+    small = SimulationInput((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
     _play(small, options)
     simulation = simulation_of(small.read().documents, options)
     return operations(lambda: play_on(simulation)).total() / small.pods

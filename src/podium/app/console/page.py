@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import escape
 from podium.app.console.cells import Cell, Name, Names, Part, counted, fitted, listed, names_of, style_of, text_of
-from podium.app.console.table import GAP, Table
+from podium.app.console.table import GAP, TextTable
 
 if TYPE_CHECKING:
     from podium.api.basis import Caveat
@@ -112,7 +112,7 @@ class Page:
         Text beyond the columns, such as `and 3 more`, is the last part of a row and need not fit into a column.
         """
         cleaned = [[_clean(part) for part in row] for row in rows]
-        table = Table(cleaned, self.width - indent, frozenset(right), shortened=self.is_shortened)
+        table = TextTable(cleaned, self.width - indent, frozenset(right), shortened=self.is_shortened)
         for note in table.naming.notes:
             self.paragraph(Cell(note, "dim"), indent=indent, hanging=GAP)
         for line in table.lines():

@@ -256,7 +256,7 @@ class _Press:
 
 
 @dataclass(slots=True)
-class Table:
+class TextTable:
     """Rows of parts for lines of `room` characters; the columns numbered in `right` are right-aligned.
 
     Unless names may be `shortened`, they stay whole, and lines can be longer than that.

@@ -80,7 +80,7 @@ class Explainer:
             elif not isinstance(item, PriorityClass):
                 self._feed.changed(item)
         self.cluster.pass_time(self._now_ns)
-        self._admission = Admission(objects)
+        self._admission = ObjectAdmission(objects)
         configuration = configuration or default_configuration()
         profiles = build_profiles(configuration, Registry(IN_TREE), self.cluster, examines_all=True)
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
@@ -274,7 +274,7 @@ def _in_order(objects: Iterable[Kubernetes]) -> list[Kubernetes]:
     return sorted(objects, key=lambda object_: object_.metadata.name if isinstance(object_, Node) else "")
 
 
-class Admission:
+class ObjectAdmission:
     """The API server's admission of pods, groups and claims, by the classes, defaults and rules among some objects."""
 
     def __init__(self, objects: Iterable[Kubernetes]) -> None:

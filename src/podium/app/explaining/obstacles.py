@@ -273,7 +273,7 @@ class Obstacle:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeGroup:
+class ObstacleGroup:
     """The rows of nodes with the same obstacles."""
 
     obstacles: frozenset[Obstacle]
@@ -290,7 +290,7 @@ def cut(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
-def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -> Iterator[NodeGroup]:
+def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s) -> Iterator[ObstacleGroup]:
     """Yield the nodes of some rows grouped by obstacles; nodes that could take the pod have none."""
     cluster, nominations = runner.cluster, runner.cluster.nominations
     rows = rows[cluster.nodes.present[rows]]
@@ -318,7 +318,7 @@ def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s)
             found += obstacles_of(cluster, pod, row, each.status(code).by(name)) if code else ()
         if nominated[position]:
             found.append(Obstacle(OTHER, "room kept for pods nominated there"))
-        yield NodeGroup(frozenset(found), rows[positions])
+        yield ObstacleGroup(frozenset(found), rows[positions])
 
 
 def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:

@@ -171,7 +171,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True, rename={"violations": "pdbViolations"}):
+class LoggedCandidate(msgspec.Struct, frozen=True, kw_only=True, rename={"violations": "pdbViolations"}):
     """A node where preemption would have made room, and its victims."""
 
     victims: tuple[str, ...]
@@ -183,7 +183,7 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     eligible: bool = False
     reason: str = ""
-    candidates: dict[str, Candidate] = {}
+    candidates: dict[str, LoggedCandidate] = {}
     candidate_count: int = 0
     selected: tuple[str, ...] = ()
     rejected: tuple[Verdict, ...] = ()

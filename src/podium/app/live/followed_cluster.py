@@ -16,7 +16,7 @@ from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
-from podium.app.explaining.explainer import SHAPING_KINDS, Admission, Explainer
+from podium.app.explaining.explainer import SHAPING_KINDS, Explainer, ObjectAdmission
 from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram
 from podium.app.planning.deciding.decisions import Decisions
 from podium.client.live_cluster import Watched
@@ -85,7 +85,7 @@ class FollowedCluster(Explainer):
         if self._is_admission_old:
             # Classes that contradict each other: the API server resolves that, so that the next change is awaited.
             with suppress(InputError):
-                self._admission = Admission(item for item in self.objects if isinstance(item, _SHAPING))
+                self._admission = ObjectAdmission(item for item in self.objects if isinstance(item, _SHAPING))
             self._is_admission_old = False
         return Decisions(self)
 

@@ -22,7 +22,7 @@ from podium.app.planning.options import (
     CHECKED,
     Check,
     DecisionInputs,
-    Question,
+    QuestionCommand,
     RunInputs,
     deciding_options,
     manifest_arguments,
@@ -32,7 +32,7 @@ from podium.app.planning.options import (
 from podium.app.using import completion
 
 
-@click.command(cls=Question)
+@click.command(cls=QuestionCommand)
 @click.option(
     "-n",
     "--namespace",
@@ -54,7 +54,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     inputs.show("deciding", lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
-@click.command(cls=Question)
+@click.command(cls=QuestionCommand)
 @manifest_arguments()
 @click.option(
     "--replicas",
@@ -81,7 +81,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
     inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
-@click.command(cls=Question)
+@click.command(cls=QuestionCommand)
 @click.argument("target", shell_complete=completion.targets)
 @namespace_option
 @deciding_options("pods")
@@ -119,7 +119,7 @@ def plan() -> None:
     """
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @node_arguments
 @click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
 @click.option(
@@ -141,12 +141,12 @@ def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: 
 
     As with `kubectl drain --ignore-daemonsets`, the nodes are cordoned, then drained one after another.
     """
-    from podium.app.planning.questions.nodes import DrainOptions, drain
+    from podium.app.planning.questions.nodes import PlannedDrain, drain
 
-    inputs.answer(drain, nodes, selector, DrainOptions(**options))
+    inputs.answer(drain, nodes, selector, PlannedDrain(**options))
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @node_arguments
 @click.option("--for", "for_ns", type=Duration(), help="Let them come back after this time; the default is never.")
 @playing_options
@@ -161,7 +161,7 @@ def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int 
     inputs.answer(fail, nodes, selector, for_ns)
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @manifest_arguments()
 @playing_options
 def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
@@ -174,7 +174,7 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
     inputs.answer(deploy, inputs.documents(manifests))
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @click.argument("target", metavar="[KIND/NAME]", default="", shell_complete=completion.targets)
 @click.argument("assignments", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("-p", "--patch", default="", help="A strategic merge patch of the object, in JSON or YAML.")
@@ -215,7 +215,7 @@ def change(
     inputs.answer(change, target, assignments, [*own, *inputs.patches(patch_files)], namespace)
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @click.option(
     "--add",
     type=click.IntRange(min=1, max=MAX_ADDED_NODES),
@@ -247,7 +247,7 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
     inputs.answer(change_nodes, inputs.documents(manifests), **wanted)
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @click.option(
     "--rescheduler",
     "rescheduler_file",
@@ -263,7 +263,7 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
     inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @click.option(
     "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
 )
@@ -287,7 +287,7 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
     inputs.answer(diff, *settings, doing="preparing", **options)
 
 
-@plan.command(cls=Question)
+@plan.command(cls=QuestionCommand)
 @click.option("--to", required=True, metavar="VERSION", help="The Kubernetes version of the control plane, like 1.36.")
 @playing_options
 def upgrade(*, inputs: RunInputs, to: str) -> None:
@@ -329,7 +329,7 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
 
     saved = read_plan(file)
     question = plan.commands.get(saved.question)
-    if not isinstance(question, Question):
+    if not isinstance(question, QuestionCommand):
         raise InputError(f"{shown(saved.question)} is no question of podium plan", source=file, path=".question")
     check = ctx.meta[CHECKED] = Check(source.needed())
     try:

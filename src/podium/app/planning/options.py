@@ -104,7 +104,7 @@ def manifest_arguments(*, is_required: bool = True) -> Decorator[Any]:
     return click.argument("manifests", type=_Manifests(), nargs=-1, required=is_required, metavar=metavar)
 
 
-class Question(Command):
+class QuestionCommand(Command):
     """A command that asks a question; it keeps its words, so that the question can be saved."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -113,7 +113,7 @@ class Question(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanInputs:
+class QuestionInputs:
     """The inputs of every question: the cluster's source, and how the answer is shown and saved.
 
     The methods that commands call are also those of the inputs on a page, which have texts in place of files.
@@ -222,7 +222,7 @@ class PlanInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunInputs(PlanInputs):
+class RunInputs(QuestionInputs):
     """The inputs of a question that is played."""
 
     options: RunOptions
@@ -246,7 +246,7 @@ class RunInputs(PlanInputs):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecisionInputs(PlanInputs):
+class DecisionInputs(QuestionInputs):
     """The inputs of a question that is decided without a run."""
 
     settings: DecisionSettings
@@ -322,7 +322,7 @@ def deciding_options(part: str) -> Decorator[Any]:
 
 
 def _with_inputs(
-    command: Callable[..., Any], kind: type[PlanInputs], known: Collection[str] = tuple(_PARTS.values())
+    command: Callable[..., Any], kind: type[QuestionInputs], known: Collection[str] = tuple(_PARTS.values())
 ) -> Callable[..., Any]:
     """Add the options that all questions share; with the other ones they become the inputs.
 

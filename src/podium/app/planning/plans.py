@@ -14,7 +14,7 @@ from podium.app.planning.questions.change import change
 from podium.app.planning.questions.deploy import deploy
 from podium.app.planning.questions.diff import UNCHANGED, diff, read_setting, upgrade
 from podium.app.planning.questions.fit import FitOptions, fit_answer, fit_target
-from podium.app.planning.questions.nodes import DrainOptions, change_nodes, drain, fail
+from podium.app.planning.questions.nodes import PlannedDrain, change_nodes, drain, fail
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import reschedule
 from podium.app.planning.questions.survive import survive_answer
@@ -68,7 +68,7 @@ class Plans:
         arguments are those of `kubectl drain`.
         """
         timeout_ns = None if timeout is None else duration_ns_of("timeout", timeout)
-        options = DrainOptions(
+        options = PlannedDrain(
             parallel, timeout_ns, grace_period_seconds, force, delete_emptydir_data, disable_eviction
         )
         return drain(self._run, nodes, selector, options)

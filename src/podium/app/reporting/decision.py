@@ -16,7 +16,7 @@ from podium.app.explaining.remedies import write_remedies
 from podium.app.explaining.text import facts_of
 from podium.app.explaining.workload import WorkloadExplanation, write_answer
 from podium.app.live.decisions import Preemption, Verdict, WrittenDecision, facts_of_written, write_decision
-from podium.app.reporting.picture import Candidate, Decision, Picture, caveat_texts, drawn
+from podium.app.reporting.picture import AnswerPicture, Candidate, Decision, caveat_texts, drawn
 
 _WIDTH = 120
 # Wide enough that no line is broken.
@@ -28,7 +28,7 @@ _ROLES = {"schedulable": "the node that it goes to", "preempts": "the node on wh
 _NEED_CHANGE = ("preempts", "unschedulable", "not-eligible")
 
 
-def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) -> Picture:
+def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) -> AnswerPicture:
     """Return the picture of a decision about a pod, with every plugin's verdict on one node if requested."""
     explanation = answer if isinstance(answer, Explanation) else answer.explanation
     on_node = answer if isinstance(answer, NodeAnswer) else None
@@ -50,7 +50,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     if on_node is not None:
         obstacles = tuple((text,) for text in on_node.obstacles)
         tables = drawn([Section("obstacles", "Obstacles", obstacles), *verdict_sections(on_node)])
-    return Picture(
+    return AnswerPicture(
         command="explain",
         headline=_plain(explanation.headline if on_node is None else on_node.headline),
         facts=[*_lines(about), *[_plain(fact) for fact in (*found, explanation.error) if fact]],
@@ -155,7 +155,7 @@ _UNNAMED = "rejected; the log does not name the reason"
 _WRITTEN_ROLES = {"schedulable": "the node that it went to", "preempts": "the node on which it preempted"}
 
 
-def picture_of_written(decision: WrittenDecision) -> Picture:
+def picture_of_written(decision: WrittenDecision) -> AnswerPicture:
     """Return the picture of a decision from the decision log, with the actions that followed."""
     page = Page(_WIDTH)
     write_decision(page, decision)
@@ -168,7 +168,7 @@ def picture_of_written(decision: WrittenDecision) -> Picture:
     for action in decision.done:
         rest = (f"{name} {value}" for name, value in action.items() if name not in ("action", "pod", "uid"))
         done.append((f"{action.get('action')}", f"{action.get('pod')}", ", ".join(rest)))
-    return Picture(
+    return AnswerPicture(
         command="explain",
         headline=_plain(page.text.splitlines()[0]),
         facts=list(map(_plain, filter(None, facts))),

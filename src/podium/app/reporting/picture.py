@@ -120,7 +120,7 @@ class Runs(msgspec.Struct, frozen=True, rename="camel"):
     values: list[list[float | None]]
 
 
-class Picture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class AnswerPicture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A page: the `command` that made it, and its answer in one line (`headline`).
 
     `facts` and `tables` come before the picture, `more` after it. `changes` are required changes, under a title. Of

@@ -20,7 +20,16 @@ from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.live.decisions import WrittenDecision
 from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
-from podium.app.reporting.picture import Disruptions, Picture, Runs, Table, caveat_texts, drawn, html_file, table_of
+from podium.app.reporting.picture import (
+    AnswerPicture,
+    Disruptions,
+    Runs,
+    Table,
+    caveat_texts,
+    drawn,
+    html_file,
+    table_of,
+)
 from podium.app.reporting.story import story_of
 from podium.app.simulating.text import comparison_section, summary_sections, sums_text
 from podium.app.sweeping.sweep_result import SweepResult, settings_text
@@ -31,7 +40,7 @@ _LONGEST = 500
 _NOT_FIGURES = frozenset(("seed", "error"))
 
 
-def picture_of_result(result: Result) -> Picture:
+def picture_of_result(result: Result) -> AnswerPicture:
     """Return the picture of a run."""
     summary = result.summary
     compared = [] if result.recorded is None else [comparison_section(result.recorded)]
@@ -44,7 +53,7 @@ def picture_of_result(result: Result) -> Picture:
     wanted = ("workload", "wants", "has", "reason")
     rows = tuple(tuple(short[name] for name in wanted) for short in summary["short"])
     short = Section("short", "Short of pods", rows, ("workload", "wants", "has", "why"))
-    return Picture(
+    return AnswerPicture(
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {sums_text(summary)}",
         facts=unrecorded_placements(result),
@@ -63,7 +72,7 @@ def unrecorded_placements(result: Result) -> list[str]:
     return [f"{recorded}; {counted(left_out, 'later attempt')} left out"]
 
 
-def picture_of_sweep(answer: SweepResult) -> Picture:
+def picture_of_sweep(answer: SweepResult) -> AnswerPicture:
     """Return the picture of a sweep: the figures of all runs, and some runs side by side.
 
     The table has a row for each run: its settings, its seed, and the figures that differ.
@@ -79,7 +88,7 @@ def picture_of_sweep(answer: SweepResult) -> Picture:
         for name in differing
         if name not in _NOT_FIGURES and any(isinstance(row[name], int | float) for row in rows)
     ]
-    return Picture(
+    return AnswerPicture(
         command="sweep",
         headline=f"{counted(len(played), 'run')} of {counted(len(settings), 'combination')} of settings",
         tables=table_of("Runs", kept, [[row[name] for name in kept] for row in rows], note),
@@ -95,7 +104,7 @@ def picture_of_sweep(answer: SweepResult) -> Picture:
     )
 
 
-def picture_of_plan(answer: PlanAnswer) -> Picture:
+def picture_of_plan(answer: PlanAnswer) -> AnswerPicture:
     """Return the picture of a plan, and of the run without it."""
     runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
     facts = [*filter(None, (anyway_text(answer), node_hours_text(answer)))]
@@ -103,7 +112,7 @@ def picture_of_plan(answer: PlanAnswer) -> Picture:
     nodes = Section("nodes", "Nodes", tuple(rows), ("node", "change", "pods before", "pods after"))
     codes = tuple((finding.code, finding.message) for finding in answer.findings)
     findings = Section("findings", "Found", codes, ("", "what"), "as --fail-on names it")
-    return Picture(
+    return AnswerPicture(
         command=f"plan {answer.question}",
         headline=escape(answer.headline, _LONGEST),
         facts=facts if answer.result is None else [*facts, *unrecorded_placements(answer.result)],
@@ -120,13 +129,13 @@ _GROUPS = ("", "disruptions", "in vain", "lost, s", "cpu lost, core-s", "ready a
 _RECORDS = ("at", "pod", "of", "priority", "node", "why", "by", "rule", "lost, s", "outcome", "in vain")
 
 
-def picture_of_ledger(answer: LedgerAnswer) -> Picture:
+def picture_of_ledger(answer: LedgerAnswer) -> AnswerPicture:
     """Return the picture of a ledger: its disruptions by time, and tables."""
     page = Page(_WIDTH)
     write_ledger(page, answer, every=False)
     dropped = answer.account.dropped
     rows = [[" → ".join(chain_pods(chain))] for chain in answer.chains]
-    return Picture(
+    return AnswerPicture(
         command="ledger",
         headline=escape(headline_of(answer), _LONGEST),
         facts=[f"{dropped:,} earlier ones are no longer kept"] if dropped else [],
@@ -269,7 +278,7 @@ def report(answer: Answer) -> str:
     return html_file(picture.headline, picture)
 
 
-def picture_of(answer: Answer) -> Picture:
+def picture_of(answer: Answer) -> AnswerPicture:
     """Return the picture of an answer. Raises TypeError for one that has none."""
     match answer:
         case Result():

@@ -105,13 +105,13 @@ def reschedule(
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
         from podium.app.console.reading import read_shown
-        from podium.app.rescheduling.offline import Question, plan_once, write_plan
+        from podium.app.rescheduling.offline import PlanSettings, plan_once, write_plan
 
         source = program.cluster
         cluster = source if source.context or source.kubeconfig or not files else None
         read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
-        question = Question(rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release)
+        question = PlanSettings(rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release)
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))

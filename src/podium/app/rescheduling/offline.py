@@ -49,7 +49,7 @@ _DAY_NS = 86_400 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanSettings:
     """The configurations of the rescheduler and the schedulers, and the options of a plan.
 
     ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
@@ -64,7 +64,7 @@ class Question:
     release: ReleaseChoice = CLUSTER_RELEASE
 
 
-def plan_once(read: Input, question: Question) -> PlanReport:
+def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     """Plan moves for a cluster as it was read, at the newest time in it.
 
     Objects without a creation time count as one day old, so that no pod is exempt as too young for lack of an age.

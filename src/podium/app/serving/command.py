@@ -136,6 +136,6 @@ def up(*, without: frozenset[str], **options: Any) -> int:
 
     # Objects of modules are never freed, so collections during imports are useless.
     with collector_paused():
-        from podium.app.serving.run import Wanted, run
+        from podium.app.serving.run import UpOptions, run
 
-    return run(Wanted(without=without, **options))
+    return run(UpOptions(without=without, **options))

@@ -35,7 +35,7 @@ from podium.app.console.output import write_private
 from podium.app.console.reading import read_shown
 from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import of_plane
-from podium.app.serving.serving import Place, Serving, check_place
+from podium.app.serving.serving import Serving, ServingAddress, check_place
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane import assembly
 from podium.controlplane.components import ControlPlaneSettings
@@ -63,7 +63,7 @@ _LONGEST = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class UpOptions:
     """The options of the command."""
 
     source: Source = Source()  # noqa: RUF009 - an immutable value
@@ -99,7 +99,7 @@ class Wanted:
     command: tuple[str, ...] = ()
 
 
-def run(wanted: Wanted) -> int:
+def run(wanted: UpOptions) -> int:
     """Serve a control plane until a signal or its command ends it; return the exit code. Raises PodiumError."""
     place = place_of(wanted)
     settings = settings_of(wanted)
@@ -125,7 +125,7 @@ def run(wanted: Wanted) -> int:
             return loops.run(serving.run())
 
 
-def settings_of(wanted: Wanted) -> ControlPlaneSettings:
+def settings_of(wanted: UpOptions) -> ControlPlaneSettings:
     """Return the settings of the control plane. Raises PodiumError."""
     configuration = load_configuration(wanted.config) if wanted.config else None
     deciding = configuration or default_configuration()
@@ -173,7 +173,7 @@ def _rescheduling(path: str) -> ReschedulerSettings:
     return found.settings
 
 
-def place_of(wanted: Wanted) -> Place:
+def place_of(wanted: UpOptions) -> ServingAddress:
     """Return where to listen. A server that needs credentials gets a new token, for the kubeconfig, if it has none."""
     if (wanted.tls_cert is None) is not (wanted.tls_key is None):
         raise InputError("a certificate needs its key: give --tls-cert and --tls-key, or neither")
@@ -187,11 +187,11 @@ def place_of(wanted: Wanted) -> Place:
     token = "" if wanted.token_file is None else read_token(wanted.token_file)
     if not token and tls is not None and (wanted.client_ca or not is_loopback(wanted.host)):
         token = secrets.token_urlsafe(32)
-    return Place(host=wanted.host, port=wanted.port, tls=tls, token=token)
+    return ServingAddress(host=wanted.host, port=wanted.port, tls=tls, token=token)
 
 
 def assembled(
-    wanted: Wanted, settings: ControlPlaneSettings
+    wanted: UpOptions, settings: ControlPlaneSettings
 ) -> tuple[SystemClock, assembly.Assembled, ControlPlaneSettings]:
     """Return the clock, the control plane, and its settings with the version of the objects. Raises PodiumError."""
     has_source = bool(wanted.source.files or wanted.source.cluster)
@@ -326,7 +326,7 @@ def _served(documents: list[Document]) -> list[Document]:
 
 
 @contextmanager
-def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
+def _audit_log(wanted: UpOptions) -> Iterator[Callable[[bytes], None] | None]:
     """Yield the function that appends to the audit log, which only its owner can read; None without one."""
     if wanted.audit_log is None:
         yield None
@@ -350,7 +350,7 @@ def _audit_log(wanted: Wanted) -> Iterator[Callable[[bytes], None] | None]:
 
 
 @contextmanager
-def _kubeconfig_path(wanted: Wanted) -> Iterator[Path]:
+def _kubeconfig_path(wanted: UpOptions) -> Iterator[Path]:
     """Yield the path of the kubeconfig, which is temporary for a command unless a path was given."""
     if wanted.write_kubeconfig is not None:
         yield Path(wanted.write_kubeconfig)

@@ -22,7 +22,7 @@ from podium.apirequests.authorization import ISSUER, User, token_user
 from podium.app.console.output import write_private
 from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
-from podium.controlplane.control_plane import ControlPlane, ControlPlaneRunner
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token
@@ -102,7 +102,7 @@ _NOT_RUN = 126
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServingAddress:
     """The address and credentials of a server; port None is the default one, or any free port.
 
     `audit` receives a line of JSON about each request that may change something.
@@ -114,13 +114,13 @@ class Place:
     token: str = ""
     audit: Callable[[bytes], None] | None = None
 
-    def user_of(self, plane: ControlPlane, given: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
+    def user_of(self, plane: EmbeddedControlPlane, given: str, audiences: Sequence[str] = (ISSUER,)) -> User | None:
         """Return the user of the server's own token, or of one that the cluster issued; None for others."""
         if self.token and hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             return ADMINISTRATOR
         return token_user(plane.store, plane.rules.token_key, given, plane.now(), audiences)
 
-    def settings(self, plane: ControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
+    def settings(self, plane: EmbeddedControlPlane, runner: ControlPlaneRunner) -> ServerSettings:
         """Return the settings of the server of a control plane."""
         checks = (("control-plane", lambda: runner.problem), *((name, _check(plane, name)) for name in plane.checks()))
         collectors: tuple[MetricsCollector, ...] = ()
@@ -151,9 +151,9 @@ class Serving:
     is shown to browsers, if any.
     """
 
-    plane: ControlPlane
+    plane: EmbeddedControlPlane
     clock: SystemClock
-    place: Place
+    place: ServingAddress
     kubeconfig: Path
     command: Sequence[str] = ()
     on_ready: Callable[[str], None] = lambda _: None
@@ -251,5 +251,5 @@ class Serving:
             self._child.send_signal(number)
 
 
-def _check(plane: ControlPlane, name: str) -> Callable[[], str]:
+def _check(plane: EmbeddedControlPlane, name: str) -> Callable[[], str]:
     return lambda: plane.checks().get(name, "")

@@ -77,7 +77,7 @@ MOST_PODS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedPod:
+class ListedPod:
     """A pod on a node, and its requests: cpu in milli, other resources in whole units."""
 
     key: str
@@ -94,7 +94,7 @@ class FilledNode:
     marks: tuple[str, ...]
     offered: Mapping[str, int]
     cpu_milli: int
-    pods: tuple[PlacedPod, ...]
+    pods: tuple[ListedPod, ...]
     further_pods: int
 
     @property
@@ -124,7 +124,7 @@ def placement_of(
         first = sorted(on_node, key=lambda pod: (-pod.priority, pod.key))[:MOST_PODS] if is_detailed else []
         marks, offered = states.marks(name) if is_detailed else (), node_allocatable(node.status)
         shown = tuple(
-            PlacedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
+            ListedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
         )
         further = len(on_node) - len(first)
         found.append(FilledNode(name, marks, offered, requested[name].get(CPU, 0), shown, further))

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.api.errors import PodiumError
 from podium.app.console.output import own_version
-from podium.app.sweeping.sweep import Outcome, Played, Run, Sweep
+from podium.app.sweeping.sweep import Played, Run, RunOutcome, Sweep
 from podium.app.sweeping.sweep_result import rows_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class RunFolder:
             raise PodiumError(f"--folder {url}: {error}") from None
         self._files, self._path = found
 
-    def outcomes(self, sweep: Sweep) -> dict[Run, Outcome]:
+    def outcomes(self, sweep: Sweep) -> dict[Run, RunOutcome]:
         """Return the outcomes of the sweep's runs that the folder has; claim an empty folder for the sweep.
 
         Raises PodiumError for the folder of another sweep, and for files that cannot be read.
@@ -68,13 +68,13 @@ class RunFolder:
             raise PodiumError(f"--folder {self.url}: {error}") from None
         return {run: self._read(file, content_of[file]) for run, file in kept.items()}
 
-    def keep(self, sweep: Sweep, run: Run, outcome: Outcome) -> Outcome:
+    def keep(self, sweep: Sweep, run: Run, outcome: RunOutcome) -> RunOutcome:
         """Write the outcome of a run, and return it as it will be read."""
         import pyarrow
         from pyarrow import parquet
 
         written = msgspec.json.encode(outcome)
-        kept = msgspec.json.decode(written, type=Outcome)
+        kept = msgspec.json.decode(written, type=RunOutcome)
         row = rows_of([Played(sweep.variants[run.variant].combination, run.seed, kept)])
         table = pyarrow.Table.from_pylist(row).replace_schema_metadata({_OUTCOME: written})
         sink = pyarrow.BufferOutputStream()
@@ -107,13 +107,13 @@ class RunFolder:
                 f"{', '.join(different)}; name another folder"
             )
 
-    def _read(self, file: str, content: bytes) -> Outcome:
+    def _read(self, file: str, content: bytes) -> RunOutcome:
         import pyarrow
         from pyarrow import parquet
 
         try:
             written = parquet.read_schema(pyarrow.BufferReader(content)).metadata[_OUTCOME]
-            return msgspec.json.decode(written, type=Outcome)
+            return msgspec.json.decode(written, type=RunOutcome)
         except (pyarrow.ArrowException, KeyError, TypeError, msgspec.MsgspecError) as error:
             raise PodiumError(
                 f"--folder {self.url}: {file} is not the outcome of a run: {error}; delete it to play the run again"

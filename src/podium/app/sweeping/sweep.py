@@ -203,7 +203,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """The outcome of a run: the summary of its result, or the error; and its caveats."""
 
     summary: dict[str, Any] | None
@@ -232,13 +232,13 @@ class Sweep:
             for component in components_of(scenario, variant.options, release):
                 component.make()
 
-    def play(self, run: Run) -> Outcome:
+    def play(self, run: Run) -> RunOutcome:
         """Play one run and return its outcome, which contains errors such as exceeded limits."""
         try:
             result = self._played(run)
         except PodiumError as error:
-            return Outcome(None, error=str(error))
-        return Outcome(result.summary, result.caveats)
+            return RunOutcome(None, error=str(error))
+        return RunOutcome(result.summary, result.caveats)
 
     def result(self, run: Run) -> Result | None:
         """Play one run and return its result with the reasons for placements; None if it fails."""
@@ -261,7 +261,7 @@ class Played:
 
     combination: Combination
     seed: int
-    outcome: Outcome
+    outcome: RunOutcome
 
     def to_dict(self) -> dict[str, Any]:
         """Return the run for JSON output; exactly one of `error` and `summary` is null."""
@@ -314,7 +314,7 @@ def make_sweep(
     return sweep
 
 
-Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, Outcome]]]
+Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, RunOutcome]]]
 """Plays some runs of a sweep, and yields each outcome as soon as it is known."""
 
 _CONNECT_SECONDS = 10
@@ -328,7 +328,7 @@ def processes(count: int) -> Engine:
     times without a run that ends in between.
     """
 
-    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, RunOutcome]]:
         left, deaths = dict.fromkeys(runs), 0
         pickled = pickle.dumps(sweep)
         while left:
@@ -347,7 +347,7 @@ def processes(count: int) -> Engine:
     return play
 
 
-def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[tuple[Run, RunOutcome]]:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_learn, initargs=(pickled,))
     try:
@@ -368,7 +368,7 @@ def dask(address: str) -> Engine:
     except ImportError:
         raise PodiumError('--scheduler needs Dask: install it with pip install "podium[dask]"') from None
 
-    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, Outcome]]:
+    def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, RunOutcome]]:
         try:
             client = Client(address, timeout=_CONNECT_SECONDS)
         except (OSError, ValueError) as error:
@@ -392,7 +392,7 @@ def dask(address: str) -> Engine:
     return play
 
 
-def play_pickled(pickled: bytes, run: Run) -> Outcome:
+def play_pickled(pickled: bytes, run: Run) -> RunOutcome:
     """Play a run of a pickled sweep, which is unpickled once for consecutive runs."""
     return _read(pickled).play(run)
 
@@ -404,7 +404,7 @@ def _learn(pickled: bytes) -> None:
     _learnt[:] = [_read(pickled)]
 
 
-def _play(run: Run) -> Outcome:
+def _play(run: Run) -> RunOutcome:
     return _learnt[0].play(run)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from podium.app.using.session import Session
+    from podium.app.using.session import SessionServer
 
 COMMANDS = ("explain", "plan")
 """The commands that a session answers if their command line names no cluster."""
@@ -25,7 +25,7 @@ LENGTH_BYTES = 4
 INTERRUPT = b"i"
 _COMPLETION = "_PODIUM_COMPLETE"
 
-answering: Session | None = None
+answering: SessionServer | None = None
 """In the process that answers a question: its session."""
 
 

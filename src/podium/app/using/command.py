@@ -18,7 +18,7 @@ from podium.app.using import client
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
-    from podium.app.using.session import Use
+    from podium.app.using.session import UseOptions
 
 _EPILOG = """
 \b
@@ -58,7 +58,7 @@ def use(
     their command line names no cluster. If the files or Podium change, it starts again by itself. Without arguments
     the command says which cluster is used.
     """
-    from podium.app.using.session import Use
+    from podium.app.using.session import UseOptions
 
     source = replace(source, files=(*names, *source.files))
     if stop:
@@ -66,7 +66,9 @@ def use(
     elif source.files or source.cluster is not None:
         if "-" in source.all_files:
             raise click.UsageError("standard input cannot be read again; give a file")
-        about = _start(Use(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, "")))
+        about = _start(
+            UseOptions(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, ""))
+        )
         click.echo(f"using {about} of {_named(source)}; podium use --stop ends that")
     else:
         reply = client.send({})
@@ -86,10 +88,10 @@ def _named(source: Source) -> str:
 def use_again(given: dict[str, Any]) -> None:
     """Start an outdated session again. Raises SystemExit after an error, which is shown."""
     from podium.api.errors import PodiumError
-    from podium.app.using.session import Use
+    from podium.app.using.session import UseOptions
 
     try:
-        found = msgspec.convert(given, Use)
+        found = msgspec.convert(given, UseOptions)
         # The same cluster as before, whatever this client's environment says.
         os.environ[_KUBECONFIG] = found.kubeconfig
         with chdir(found.folder):
@@ -100,13 +102,13 @@ def use_again(given: dict[str, Any]) -> None:
         sys.exit(1)
 
 
-def _start(use: Use) -> str:
+def _start(use: UseOptions) -> str:
     """Read the cluster, and leave a process that serves it; return a description. Raises PodiumError."""
     from podium.app.cluster import Cluster
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.planning.questions.pending import pending_answer
-    from podium.app.using.session import Session, stamps_of
+    from podium.app.using.session import SessionServer, stamps_of
 
     path = client.socket_path()
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -127,7 +129,7 @@ def _start(use: Use) -> str:
     if os.path.exists(path):
         os.unlink(path)
     mask = os.umask(0o177)
-    session = Session(use, cluster, files)
+    session = SessionServer(use, cluster, files)
     os.umask(mask)
     if os.fork() == 0:
         _detach()

@@ -44,7 +44,7 @@ Stamps = dict[str, tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class UseOptions:
     """The arguments of `podium use`; ``folder`` is that in which it names files, ``kubeconfig`` was in KUBECONFIG."""
 
     source: Source
@@ -55,7 +55,7 @@ class Use:
     kubeconfig: str
 
 
-class Question(msgspec.Struct, forbid_unknown_fields=True):
+class CommandLine(msgspec.Struct, forbid_unknown_fields=True):
     """A command line, and the state of the process in which it was entered."""
 
     words: list[str]
@@ -70,7 +70,7 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
     """A request of a client: a question, to stop, or else the status."""
 
     identity: list[str]
-    ask: Question | None = None
+    ask: CommandLine | None = None
     stop: bool = False
 
 
@@ -90,7 +90,7 @@ def code_stamps() -> Stamps:
     return stamps_of(tuple(file for module in modules if (file := getattr(module, "__file__", None))))
 
 
-class Session(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
+class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
     """A cluster that was read, and the server of the socket at which it is asked about.
 
     ``files`` are the stamps of its files before they were read.
@@ -99,7 +99,7 @@ class Session(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
     max_children = MOST_AT_ONCE
     request_queue_size = 16
 
-    def __init__(self, use: Use, cluster: Cluster, files: Stamps) -> None:
+    def __init__(self, use: UseOptions, cluster: Cluster, files: Stamps) -> None:
         self.use = use
         self.cluster = cluster
         self._files, self._code = files, code_stamps()
@@ -166,7 +166,7 @@ class Session(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
                 return "the cluster was read some time ago" if is_old else ""
         return "its files have changed"
 
-    def _answer(self, question: Question, descriptors: list[int]) -> dict[str, Any]:
+    def _answer(self, question: CommandLine, descriptors: list[int]) -> dict[str, Any]:
         """Run the command line as the process of the client would, and return the exit code."""
         from podium.app.console import command
 

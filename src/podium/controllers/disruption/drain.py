@@ -66,7 +66,7 @@ class DrainReport:
     pods: tuple[PodReport, ...]
 
 
-class Drain:
+class NodeDrain:
     """Drains one node, once.
 
     Its state is in the API, so that it continues after a restart. It ends when no pod to evict is left, when a pod must

@@ -39,7 +39,7 @@ _KEPT = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class PodTrouble:
     """A fault: containers of the selected pods fail so long after each start, or the pods are rejected."""
 
     after_ns: int
@@ -47,7 +47,7 @@ class Trouble:
     is_rejection: bool = False
 
 
-def read_trouble(text: str) -> tuple[Trouble, ...]:
+def read_trouble(text: str) -> tuple[PodTrouble, ...]:
     """Parse the annotation. Raises ValueError if it is invalid."""
     parts = text.split(";", _MOST)
     if len(parts) > _MOST:
@@ -62,7 +62,7 @@ def read_trouble(text: str) -> tuple[Trouble, ...]:
         if is_rejection and not after_ns:
             raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
         try:
-            troubles.append(Trouble(after_ns, parse_label_selector(selector.strip()), is_rejection))
+            troubles.append(PodTrouble(after_ns, parse_label_selector(selector.strip()), is_rejection))
         except InputError as error:
             raise ValueError(error.problem) from None
     return tuple(troubles)
@@ -81,7 +81,7 @@ def trouble_after_ns(annotations: Mapping[str, str], pod: Pod, *, is_rejection: 
 
 
 @lru_cache(maxsize=_KEPT)
-def _known_troubles(text: str) -> tuple[Trouble, ...]:
+def _known_troubles(text: str) -> tuple[PodTrouble, ...]:
     try:
         return read_trouble(text)
     except ValueError:

@@ -269,7 +269,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RolloutPlan:
     """The wanted pods of the new ReplicaSet (None: not to be created yet) and of each old one."""
 
     new: int | None
@@ -284,18 +284,18 @@ def limits(spec: DeploymentSpec) -> tuple[int, int]:
     return surge, unavailable if surge or unavailable else 1
 
 
-def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> Plan:
+def plan(spec: DeploymentSpec, new: Size | None, old: Sequence[Size], *, has_old_pods: bool) -> RolloutPlan:
     """Return the next step; ``old`` has the oldest first.
 
     ``has_old_pods``: pods of old ReplicaSets exist that have not ended.
     """
-    stay = Plan(None if new is None else new.replicas, tuple(size.replicas for size in old))
+    stay = RolloutPlan(None if new is None else new.replicas, tuple(size.replicas for size in old))
     if spec.paused or is_scaled(spec, [*old, *(() if new is None else (new,))]):
         return _scaled(spec, new, old)
     if spec.strategy.type == "Recreate":
         if any(stay.old):
-            return Plan(stay.new, (0,) * len(old))
-        return stay if has_old_pods else Plan(spec.replicas, stay.old)
+            return RolloutPlan(stay.new, (0,) * len(old))
+        return stay if has_old_pods else RolloutPlan(spec.replicas, stay.old)
     return _rolled(spec, new, old)
 
 
@@ -309,7 +309,7 @@ def most_replicas(spec: DeploymentSpec) -> int:
     return spec.replicas + (limits(spec)[0] if spec.strategy.type == "RollingUpdate" and spec.replicas else 0)
 
 
-def _scaled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
+def _scaled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> RolloutPlan:
     """Scale the only ReplicaSet with pods, or else the newest; in a rollout, all in proportion (scale)."""
     sizes = [*old, *(() if new is None else (new,))]
     having = [index for index, size in enumerate(sizes) if size.replicas]
@@ -321,7 +321,7 @@ def _scaled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan
         found[:-1] = [0] * len(old)
     elif spec.strategy.type == "RollingUpdate":
         found = _in_proportion(spec, sizes)
-    return Plan(None, tuple(found)) if new is None else Plan(found[-1], tuple(found[:-1]))
+    return RolloutPlan(None, tuple(found)) if new is None else RolloutPlan(found[-1], tuple(found[:-1]))
 
 
 def _in_proportion(spec: DeploymentSpec, sizes: Sequence[Size]) -> list[int]:
@@ -347,25 +347,25 @@ def _in_proportion(spec: DeploymentSpec, sizes: Sequence[Size]) -> list[int]:
     return found
 
 
-def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> Plan:
+def _rolled(spec: DeploymentSpec, new: Size | None, old: Sequence[Size]) -> RolloutPlan:
     """Return one step of a rolling update: the new ReplicaSet grows, then the old ones shrink."""
     current = new or Size(0)
     replicas = tuple(size.replicas for size in old)
     surge, unavailable = limits(spec)
     total = current.replicas + sum(replicas)
     if current.replicas > spec.replicas:
-        return Plan(spec.replicas, replicas)
+        return RolloutPlan(spec.replicas, replicas)
     more = max(0, min(spec.replicas - current.replicas, spec.replicas + surge - total))
     if more or new is None:
-        return Plan(current.replicas + more, replicas)
+        return RolloutPlan(current.replicas + more, replicas)
     least = spec.replicas - unavailable
     most_fewer = total - least - max(0, current.replicas - current.available)
     if most_fewer <= 0:
-        return Plan(current.replicas, replicas)
+        return RolloutPlan(current.replicas, replicas)
     # Unavailable pods go first.
     healthier = _shrunk(replicas, [max(0, size.replicas - size.available) for size in old], most_fewer)
     spare = current.available + sum(size.available for size in old) - least
-    return Plan(current.replicas, _shrunk(healthier, healthier, spare))
+    return RolloutPlan(current.replicas, _shrunk(healthier, healthier, spare))
 
 
 def _shrunk(replicas: Sequence[int], by: Sequence[int], most: int) -> tuple[int, ...]:

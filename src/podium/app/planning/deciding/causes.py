@@ -15,7 +15,7 @@ from podium.api.policy import ResourceQuota
 from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
-from podium.app.explaining.obstacles import NodeGroup, Obstacle, cut, joined, node_groups
+from podium.app.explaining.obstacles import Obstacle, ObstacleGroup, cut, joined, node_groups
 from podium.app.explaining.workload import next_pod, wanted_of
 from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
 from podium.cluster.pods import PodRecord
@@ -42,10 +42,10 @@ class BlockedPods:
 
     pods: tuple[PodRecord, ...]
     before: Obstacle | None
-    nodes: tuple[NodeGroup, ...] = ()
+    nodes: tuple[ObstacleGroup, ...] = ()
 
     @property
-    def nearest(self) -> tuple[NodeGroup, ...]:
+    def nearest(self) -> tuple[ObstacleGroup, ...]:
         """The groups whose obstacles contain no other group's, the largest first."""
         kept = [group for group in self.nodes if not any(other.obstacles < group.obstacles for other in self.nodes)]
         return tuple(sorted(kept, key=lambda group: (-len(group.rows), sorted(each.order for each in group.obstacles))))

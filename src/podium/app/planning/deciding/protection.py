@@ -95,7 +95,7 @@ def pods_before(decisions: Decisions, targets: Sequence[PodRecord]) -> list[PodR
 
 
 @dataclass(frozen=True)
-class Protection:
+class ProtectionSearch:
     """The search for changes that protect pods; ``result`` is what happens to them without a change."""
 
     decisions: Decisions

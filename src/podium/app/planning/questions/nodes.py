@@ -28,7 +28,7 @@ _READY = [{"type": "Ready", "status": "True"}]
 
 
 @dataclass(frozen=True, slots=True)
-class DrainOptions:
+class PlannedDrain:
     """The options of `kubectl drain`; `parallel` drains all nodes at once instead of one after another."""
 
     parallel: bool = False
@@ -39,7 +39,7 @@ class DrainOptions:
     disable_eviction: bool = False
 
 
-def drain_question(nodes: Sequence[str], options: DrainOptions, *, removes: bool = False) -> PlanQuestion:
+def drain_question(nodes: Sequence[str], options: PlannedDrain, *, removes: bool = False) -> PlanQuestion:
     """Return the question about a drain. All nodes are cordoned first, so that none takes the others' pods."""
     cordons = [step("cordon", {"name": node}) for node in nodes] if len(nodes) > 1 else []
     before = {} if options.parallel else {node: earlier for earlier, node in pairwise(nodes)}
@@ -58,7 +58,7 @@ def drain_question(nodes: Sequence[str], options: DrainOptions, *, removes: bool
     return PlanQuestion("drain", (*cordons, *drains))
 
 
-def drain(run: PlanRun, names: Sequence[str], selector: str, options: DrainOptions) -> PlanAnswer:
+def drain(run: PlanRun, names: Sequence[str], selector: str, options: PlannedDrain) -> PlanAnswer:
     """Answer what a drain of nodes does, by name and by labels."""
     nodes = chosen_nodes(run.read, names, selector)
     played = run.play(drain_question(nodes, options))
@@ -192,7 +192,7 @@ def change_nodes(
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
     steps = [applied(added)] if added else []
     if removed:
-        steps += drain_question(removed, DrainOptions(force=True, delete_emptydir_data=True), removes=True).steps
+        steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
     parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
     parts += [f"removing {nodes_text(removed)}"] if removed else []

@@ -9,7 +9,7 @@ from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step
 from podium.app.rescheduling.certificates import certificate_section, number_text
-from podium.app.rescheduling.offline import Question, plan_once
+from podium.app.rescheduling.offline import PlanSettings, plan_once
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
 
@@ -24,7 +24,9 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     """
     options = run.options
     configuration = options.configuration or default_configuration()
-    question = Question(rescheduler, configuration, ignores_extenders=options.ignore_extenders, release=options.release)
+    question = PlanSettings(
+        rescheduler, configuration, ignores_extenders=options.ignore_extenders, release=options.release
+    )
     report = plan_once(run.read, question)
     rows: list[tuple[Part, ...]] = [
         (

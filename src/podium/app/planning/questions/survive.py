@@ -29,7 +29,12 @@ from podium.app.planning.deciding.decisions import (
     kind_of,
     sampled_decisions,
 )
-from podium.app.planning.deciding.protection import PriorityClassThreat, Protection, pods_before, priority_class_threats
+from podium.app.planning.deciding.protection import (
+    PriorityClassThreat,
+    ProtectionSearch,
+    pods_before,
+    priority_class_threats,
+)
 from podium.app.planning.deciding.search import VerifiedChange, remedy_of
 from podium.app.planning.impact import PlanFinding
 from podium.cluster.pods import PodRecord
@@ -66,7 +71,7 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     findings: list[PlanFinding] = []
     if preempted:
         shapes = shapes_of(decisions.cluster, decisions.pending)
-        changes = Protection(decisions, tuple(targets), label, result).changes(shapes)
+        changes = ProtectionSearch(decisions, tuple(targets), label, result).changes(shapes)
         message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
         findings.append(PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
     for gang in gangs:

@@ -43,7 +43,7 @@ _EXAMPLES = {
 _LONGEST = 1_000
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "required"}):
+class FormField(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "required"}):
     """A field of a form: its name in the request, its title, its kind, an example, a hint, and what the page suggests.
 
     ``parameter`` is that of the command, and ``flag`` the option that sets it, "" for an argument.
@@ -60,7 +60,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, rename={"is_required": "r
     flag: str
 
     @classmethod
-    def of(cls, parameter: click.Parameter) -> Field:
+    def of(cls, parameter: click.Parameter) -> FormField:
         """Return the field for a parameter of a command."""
         name, metavar = parameter.name or "", parameter.metavar or ""
         flag = parameter.opts[-1] if isinstance(parameter, click.Option) else ""
@@ -119,8 +119,8 @@ class Form(msgspec.Struct, frozen=True):
     name: str
     title: str
     about: str
-    fields: tuple[Field, ...]
-    rest: tuple[Field, ...] = ()
+    fields: tuple[FormField, ...]
+    rest: tuple[FormField, ...] = ()
 
     def arguments(self, command: click.Command, given: Any) -> dict[str, Any]:
         """Return the arguments of the command, by name. Raises InputError for unknown fields and wrong values.
@@ -166,8 +166,10 @@ _ON_COMMAND_LINE = {"patch"}
 
 
 def _form(command: click.Command, title: str) -> Form:
-    own = tuple(Field.of(parameter) for parameter in command.params if parameter.name not in _SHARED | _ON_COMMAND_LINE)
-    rest = tuple(Field.of(parameter) for parameter in command.params if parameter.name in _PLAYED)
+    own = tuple(
+        FormField.of(parameter) for parameter in command.params if parameter.name not in _SHARED | _ON_COMMAND_LINE
+    )
+    rest = tuple(FormField.of(parameter) for parameter in command.params if parameter.name in _PLAYED)
     return Form(command.name or "", title, command.get_short_help_str(200), own, rest)
 
 
@@ -175,7 +177,7 @@ EXPLAIN = Form(
     "explain",
     "Why is it there, or not?",
     "The verdict of every plugin on every node, for a pod or the next pod of a workload.",
-    tuple(Field.of(parameter) for parameter in explain.params if parameter.name in _EXPLAINED),
+    tuple(FormField.of(parameter) for parameter in explain.params if parameter.name in _EXPLAINED),
 )
 """The question about one pod, which is decided and not played."""
 

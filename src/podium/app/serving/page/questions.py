@@ -52,7 +52,7 @@ _SHARE_OF_PENDING = 0.4
 class PageInputs:
     """The inputs of a command of `podium plan` on the page: a cluster, and texts in place of files.
 
-    It has the methods of `podium.app.planning.options.PlanInputs` that commands call; ``found`` is the answer.
+    It has the methods of `podium.app.planning.options.QuestionInputs` that commands call; ``found`` is the answer.
     """
 
     read: Input

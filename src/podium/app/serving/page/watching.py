@@ -16,7 +16,7 @@ from podium.api.versions.choice import ReleaseChoice
 from podium.apirequests.observations import Seen
 from podium.controllers.observations import Gone
 from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import ControlPlane
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.server.http.exchange import Exchange
 from podium.server.http.metrics import WATCHING, InFlightLimits
 from podium.store.errors import StoreError
@@ -196,7 +196,7 @@ class ShownCluster:
     pods_path: str = "/api/v1/pods"
 
 
-def of_plane(plane: ControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> ShownCluster:
+def of_plane(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> ShownCluster:
     """Return the content of a control plane's page."""
     # Most pages ask no questions.
     from podium.sim.run_options import RunOptions
