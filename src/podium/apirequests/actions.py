@@ -7,9 +7,10 @@ requests are those that kube-scheduler, the kubelet and the controllers send for
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, LeftBehind, Wishes, avoid_list, left_behind
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, Wishes, avoid_list, left_behind
 from podium.api.devices import DELETE_PROTECTION, ResourceClaim
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
 from podium.api.errors import InputError
@@ -322,18 +323,14 @@ def evict_at_foreign_server(action: actions.Evict, now: int) -> Conversation:
         yield plain
     except StoreError as error:
         if error.code not in _UNKNOWN:
-            yield from _take_off(pod.spec.node_name, left, before, left.added_to(before, limits, now))
+            # Restore the list. If that fails, the entry expires; the caller needs the reason of the refusal.
+            former, after = before, left.added_to(before, limits, now)
+            with suppress(StoreError):
+                yield from _change(
+                    pod.spec.node_name, lambda there: former if there == after else left.taken_off(there, former)
+                )
         raise
     return None
-
-
-def _take_off(name: str, left: LeftBehind, before: AvoidList, after: AvoidList) -> Generator[Request, Response, None]:
-    """Remove the entries that were written for a refused eviction, and restore those that they displaced."""
-    try:
-        yield from _change(name, lambda present: before if present == after else left.taken_off(present, before))
-    except StoreError:
-        # The entry expires; the caller needs the reason why the eviction was refused.
-        return
 
 
 def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[Request, Response, AvoidList | None]:

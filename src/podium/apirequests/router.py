@@ -136,18 +136,15 @@ class Router:
                     response = self._admitted(handle, request, now)
                     if response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
                         raise too_large_object()
+            elif request.dry_run or self._is_admitted(request):
+                with self.store.transaction(dry_run=request.dry_run):
+                    response = self._admitted(handle, request, now)
             else:
-                response = self._answer(handle, request, now)
+                response = handle(self._context, request, now)
             response = _in_version(resource, request, response)
         except StoreError as error:
             response = Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
         return msgspec.structs.replace(response, audited=self._audited) if self._audited else response
-
-    def _answer(self, handle: _Handle, request: Request, now: int) -> Response:
-        if not request.dry_run and not self._is_admitted(request):
-            return handle(self._context, request, now)
-        with self.store.transaction(dry_run=request.dry_run):
-            return self._admitted(handle, request, now)
 
     def _is_admitted(self, request: Request) -> bool:
         """Return whether policies or webhooks may be asked about a request."""

@@ -27,6 +27,7 @@ _LEFT_OUT = ("title", "default", "additionalProperties", "anyOf", "$ref")
 REFERENCE = "#/components/schemas/"
 """The prefix of references to schemas in the same document."""
 
+_KINDS = "x-kubernetes-group-version-kind"
 _NOT_IN_V2 = frozenset(("$ref", "allOf", "anyOf", "not", "nullable", "oneOf"))
 
 
@@ -56,7 +57,7 @@ def document(
     for kind, resource in kinds:
         name, found = _schemas(kind, resource, definitions.get(kind.kind))
         schemas |= found
-        schemas[name] = {**schemas[name], "x-kubernetes-group-version-kind": [type_of(kind)]}
+        schemas[name] = {**schemas[name], _KINDS: [type_of(kind)]}
         if "list" in kind.verbs:
             schemas[f"{name}List"] = _list_schema(kind, name)
         paths |= _paths(kind, name, is_own=_is_own(resource))
@@ -72,7 +73,7 @@ def _list_schema(kind: APIResource, name: str) -> Raw:
     items = {"description": f"List of {kind.plural}", "type": "array", "items": _reference(name)}
     properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "items": items}
     type_ = {**type_of(kind), "kind": f"{kind.kind}List"}
-    return {"type": "object", "properties": properties, "x-kubernetes-group-version-kind": [type_]}
+    return {"type": "object", "properties": properties, _KINDS: [type_]}
 
 
 def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
@@ -189,7 +190,7 @@ def _operations(type_: Raw, verbs: Iterable[str], schemas: Raw, is_own: bool) ->
         operation: Raw = {
             "responses": {"200": {"description": "OK", "content": {JSON: schemas["List" if verb == "list" else ""]}}},
             "x-kubernetes-action": _METHODS[verb] if verb in ("create", "update") else verb,
-            "x-kubernetes-group-version-kind": type_,
+            _KINDS: type_,
         }
         if verb in ("create", "patch", "update"):
             # Strategic merge patch is only for Kubernetes' own kinds.
@@ -210,7 +211,10 @@ def document_of_v2(documents: Iterable[Raw]) -> Raw:
     for found in documents:
         for path, operations in found["paths"].items():
             paths[path] = {method: _operation_of_v2(operation) for method, operation in operations.items()}
-        definitions |= {name: _of_v2(schema) for name, schema in found["components"]["schemas"].items()}
+        for name, schema in found["components"]["schemas"].items():
+            # kubectl takes every field of a kind without properties.
+            has_any = schema.get("x-kubernetes-preserve-unknown-fields") and _KINDS in schema
+            definitions[name] = {"type": "object", _KINDS: schema[_KINDS]} if has_any else _of_v2(schema)
     # Amounts and numbers or text have no type in v3.
     definitions |= {name: {"type": "string", **_of_v2(schema)} for name, schema in _NAMED.values()}
     head = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "2.0"}}
@@ -371,9 +375,9 @@ def _with_description(schema: Raw, description: str) -> Raw:
 # The descriptions in `kubectl explain`, short texts for the most important kinds and fields: a type, or a field of a
 # type, and its description; `*` is any type.
 _DESCRIPTIONS = """
-*.apiVersion = The group and version that the object is written in.
+*.apiVersion = APIVersion defines the group and version that the object is written in.
 *.kind = The kind of the object.
-*.metadata = The object's name, labels, annotations, and what the API server keeps about it.
+*.metadata = Standard object's metadata: name, labels, annotations, and what the API server keeps about it.
 *.spec = What is wanted.
 *.status = What is observed; written by components, not by people.
 *.conditions = What holds of the object, each with a type, a status, and the reason.
@@ -435,7 +439,7 @@ NodeStatus.allocatable = What the node offers to pods.
 NodeStatus.capacity = All that the node has.
 ObjectMeta = What all objects carry.
 ObjectMeta.annotations = Notes for programs and people; nothing is selected by them.
-ObjectMeta.creationTimestamp = When the object was created.
+ObjectMeta.creationTimestamp = CreationTimestamp is a timestamp: when the object was created.
 ObjectMeta.deletionTimestamp = When the object is to be gone; set once it is being deleted.
 ObjectMeta.finalizers = What has to be done before the object can go.
 ObjectMeta.generateName = What the name begins with, if the server is to choose it.

@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.errors import shown
 from podium.api.input.yaml import MAX_DEPTH
-from podium.api.meta import Raw
+from podium.api.meta import Raw, value_at
 from podium.api.schemas.schema import schema_of, write_out_amounts
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError, bad_request
@@ -63,12 +63,9 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
 
 
 def _check_identity(before: Raw, after: Raw) -> None:
-    for field in ("apiVersion", "kind"):
-        if after.get(field) != before.get(field):
-            raise bad_request(f"{field} is {shown(before.get(field))}, and a patch cannot change it")
-    for field in ("name", "namespace"):
-        if after["metadata"].get(field) != before["metadata"].get(field):
-            raise bad_request(f"metadata.{field} is {shown(before['metadata'].get(field))}; a patch cannot change it")
+    for path in (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")):
+        if value_at(after, *path) != (had := value_at(before, *path)):
+            raise bad_request(f"{'.'.join(path)} is {shown(had)}, and a patch cannot change it")
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

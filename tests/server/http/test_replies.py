@@ -364,3 +364,14 @@ def test_internal_errors_are_reported_without_details(caplog: pytest.LogCaptureF
 
     with_server(check, node("n1"), backend=Broken())
     assert "a secret" in caplog.text
+
+
+@pytest.mark.parametrize("path", [PODS, f"{PODS}/a"])
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_table_is_in_the_version_that_the_client_asks_for(path: str, version: str) -> None:
+    async def check(client: Client) -> None:
+        asked = {"Accept": f"application/json;as=Table;v={version};g=meta.k8s.io"}
+        _, table = await client.ask("GET", path, headers=asked)
+        assert (table["kind"], table["apiVersion"]) == ("Table", f"meta.k8s.io/{version}")
+
+    with_server(check, pod("a"))

@@ -13,6 +13,7 @@ from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, descri
 from podium.store.api_resource import APIResource
 from tests.store.objects import Raw, serving
 
+GVK = "x-kubernetes-group-version-kind"
 WIDGET = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=True, is_custom=True)
 DEFINITION: Raw = {
     "spec": {
@@ -243,4 +244,6 @@ def test_version_2_does_not_describe_what_its_clients_cannot_read() -> None:
     nullable: Raw = {"type": "object", "required": ["a"], "properties": {"a": {**size, "nullable": True}}}
 
     assert of_widgets(kept) == {"x-kubernetes-preserve-unknown-fields": True}
+    root = document_of_v2([{"paths": {}, "components": {"schemas": {"w": {**kept, GVK: []}}}}])
+    assert root["definitions"]["w"] == {"type": "object", GVK: []}
     assert of_widgets(nullable) == {"type": "object", "required": [], "properties": {"a": {}}}

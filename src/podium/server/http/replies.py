@@ -227,6 +227,7 @@ def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: Make
         return metadata_of(raw)
     version = raw["metadata"].get("resourceVersion", "")
     table = make_table(resource, [raw])
+    table["apiVersion"] = f"{_META}/{form.version}"
     return {**table, "metadata": {"resourceVersion": version}} if version else table
 
 
@@ -235,7 +236,8 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
     head = page.head()
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
-        return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
+        table |= {"apiVersion": f"{_META}/{form.version}", "metadata": head["metadata"]}
+        return of_object(table, content_type=form.header)
     if form.kind:
         head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
     if form.is_protobuf:
