@@ -205,7 +205,7 @@ def test_the_end_of_the_only_victim_comes_before_the_answer_to_its_deletion() ->
     def while_it_is_under_way(right: Right, preemptions: RunningPreemptions, uid: str) -> bool:
         return uid in preemptions
 
-    def as_if_nothing_had_come(right: Right, queue: SchedulingQueue, uid: str, now: int, **_: bool) -> None:
+    def as_if_nothing_had_come(right: Right, queue: SchedulingQueue, uid: str, now: int, _: bool) -> None:
         right(queue, uid, now, is_worth_attempt=False)
 
     def story() -> None:
