@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import compress
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -225,8 +226,10 @@ class ChangeLog(BoundedLog[int]):
         missed, reranked = self.entries_since(position), self._reranked
         if missed is None or not reranked or reranked[-1] <= position:
             return missed
-        hidden = set(reranked[bisect_right(reranked, position) :])
-        return [row for after, row in enumerate(missed, position + 1) if after not in hidden]
+        are_visible = bytearray(b"\x01") * len(missed)
+        for after in reranked[bisect_right(reranked, position) :]:
+            are_visible[after - position - 1] = 0
+        return list(compress(missed, are_visible))
 
     def since(self, position: int) -> Int64s | None:
         """Return the distinct rows changed after ``position``, ascending; None if the log begins later."""

@@ -339,9 +339,10 @@ class PodTopologySpread:
             if known is not None and known[1] == selector:
                 constraints = known[2]
             else:
-                defaults = [] if selector == EVERYTHING else self._defaults
-                wanted = (each for each in defaults if each.when_unsatisfiable == when_unsatisfiable)
-                made = [compile_constraint(constraint, pod_class, selector) for constraint in wanted]
+                made: list[SpreadConstraint] = []
+                for default in () if selector == EVERYTHING else self._defaults:
+                    if default.when_unsatisfiable == when_unsatisfiable:
+                        made.append(compile_constraint(default, pod_class, selector))
                 # The system's defaults also count nodes that have only some of the labels.
                 constraints = ConstraintSet(made, need_all_keys=not self._system_defaulted)
             known = pod_class.memo[key] = generation, selector, constraints

@@ -186,7 +186,9 @@ def _planned(
     if detailed:
         candidates, rejected = _details(cluster, capped, table)
         plan = replace(plan, candidates=candidates, rejected=rejected)
-    columns = _columns_of(table, cost)
+    columns: tuple[CostColumn, ...] = () if cost is None else cost.criteria
+    if columns and table.is_stated and table.criteria_names[0] == AFFINITY_KEPT:
+        columns = (AFFINITY, *columns)
     extenders = _preempting(preemptor) if len(table.candidates) else ()
     if extenders:
         try:
@@ -240,13 +242,6 @@ def _details(
     statuses = {value: explained(value, table.decoders) for value in set(refused)}
     rejected = {names[row]: statuses[value] for row, value in zip(rows, refused, strict=True)}
     return candidates, rejected | capped.held_back(names)
-
-
-def _columns_of(table: TrialTable, cost: VictimCost | None) -> tuple[CostColumn, ...]:
-    """Return the columns of candidates for a stated cost."""
-    criteria: tuple[CostColumn, ...] = () if cost is None else cost.criteria
-    keeps_partners = table.is_stated and table.criteria_names[0] == AFFINITY_KEPT
-    return (AFFINITY, *criteria) if criteria and keeps_partners else criteria
 
 
 def _cheapest(table: TrialTable) -> tuple[Int64s, str]:

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -418,7 +418,7 @@ def _best_row(judge: RowJudge, ranking: ClassRanking | Totals, pod: PodRecord, l
         (cell,) = ranking.cells.values()
         return ranking.nth([cell.top], lot % cell.top.size)
     cells = list(ranking.cells.values())
-    rows = [ranking.nth([cell.top], 0) for cell in cells]
+    rows = list(map(ranking.nth, [[cell.top] for cell in cells], repeat(0)))
     for cell_filter in judge.filters if cells else ():
         fits = cell_filter.fits(pod, rows)
         left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]

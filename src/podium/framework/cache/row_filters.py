@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -207,11 +208,12 @@ class RowJudge:
         if total_of_row is None:
             totals = self._in_arrays(state, pod, np.array(rows, dtype=np.int64))
         else:
-            totals = [total_of_row(pod, row) for row in rows]
+            totals = list(map(total_of_row, repeat(pod), rows))
         if self._runner.cluster.nominations.uids:
-            fitting = np.array([row for row, total in zip(rows, totals, strict=True) if total >= 0], dtype=np.int64)
-            refused = set(self._runner.refused_beside(state, pod, fitting).tolist())
-            totals = [NO_FIT if row in refused else total for row, total in zip(rows, totals, strict=True)]
+            found = dict(zip(rows, totals, strict=True))
+            fitting = np.array([row for row, total in found.items() if total >= 0], dtype=np.int64)
+            found |= dict.fromkeys(self._runner.refused_beside(state, pod, fitting).tolist(), NO_FIT)
+            totals = list(found.values())
         return totals
 
     def key(self, row: int) -> tuple[int, ...]:

@@ -224,11 +224,11 @@ class ExtendedClaim:
 
 def backed_resources(pod: PodRecord, cluster: Cluster) -> tuple[str, ...]:
     """Return the pod's extended resources that device classes provide, by name."""
-    if not cluster.devices.backed:
+    backed = cluster.devices.backed
+    if not backed:
         return ()
-    names = cluster.nodes.resources
-    wanted = (names[resource] for resource, amount in pod.pod_class.requests.items() if amount)
-    return tuple(sorted(name for name in wanted if name in cluster.devices.backed))
+    wanted = [resource for resource, amount in pod.pod_class.requests.items() if amount]
+    return tuple(sorted(filter(backed.__contains__, map(cluster.nodes.resources.__getitem__, wanted))))
 
 
 def empty_claim(pod: PodRecord) -> ResourceClaim:

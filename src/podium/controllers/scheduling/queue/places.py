@@ -254,10 +254,9 @@ class InFlightPods:
         self._flights[record.uid] = self._hearing[record.uid] = InFlightPod(queued, self._noted, record)
 
     def note(self, event: ClusterEvent) -> None:
-        """Keep an event for the pods in flight."""
-        if self._hearing:
-            self._events.append(event)
-            self._noted += 1
+        """Keep an event for the `listeners`, of which there are some."""
+        self._events.append(event)
+        self._noted += 1
 
     def has_heard(self, flight: InFlightPod) -> bool:
         """Return whether any event has come since a pod's attempt began."""
