@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
+import multiprocessing
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from examples.openb.bound import upper_bound
 from examples.openb.report import PUBLISHED, Result, write_report
-from examples.openb.runs import POLICIES, Run
-from examples.openb.workload import FILES, Task, Workload, mixes, read_workload, requested_milli
+from examples.openb.runs import BOUND, POLICIES, play
+from examples.openb.workload import FILES, mixes, read_workload
 
 from podium.plugin import PodiumError
+from podium.sim.trace_import import read_table
 
-_COLUMNS = ("mix", "policy", "seed", "requested", "allocated", "moves")
-BOUND = "Bound"
-"""The row of the table with the upper bound, which is a policy for the options."""
-_AT = 100
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_CHOICES = (*POLICIES, BOUND)
 
 
 class _Options(NamedTuple):
@@ -27,28 +29,31 @@ class _Options(NamedTuple):
     mixes: list[str]
     policies: list[str]
     seeds: range
+    processes: int
     out: Path
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m examples.openb", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder of the openb trace, with {FILES}")
     parser.add_argument("--mixes", default="default", help="names of mixes with commas between them, or `all`")
-    parser.add_argument("--policies", default=",".join((*POLICIES, BOUND)), help="names with commas between them")
+    parser.add_argument("--policies", default=",".join(_CHOICES), help="names with commas between them")
     parser.add_argument("--seeds", type=int, default=10, help="how many seeds (default: %(default)s)")
     parser.add_argument("--first-seed", type=int, default=42, help="the first seed (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=1, help="how many runs at a time (default: %(default)s)")
     parser.add_argument(
         "--out", type=Path, default=Path("openb-study"), help="the folder for results (default: %(default)s)"
     )
-    given = parser.parse_args()
-    unknown = set(given.policies.split(",")) - {*POLICIES, BOUND}
+    given = parser.parse_args(arguments)
+    unknown = set(given.policies.split(",")) - {*_CHOICES}
     if unknown:
-        parser.error(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join((*POLICIES, BOUND))}")
+        parser.error(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join(_CHOICES)}")
+    if given.processes < 1:
+        parser.error(f"--processes is {given.processes}; at least one process plays the runs")
     names = mixes(given.data) if given.mixes == "all" else given.mixes.split(",")
-    options = _Options(
-        given.data, names, given.policies.split(","), range(given.first_seed, given.first_seed + given.seeds), given.out
-    )
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    options = _Options(given.data, names, given.policies.split(","), seeds, given.processes, given.out)
     try:
         results = _play(options)
         write_report(results, options.data / PUBLISHED, options.out)
@@ -60,108 +65,67 @@ def main() -> int:
 
 
 def _play(options: _Options) -> list[Result]:
-    """Return the results, after playing all runs that the folder has no results of yet."""
+    """Return the results, after other processes have played all runs that the folder has no results of yet."""
+    for mix in options.mixes:
+        read_workload(options.data, mix)
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "results.csv"
     known = _known(file)
     done = {(result.mix, result.policy, result.seed) for result in known}
-    with file.open("a", newline="") as stream:
-        writer = csv.writer(stream)
-        if not known:
-            writer.writerow(_COLUMNS)
-        for mix in options.mixes:
-            workload = read_workload(options.data, mix)
-            arguments = _Arguments(workload)
-            for seed in options.seeds:
-                for policy in options.policies:
-                    if (mix, policy, seed) in done:
-                        continue
-                    for result in _results(workload, arguments, policy, seed):
-                        writer.writerow(result)
-                        known.append(result)
-                    stream.flush()
-                    sys.stderr.write(f"{mix} {policy} {seed}: {_at_all(known[-1:])}\n")
-    return known
+    for name in _THREADS:
+        # Processes share the cores, so that threads of numpy's BLAS would only wait for each other.
+        os.environ.setdefault(name, "1")
+    with (
+        file.open("a", newline="") as stream,
+        ProcessPoolExecutor(options.processes, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        if stream.tell() == 0:
+            stream.write(_lines([Result._fields]))
+        runs = [
+            pool.submit(play, options.data, mix, policy, seed)
+            for mix in options.mixes
+            for seed in options.seeds
+            for policy in options.policies
+            if (mix, policy, seed) not in done
+        ]
+        try:
+            for run in as_completed(runs):
+                results = run.result()
+                known += results
+                # In one piece, so that lines of several processes do not mix.
+                stream.write(_lines(results))
+                stream.flush()
+                last = results[-1]
+                sys.stderr.write(f"{last.mix} {last.policy} {last.seed}: {last.allocated:.2f} %\n")
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return sorted(known, key=lambda one: (one.mix != options.mixes[0], one.mix, _CHOICES.index(one.policy), one.seed))
 
 
-def _at_all(results: list[Result]) -> str:
-    return ", ".join(f"{result.allocated:.2f} %" for result in results if result.requested == _AT)
+def _lines(rows: Iterable[Iterable[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue()
 
 
 def _known(file: Path) -> list[Result]:
-    if not file.is_file():
+    """Return the results of a file, each once. Raises InputError for a broken one.
+
+    Other processes and machines may have written to the file, or it may be put together from theirs: then it has the
+    header more than once.
+    """
+    if not file.is_file() or not file.stat().st_size:
         return []
-    with file.open(newline="") as stream:
-        return [
-            Result(
-                row["mix"],
-                row["policy"],
-                int(row["seed"]),
-                int(row["requested"]),
-                float(row["allocated"]),
-                int(row["moves"]),
-            )
-            for row in csv.DictReader(stream)
-        ]
-
-
-class _Arguments:
-    """The arguments of the policies' plugins, from the list of tasks of one mix."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
-        self._known: dict[str, Any] = {}
-
-    def of(self, policy: str) -> Mapping[str, Any]:
-        """Return the arguments of a policy's plugin."""
-        found = {}
-        if POLICIES[policy].needs_typical:
-            found["typical"] = self._known.get("typical") or self._typical()
-        if POLICIES[policy].needs_worth:
-            found["worth"] = self._known.get("worth") or self._worth()
-        self._known.update(found)
-        return found
-
-    def _typical(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "cpuMilli": task.cpu_milli,
-                "gpus": task.gpus,
-                "gpuMilli": task.gpu_milli,
-                "models": task.models,
-                "share": share,
-            }
-            for task, share in self._workload.typical()
-        ]
-
-    def _worth(self) -> dict[str, list[float]]:
-        workload = self._workload
-        bound = upper_bound(workload.nodes, workload.tasks, workload.capacity_milli / requested_milli(workload.tasks))
-        return {model: worth.tolist() for model, worth in bound.worth.items()}
-
-
-def _results(workload: Workload, arguments: _Arguments, policy: str, seed: int) -> Iterator[Result]:
-    tasks = workload.sample(seed)
-    if policy == BOUND:
-        arrived = _arrived(workload, tasks)
-        percentage = 100 * upper_bound(workload.nodes, arrived).total_milli / workload.capacity_milli
-        yield Result(workload.mix, policy, seed, _AT, percentage, 0)
-        return
-    run = Run(workload, policy, arguments.of(policy), seed)
-    for mark in run.play(tasks):
-        yield Result(workload.mix, policy, seed, mark.requested, round(mark.allocated, 4), mark.moves)
-
-
-def _arrived(workload: Workload, tasks: list[Task]) -> list[Task]:
-    """Return the tasks that have arrived at the end of what counts as 100 % requested."""
-    arrived: list[Task] = []
-    requested = 0
-    for task in tasks:
-        requested += task.total_milli
-        if round(100 * requested / workload.capacity_milli) > _AT:
-            break
-        arrived.append(task)
-    return arrived
+    found: dict[tuple[object, ...], Result] = {}
+    for row in read_table(file, Result._fields).rows:
+        if row.text("seed") == "seed":
+            continue
+        mix, policy, seed, requested = row.text("mix"), row.text("policy"), row.whole("seed"), row.whole("requested")
+        if policy not in _CHOICES:
+            raise row.error("policy", f"there is no policy {policy}; there are {', '.join(_CHOICES)}")
+        allocated, moves = float(row.number("allocated")), row.whole("moves")
+        found[mix, policy, seed, requested] = Result(mix, policy, seed, requested, allocated, moves)
+    return list(found.values())
 
 
 if __name__ == "__main__":

@@ -8,12 +8,16 @@ fits nowhere is dropped, as in the published experiment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from examples.openb.bound import upper_bound
 from examples.openb.gpu_sharing import GpuSharing
 from examples.openb.repack import Place, Repacking
-from examples.openb.workload import Task, Workload, node_object, pod_object
+from examples.openb.report import Result
+from examples.openb.workload import Task, Workload, node_object, pod_object, read_workload, requested_milli
 
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -26,6 +30,9 @@ from podium.framework.settings.configuration import Configuration, read_configur
 PLUGINS = "examples.openb.policies"
 PERCENTAGES = range(10, 101, 10)
 """The requested percentages of the GPUs at which the allocated ones are stated. A run ends at the last one."""
+AT = PERCENTAGES[-1]
+BOUND = "Bound"
+"""The row of the table with the upper bound, which is a policy for the command."""
 
 
 class Policy(NamedTuple):
@@ -136,10 +143,54 @@ class Run(BenchDriver):
         moves = {0: 0}
         for number, task in enumerate(tasks):
             requested = round(100 * (self.requested_milli + task.total_milli) / capacity)
-            if requested > PERCENTAGES[-1]:
+            if requested > AT:
                 break
             self.arrive(number, task)
             allocated.setdefault(requested, []).append(100 * self.allocated_milli / capacity)
             moves[requested] = self.moves
         last = {at: max(requested for requested in allocated if requested <= at) for at in PERCENTAGES}
         return [Mark(at, fmean(allocated[last[at]]), moves[last[at]]) for at in PERCENTAGES]
+
+
+def play(folder: Path, mix: str, policy: str, seed: int) -> list[Result]:
+    """Return the results of one run, or the upper bound of what any run with this seed can allocate."""
+    workload = _workload(folder, mix)
+    tasks = workload.sample(seed)
+    if policy != BOUND:
+        marks = Run(workload, policy, _arguments(folder, mix, policy), seed).play(tasks)
+        return [Result(mix, policy, seed, mark.requested, round(mark.allocated, 4), mark.moves) for mark in marks]
+    # The tasks that have arrived at the end of what counts as 100 % requested.
+    arrived: list[Task] = []
+    requested = 0
+    for task in tasks:
+        requested += task.total_milli
+        if round(100 * requested / workload.capacity_milli) > AT:
+            break
+        arrived.append(task)
+    percentage = 100 * upper_bound(workload.nodes, arrived).total_milli / workload.capacity_milli
+    return [Result(mix, policy, seed, AT, percentage, 0)]
+
+
+# A process plays many runs of one mix.
+_workload = lru_cache(read_workload)
+
+
+@lru_cache
+def _arguments(folder: Path, mix: str, policy: str) -> Mapping[str, Any]:
+    """Return the arguments of a policy's plugin, from the list of tasks of one mix."""
+    workload, found = _workload(folder, mix), dict[str, Any]()
+    if POLICIES[policy].needs_typical:
+        found["typical"] = [
+            {
+                "cpuMilli": task.cpu_milli,
+                "gpus": task.gpus,
+                "gpuMilli": task.gpu_milli,
+                "models": task.models,
+                "share": share,
+            }
+            for task, share in workload.typical()
+        ]
+    if POLICIES[policy].needs_worth:
+        bound = upper_bound(workload.nodes, workload.tasks, workload.capacity_milli / requested_milli(workload.tasks))
+        found["worth"] = {model: worth.tolist() for model, worth in bound.worth.items()}
+    return found

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples.openb.__main__ import main
 from examples.openb.bound import upper_bound
 from examples.openb.gpu_sharing import WHOLE, GpuPolicy, Nodes, Request, best_fit
 from examples.openb.policies import FGD, BestFit, DotProd, GpuClustering, GpuPacking
@@ -248,6 +249,53 @@ def test_the_table_compares_with_what_was_published() -> None:
     lines = table(results, {("default", "FGD"): 95.25})
 
     assert lines[-1] == "| default | FGD | 2 | 95.50 % | 95.00, 96.00 | 95.25 | +0.25 | 3 |"
+
+
+def play(out: Path, *options: str) -> int:
+    return main(["--data", str(EXCERPT), "--policies", "BestFit,Bound", "--out", str(out), *options])
+
+
+def test_two_processes_make_the_table_that_one_makes(tmp_path: Path) -> None:
+    assert play(tmp_path / "one", "--seeds", "2") == 0
+    assert play(tmp_path / "two", "--seeds", "2", "--processes", "2") == 0
+
+    for name in ("table.md", "allocated-default.svg"):
+        assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
+
+
+def test_results_of_several_processes_and_machines_count_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert play(tmp_path, "--seeds", "1") == 0
+    assert play(tmp_path, "--seeds", "1", "--first-seed", "43") == 0
+    file, table_before = tmp_path / "results.csv", (tmp_path / "table.md").read_text()
+    header, *rows = file.read_text().splitlines(keepends=True)
+    assert header == "mix,policy,seed,requested,allocated,moves\n"
+    # Two that began together have both written the header, and both played the first run.
+    file.write_text("".join([header, header, *rows, header, *rows[:5]]))
+    capsys.readouterr()
+
+    assert play(tmp_path, "--seeds", "2") == 0
+
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "table.md").read_text() == table_before
+
+
+@pytest.mark.parametrize(
+    ("row", "error"),
+    [
+        ("default,BestFit,42,100,much,0\n", 'line 2, column allocated: "much" is not a number'),
+        ("default,Best,42,100,90.1,0\n", "line 2, column policy: there is no policy Best; there are Random"),
+        ("default,BestFit,42\n", "line 2: 3 values where the header has 6 columns"),
+    ],
+)
+def test_a_broken_line_of_results_is_an_error(
+    row: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results.csv").write_text("mix,policy,seed,requested,allocated,moves\n" + row)
+
+    assert play(tmp_path) == 1
+    assert f"results.csv: {error}" in capsys.readouterr().err
 
 
 def test_published_figures_and_the_trace_are_read(openb: Path) -> None:
