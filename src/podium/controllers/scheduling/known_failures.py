@@ -26,7 +26,7 @@ from podium.cluster.view import View, repelling_taints
 from podium.controllers.scheduling.pod_reports import fit_error
 from podium.decide.placement import Placement, rejecting_plugins
 from podium.decide.preempting.preemption_plan import no_candidates_message
-from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, explained
+from podium.decide.preempting.reprieve import NO_VICTIM_NEEDED, Preemptor, tally
 from podium.decide.preempting.trials import Trials
 from podium.framework.cache.class_cache import CacheByClass, as_many_as
 from podium.framework.handle import CycleState
@@ -260,8 +260,8 @@ class DerivedFailures:
         """Return the failure by the present verdicts."""
         number, answers = len(self._cluster.nodes), found.answers
         if rejected.pod.preemption_policy not in NEVER_PREEMPTS:
-            tally = [(explained(each, found.decoders), n) for each, n in sorted(found.trials.items()) if each and n]
-            mine = Status(Code.UNSCHEDULABLE, (no_candidates_message(number, tally),), DefaultPreemption.name)
+            why = no_candidates_message(number, tally(found.trials, found.decoders))
+            mine = Status(Code.UNSCHEDULABLE, (why,), DefaultPreemption.name)
             answers = tuple(mine if each.plugin == mine.plugin else each for each in answers)
         reasons = [reason for answer in answers for reason in answer.reasons]
         message = fit_error(rejected, number, unschedulable(*reasons).message)

@@ -6,6 +6,7 @@ pkg/scheduler/framework/plugins/defaultpreemption; pkg/scheduler/extender.go (Pr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from podium.decide.preempting.preemption_plan import (
     SearchEffort,
     without_candidates,
 )
-from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained
+from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained, tally
 from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
 from podium.framework.verdicts import Outcome, Status
@@ -201,7 +202,7 @@ def _planned(
     if not len(tied) and put_off is not None:
         return replace(plan, message=f"preemption: {put_off}", put_off=put_off)
     if not len(tied):
-        nothing = without_candidates(len(nodes), table.tally())
+        nothing = without_candidates(len(nodes), tally(Counter(table.refused.tolist()), table.decoders))
         return replace(plan, message=nothing.message, error=nothing.error)
     equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, -1)
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.

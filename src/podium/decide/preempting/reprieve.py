@@ -50,6 +50,11 @@ def explained(refused: int, decoders: Decoders) -> Status:
     return decoded(refused, decoders) if found is None else found
 
 
+def tally(numbers: Mapping[int, int], decoders: Decoders) -> list[tuple[Status, int]]:
+    """Return each reason why rows are no candidates, and their number; ``numbers`` are those of rows by `explained`."""
+    return [(explained(refused, decoders), number) for refused, number in sorted(numbers.items()) if refused and number]
+
+
 def victims_by_row(rows: Int64s, victims: Lists) -> dict[int, Sequence[int]]:
     """Return the slots of the victims on each of some rows, most important first."""
     slots, starts = victims.entries.tolist(), victims.starts.tolist()
@@ -121,11 +126,6 @@ class TrialTable:
         """Return the trial at a position."""
         refused, key = int(self.refused[position]), tuple(self.criteria[:, position].tolist())
         return RowTrial(refused, key, () if refused else self.victims(position))
-
-    def tally(self) -> list[tuple[Status, int]]:
-        """Return each reason why rows are no candidates, with their number."""
-        values, counts = np.unique(self.refused[self.failures], return_counts=True)
-        return [(explained(int(v), self.decoders), int(n)) for v, n in zip(values, counts, strict=True)]
 
 
 def at_most(costs: Int64s, limit: Int64s) -> Bools:

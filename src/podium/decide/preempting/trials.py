@@ -36,12 +36,12 @@ from podium.decide.preempting.reprieve import (
     TrialTable,
     choose_victims,
     choose_victims_on,
-    explained,
+    tally,
 )
 from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
 from podium.framework.cache.row_filters import RowFilters
 from podium.framework.handle import CycleState
-from podium.framework.verdicts import Decoders, Outcome, Status
+from podium.framework.verdicts import Decoders, Outcome
 
 _CACHED_CLASSES = 64
 # A cached trial takes some 300 bytes.
@@ -160,7 +160,7 @@ class Trials:
                 order.put(row, stale[row] or cached.trial(row), hashes.item(row))
         drawn = order.draw(lot, MOST_EQUALS, own)
         if drawn is None:
-            return without_candidates(len(nodes), order.tally(decoders))
+            return without_candidates(len(nodes), tally(order.numbers, decoders))
         best, equals = drawn
         if own_trial is not None and best == own:
             victims, violations = own_trial.victims, own_trial.key[0]
@@ -453,7 +453,3 @@ class CandidateOrder:
         is_best = self._placed.get(preferred, ())[:2] == (0, best)
         row = preferred if is_best else bucket[lot % len(bucket)] & _ROW_MASK
         return row, tuple([entry & _ROW_MASK for entry in bucket[:most]])
-
-    def tally(self, decoders: Decoders) -> list[tuple[Status, int]]:
-        """Return each reason why rows are no candidates, with their number."""
-        return [(explained(refused, decoders), n) for refused, n in sorted(self.numbers.items()) if refused and n]

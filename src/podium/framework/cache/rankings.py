@@ -308,7 +308,11 @@ class Rankings:
             return None
         # The nominated pods that count depend on the priority.
         entry = self._kept.get(pod.pod_class, pod.priority, RankingEntry)
-        if entry.found_none or not self._sees_nominations(state, pod):
+        if entry.found_none:
+            return None
+        nominations = self._runner.cluster.nominations
+        counts_alike = not nominations.rules and pod.uid not in nominations.uids
+        if nominations.uids and not (counts_alike and self._runner.is_row_local(state)):
             return None
         try:
             if not self._is_current(entry, state, pod) or entry.judge is None or entry.ranking is None:
@@ -332,12 +336,6 @@ class Rankings:
         entry = self._kept.find(pod.pod_class, pod.priority)
         if entry is not None:
             entry.found_none = not fits
-
-    def _sees_nominations(self, state: CycleState, pod: PodRecord) -> bool:
-        nominations = self._runner.cluster.nominations
-        if not nominations.uids:
-            return True
-        return not nominations.rules and pod.uid not in nominations and self._runner.is_row_local(state)
 
     def _is_current(self, entry: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
         """Update a class's ranking, or build it if it is due; return whether there is one."""
