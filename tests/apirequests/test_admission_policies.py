@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.authorization import Authorizer
+from podium.apirequests.authorization import Authorizer, User
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from tests.apirequests.asking import API, NOW
@@ -147,8 +147,8 @@ def test_match_conditions_and_selectors_exclude_requests() -> None:
     asked = api(policy)
 
     assert create(asked, config_map()).code == 201
-    assert create(asked, config_map("b", {"checked": "yes"}), user="admin").code == 201
-    assert create(asked, config_map("c", {"checked": "yes"}), user="other").code == 422
+    assert create(asked, config_map("b", {"checked": "yes"}), identity=User("admin")).code == 201
+    assert create(asked, config_map("c", {"checked": "yes"}), identity=User("other")).code == 422
     # The object before counts as well.
     assert asked.ask("update", "ConfigMap", "default/b", body=config_map("b")).code == 422
 
@@ -231,7 +231,7 @@ def test_expressions_ask_the_authorizer_about_the_user(expression: str, code: in
     )
     router = Router(asked.store, authorizer=Authorizer(asked.store))
     body = config_map()
-    anna = Request(verb="create", kind="ConfigMap", body=body, user="anna", groups=("writers",))
+    anna = Request(verb="create", kind="ConfigMap", body=body, identity=User("anna", ("writers",)))
 
     assert router.answer(anna, NOW).code == code
     # Without an authorizer everything is allowed.

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.times import format_time
+from podium.apirequests.authorization import User
 from podium.apirequests.request import Response
 from podium.store.listing import ListOptions
 from tests.apirequests.asking import API, NOW
@@ -145,9 +146,9 @@ def test_requests_are_selected_by_their_signer() -> None:
 def test_a_request_names_the_user_who_sent_it_and_no_other() -> None:
     spec = {"request": REQUEST, "signerName": "example.com/web", "usages": ["client auth"], "username": "eve"}
     raw = {"apiVersion": "certificates.k8s.io/v1", "kind": KIND, "metadata": {"name": "web"}, "spec": spec}
-    user: dict[str, Any] = {"user": "ada", "groups": ("writers",), "user_uid": "7", "user_extra": {"from": ["home"]}}
+    user = User("ada", ("writers",), "7", {"from": ["home"]})
 
-    made = API().ask("create", KIND, body=raw, **user).to_dict()
+    made = API().ask("create", KIND, body=raw, identity=user).to_dict()
 
     who = {"username": "ada", "groups": ["writers"], "uid": "7", "extra": {"from": ["home"]}}
     assert made["spec"] == {**spec, **who}

@@ -158,7 +158,7 @@ def test_omitted_request_fields_have_the_callers_defaults() -> None:
     said = (("fieldManager", "mine"), ("fieldValidation", "Strict"))
     quiet = request(incoming_request("POST", place, read_parameters(())), pod("a"))
     report = request(incoming_request("POST", place, read_parameters(said)), pod("a"))
-    assert (quiet.groups, report.groups) == (("us",), ("us",))
+    assert (quiet.identity.groups, report.identity.groups) == (("us",), ("us",))
     assert (quiet.user, quiet.field_manager, quiet.field_validation) == ("me", "kubectl", "Warn")
     assert (report.user, report.field_manager, report.field_validation) == ("me", "mine", "Strict")
 

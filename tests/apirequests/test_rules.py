@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests.authorization import User
 from podium.apirequests.context import DELETE_ANNOTATION, DIRECT, RequestRules, identity_of
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
@@ -13,7 +14,7 @@ from tests.apirequests.asking import API, NOW
 from tests.store.objects import Raw, budget, disruption_policy, priority_class, running
 
 KEY = "default/a"
-PERSON: dict[str, Any] = {"user": "alice", "field_manager": "kubectl"}
+PERSON: dict[str, Any] = {"identity": User("alice"), "field_manager": "kubectl"}
 
 
 def guarded(rules: RequestRules, *objects: Raw, allowed: int = 0, **pod: Any) -> API:
@@ -73,9 +74,9 @@ class TestDeletingByEviction:
         [
             {},
             {"field_manager": "kube-controller-manager"},
-            {"user": "system:anonymous", "field_manager": "kube-scheduler"},
-            {"user": "system:serviceaccount:kube-system:replicaset-controller"},
-            {"user": "system:node:n1", "field_manager": "kubelet"},
+            {"identity": User("system:anonymous"), "field_manager": "kube-scheduler"},
+            {"identity": User("system:serviceaccount:kube-system:replicaset-controller")},
+            {"identity": User("system:node:n1"), "field_manager": "kubelet"},
         ],
     )
     def test_components_delete_without_eviction_rules(self, who: Raw) -> None:
@@ -99,7 +100,11 @@ class TestComponents:
         return api.answer(Request(verb="create", kind="Pod", key=KEY, subresource="eviction", body=body, **who), NOW)
 
     @pytest.mark.parametrize(
-        "who", [{"user": "system:serviceaccount:tools:mover"}, {"user": "system:anonymous", "field_manager": "mover"}]
+        "who",
+        [
+            {"identity": User("system:serviceaccount:tools:mover")},
+            {"identity": User("system:anonymous"), "field_manager": "mover"},
+        ],
     )
     def test_an_identity_is_the_component_that_the_rules_say(self, who: Raw) -> None:
         components = {"system:serviceaccount:tools:mover": "rescheduler", "mover": "rescheduler"}
@@ -118,8 +123,8 @@ class TestComponents:
         assert api.raw("DisruptionPolicy", "default")["status"]["caps"]
 
     def test_a_program_is_an_identity_when_all_users_are_anonymous(self) -> None:
-        assert identity_of(Request(verb="get", kind="Pod", user="system:anonymous", field_manager="x")) == "x"
-        assert identity_of(Request(verb="get", kind="Pod", user="alice", field_manager="x")) == "alice"
+        assert identity_of(Request(verb="get", kind="Pod", identity=User("system:anonymous"), field_manager="x")) == "x"
+        assert identity_of(Request(verb="get", kind="Pod", identity=User("alice"), field_manager="x")) == "alice"
 
 
 POLICIES = ("PreemptLowerPriority", "Never", "PreemptNever", "NonPreemptible", "NonPreemptiblePreemptNever")

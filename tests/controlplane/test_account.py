@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.api.times import format_time
+from podium.apirequests.authorization import User
 from podium.apirequests.request import COMPONENT, Request
 from podium.controllers.ledger.disruption import Disruption
 from podium.controlplane.assembly import InitialContent, assemble, open_store
@@ -31,9 +32,10 @@ class Cluster:
             self.store, self.clock, ControlPlaneSettings(), InitialContent(), ledger=LedgerFile(self.path)
         ).plane
 
-    def ask(self, verb: str, kind: str, key: str = "", body: Raw | None = None, **rest: str) -> None:
+    def ask(self, verb: str, kind: str, key: str = "", body: Raw | None = None, user: str = "", **rest: str) -> None:
         """Ask for something, and let all that follows from it at this time follow."""
-        response = self.plane.answer(Request(verb=verb, kind=kind, key=key, body=body, **rest))  # type: ignore[arg-type]
+        more = {"identity": User(user), **rest}
+        response = self.plane.answer(Request(verb=verb, kind=kind, key=key, body=body, **more))  # type: ignore[arg-type]
         assert response.error is None
         self.pass_time(0)
 
@@ -201,7 +203,7 @@ def test_rejected_and_dry_run_deletions_name_no_user(tmp_path: Path, how: str) -
     cluster.pass_time(10)
     (web,) = (stored.key for stored in cluster.store.objects("Pod"))
     body = {"refused": {"preconditions": {"uid": "another"}}, "dry": {}, "dry by its options": {"dryRun": ["All"]}}[how]
-    request = Request(verb="delete", kind="Pod", key=web, body=body, user="alice", dry_run=how == "dry")
+    request = Request(verb="delete", kind="Pod", key=web, body=body, identity=User("alice"), dry_run=how == "dry")
     assert (cluster.plane.answer(request).error is not None) is (how == "refused")
 
     cluster.ask("delete", "Deployment", "default/web", user="alice")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
+from podium.apirequests.authorization import User
 from podium.apirequests.request import Request, Response
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
@@ -82,7 +83,7 @@ class Rig:
     def create(self, name: str = "a", **more: Any) -> Response:
         metadata = {"name": name, "namespace": "default"}
         raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}}
-        return self.ask("create", namespace="default", body=raw, user="me", **more)
+        return self.ask("create", namespace="default", body=raw, identity=User("me"), **more)
 
 
 def message(response: Response) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from contextlib import nullcontext
 
+from msgspec.structs import replace
+
 from podium.api.errors import shown
 from podium.api.meta import Raw, object_at, value_at
 from podium.api.ownership import KeyMissingError, fields_of_value
@@ -248,7 +250,15 @@ def bind(context: Context, request: Request, now: int) -> Response:
     """Bind a pod to a node."""
     body = request.body
     binding = body if isinstance(body, Binding) else read_binding(body, request.key)
-    return _bound(context, request.key, binding, now)
+    context.store.bind(
+        request.key,
+        binding.node_name,
+        now=now,
+        uid=binding.uid,
+        resource_version=binding.resource_version,
+        target_kind=binding.target_kind,
+    )
+    return Response(code=201, object=CREATED)
 
 
 def create_binding(context: Context, request: Request, now: int) -> Response:
@@ -258,19 +268,7 @@ def create_binding(context: Context, request: Request, now: int) -> Response:
     if not isinstance(name, str) or not name:
         raise bad_request("metadata.name is missing: a Binding names its pod")
     key = f"{request.namespace or metadata.get('namespace') or 'default'}/{name}"
-    return _bound(context, key, read_binding(request.body, key), now)
-
-
-def _bound(context: Context, key: str, binding: Binding, now: int) -> Response:
-    context.store.bind(
-        key,
-        binding.node_name,
-        now=now,
-        uid=binding.uid,
-        resource_version=binding.resource_version,
-        target_kind=binding.target_kind,
-    )
-    return Response(code=201, object=CREATED)
+    return bind(context, replace(request, key=key), now)
 
 
 def write_part(context: Context, request: Request, now: int) -> Response:

@@ -91,10 +91,7 @@ def request_of(
         field_manager=parameters.field_manager or field_manager,
         force=bool(parameters.force),
         api_version="" if place.is_stored_version else place.resource.api_version,
-        user=user.name,
-        groups=user.groups,
-        user_uid=user.uid,
-        user_extra=user.extra,
+        identity=user,
     )
 
 

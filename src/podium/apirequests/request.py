@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +12,7 @@ from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
 from podium.api.times import format_duration, parse_duration
-from podium.apirequests.authorization import AUTHENTICATED, MASTERS, User
+from podium.apirequests.authorization import User
 from podium.controllers.observations import Problem
 from podium.store.errors import StoreError, bad_request
 from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage, Watch
@@ -37,8 +37,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     `api_version` is the version of the objects in request and response, "" for the storage version. `reading` is the
     typed reading of the body, if the caller has it: the response is the same without it. `field_manager` is the manager
     of the written fields, "" if ownership is not recorded; `force` lets an apply patch take fields from other managers.
-    `user` is the name of the user, "" if unknown; `groups`, `user_uid` and `user_extra` are the user's. `repeated` are
-    the problems of fields that the body has twice.
+    `identity` is the user, with the name "" if unknown. `repeated` are the problems of fields that the body has twice.
     Source: apimachinery (pkg/apis/meta/v1/types.go), apiserver (pkg/endpoints/handlers).
     """
 
@@ -55,16 +54,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     api_version: str = ""
     field_manager: str = ""
     force: bool = False
-    user: str = ""
-    groups: tuple[str, ...] = (MASTERS, AUTHENTICATED)
-    user_uid: str = ""
-    user_extra: Mapping[str, Sequence[str]] = {}
+    identity: User = User("")
     reading: Kubernetes | None = None
     repeated: tuple[str, ...] = ()
 
     @property
-    def identity(self) -> User:
-        return User(self.user, self.groups, self.user_uid, self.user_extra)
+    def user(self) -> str:
+        return self.identity.name
 
     @property
     def written_body(self) -> Any:

@@ -143,19 +143,6 @@ def _review(group: str, kind: str, *, namespaced: bool = False) -> APIResource:
     return APIResource(group=group, kind=kind, plural=plural, namespaced=namespaced, verbs=verbs, has_status=False)
 
 
-def _measured(kind: str, plural: str, *, namespaced: bool) -> APIResource:
-    return APIResource(
-        group="metrics.k8s.io",
-        version="v1beta1",
-        kind=kind,
-        plural=plural,
-        singular="",
-        namespaced=namespaced,
-        verbs=("get", "list"),
-        has_status=False,
-    )
-
-
 REVIEWS = (
     _review("authentication", "SelfSubjectReview"),
     _review("authentication", "TokenReview"),
@@ -168,8 +155,19 @@ REVIEWS = (
 
 ANSWERED = (
     *REVIEWS,
-    _measured("NodeMetrics", "nodes", namespaced=False),
-    _measured("PodMetrics", "pods", namespaced=True),
+    *(
+        APIResource(
+            group="metrics.k8s.io",
+            version="v1beta1",
+            kind=kind,
+            plural=plural,
+            singular="",
+            namespaced=plural == "pods",
+            verbs=("get", "list"),
+            has_status=False,
+        )
+        for kind, plural in (("NodeMetrics", "nodes"), ("PodMetrics", "pods"))
+    ),
 )
 """The kinds that are answered and not stored."""
 

@@ -17,7 +17,7 @@ from podium.api.meta import Raw, object_at, objects_at
 from podium.api.schemas import schema as catalogue
 from podium.apirequests.http_mapping import JSON, PATCH_TYPES, PROTOBUF, YAML
 from podium.server.discovery import type_of
-from podium.store.api_resource import APIResource
+from podium.store.api_resource import APIResource, Subresource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _OBJECT_META = catalogue.Object("ObjectMeta")
@@ -58,8 +58,6 @@ def document(
         name, found = _schemas(kind, resource, definitions.get(kind.kind))
         schemas |= found
         schemas[name] = {**schemas[name], _KINDS: [type_of(kind)]}
-        if "list" in kind.verbs:
-            schemas[f"{name}List"] = _list_schema(kind, name)
         paths |= _paths(kind, name, is_own=_is_own(resource))
     return {
         "openapi": "3.0.0",
@@ -67,13 +65,6 @@ def document(
         "paths": dict(sorted(paths.items())),
         "components": {"schemas": dict(sorted(schemas.items()))},
     }
-
-
-def _list_schema(kind: APIResource, name: str) -> Raw:
-    items = {"description": f"List of {kind.plural}", "type": "array", "items": _reference(name)}
-    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "items": items}
-    type_ = {**type_of(kind), "kind": f"{kind.kind}List"}
-    return {"type": "object", "properties": properties, _KINDS: [type_]}
 
 
 def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
@@ -169,37 +160,40 @@ def _paths(kind: APIResource, schema: str, *, is_own: bool) -> dict[str, Raw]:
     root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
     within = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
     collection = f"{within}/{kind.plural}"
-    reference = {name: {"schema": {"$ref": f"{REFERENCE}{schema}{name}"}} for name in ("", "List")}
+    reference = {"schema": {"$ref": f"{REFERENCE}{schema}"}}
     of_collection = [verb for verb in kind.verbs if verb in _OF_COLLECTIONS]
     of_one = [verb for verb in kind.verbs if verb not in _OF_COLLECTIONS]
     paths = {
-        collection: _operations(type_of(kind), of_collection, reference, is_own),
-        f"{collection}/{{name}}": _operations(type_of(kind), of_one, reference, is_own),
+        collection: _operations(kind, of_collection, reference, is_own),
+        f"{collection}/{{name}}": _operations(kind, of_one, reference, is_own),
     }
     if kind.namespaced and "list" in kind.verbs:
-        paths[f"{root}/{kind.plural}"] = _operations(type_of(kind), ["list"], reference, is_own)
+        paths[f"{root}/{kind.plural}"] = _operations(kind, ["list"], reference, is_own)
     for found in kind.subresources:
-        paths[f"{collection}/{{name}}/{found.name}"] = _operations(type_of(kind, found), found.verbs, {"": {}}, is_own)
+        paths[f"{collection}/{{name}}/{found.name}"] = _operations(kind, found.verbs, {}, is_own, found)
     return {path: operations for path, operations in paths.items() if operations}
 
 
-def _operations(type_: Raw, verbs: Iterable[str], schemas: Raw, is_own: bool) -> Raw:
-    """Return the operations at a path by method; `schemas` are those of an object and of a list."""
+def _operations(
+    kind: APIResource, verbs: Iterable[str], schema: Raw, is_own: bool, part: Subresource | None = None
+) -> Raw:
+    """Return the operations at a path of a kind or of its subresource, by method."""
     operations: dict[str, Raw] = {}
     for verb in filter(_METHODS.__contains__, verbs):
         operation: Raw = {
-            "responses": {"200": {"description": "OK", "content": {JSON: schemas["List" if verb == "list" else ""]}}},
+            "responses": {"200": {"description": "OK", "content": {JSON: schema if verb != "list" else {}}}},
             "x-kubernetes-action": _METHODS[verb] if verb in ("create", "update") else verb,
-            _KINDS: type_,
+            _KINDS: type_of(kind, part),
         }
         if verb in ("create", "patch", "update"):
             # Strategic merge patch is only for Kubernetes' own kinds.
             patches = sorted(name for name, patch in PATCH_TYPES.items() if not is_own or patch != "strategic")
             types = patches if verb == "patch" else (JSON, YAML, PROTOBUF)
             operation["parameters"] = _PARAMETERS
-            operation["requestBody"] = {"content": dict.fromkeys(types, schemas[""])}
+            operation["requestBody"] = {"content": dict.fromkeys(types, schema)}
         elif verb == "list":
             operation["parameters"] = _LIST_PARAMETERS
+            operation["responses"]["200"]["description"] = f"List of {kind.plural}"
         operations[_METHODS[verb]] = operation
     return operations
 
@@ -232,8 +226,9 @@ def _operation_of_v2(operation: Raw) -> Raw:
         schema = _of_v2(next(iter(content.values())).get("schema", {}))
         parameters.append({"name": "body", "in": "body", "required": True, "schema": schema})
         kept["consumes"] = list(content)
-    answer = operation["responses"]["200"]["content"][JSON]
-    responses = {"200": {"description": "OK", **{name: _of_v2(schema) for name, schema in answer.items()}}}
+    answer = operation["responses"]["200"]
+    schemas = {name: _of_v2(schema) for name, schema in answer["content"][JSON].items()}
+    responses = {"200": {"description": answer["description"], **schemas}}
     return {**kept, "parameters": parameters, "produces": [JSON], "responses": responses}
 
 

@@ -204,15 +204,12 @@ def _set(result: Raw, name: str, field: Field, value: Any) -> None:
 def _items(type_: Type, wire_type: int, value: Value) -> list[Any]:
     """Return the item of a list, or the items of a packed list."""
     if isinstance(type_, Leaf) and wire_type == BYTES and _LEAVES[type_.type][0] == VARINT:
-        return [_leaf(type_.type, VARINT, number) for number in _packed(_checked(wire_type, value))]
+        packed, position, items = _checked(wire_type, value), 0, []
+        while position < len(packed):
+            number, position = _read_varint(packed, position)
+            items.append(_leaf(type_.type, VARINT, number))
+        return items
     return [_single(type_, wire_type, value)]
-
-
-def _packed(data: bytes) -> Iterator[int]:
-    position = 0
-    while position < len(data):
-        value, position = _read_varint(data, position)
-        yield value
 
 
 def _entry(type_: Type, data: bytes) -> tuple[str, Any]:

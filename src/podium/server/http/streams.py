@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -89,7 +89,7 @@ class Stream:
         try:
             notices = self.watch.pull()
         except StoreError as error:
-            self._give_up(error)
+            self.fail(error)
             return
         if len(notices) > _MANY:
             self._stall(notices)
@@ -106,11 +106,8 @@ class Stream:
         self._is_stalled = True
         self._changed.set()
 
-    def fail(self) -> None:
-        """End the stream because its events could not be sent."""
-        self._give_up(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
-
-    def _give_up(self, error: StoreError) -> None:
+    def fail(self, error: StoreError) -> None:
+        """End the stream because its events cannot be sent."""
         self.transport.write(error_chunk(error, self.formatter.form))
         self.end()
 
@@ -128,11 +125,9 @@ class Stream:
 
     async def _wait(self, seconds: float) -> None:
         """Wait for a change that `send` leaves to the task."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._changed.wait()
-        except TimeoutError:
-            pass
         self._changed.clear()
 
     async def _catch_up(self) -> None:
@@ -213,7 +208,7 @@ class Hub:
             except Exception:
                 # Continue with the other streams, which would not be woken again for these events.
                 _LOG.exception("a watch cannot go on")
-                stream.fail()
+                stream.fail(StoreError(500, "InternalError", "Internal error occurred: the server's log has more"))
         self._ended_seconds = loop.time()
         self._took_seconds = self._ended_seconds - began
 

@@ -87,28 +87,24 @@ def time_at(raw: Any, *path: str) -> int | None:
         return None
 
 
+# The length of a unit in seconds, up to how many of it a smaller unit is shown, and that unit.
+_UNITS = {"s": (1, 0, ""), "m": (60, 10, "s"), "h": (3_600, 8, "m"), "d": (86_400, 8, "h"), "y": (31_536_000, 8, "d")}
+
+
 def human_duration(ns: int) -> str:
     """Return a duration in at most two units (duration.HumanDuration)."""
     # Go truncates towards zero.
     seconds = ns // _SECOND if ns >= 0 else -(-ns // _SECOND)
     if seconds < 0:
         return "0s" if seconds == -1 else "<invalid>"
-    minutes, hours = seconds // 60, seconds // 3_600
     if seconds < 120:
         return f"{seconds}s"
-    if hours < 3:
-        return _units(minutes, "m", seconds % 60, "s") if minutes < 10 else f"{minutes}m"
-    if hours < 48:
-        return _units(hours, "h", minutes % 60, "m") if hours < 8 else f"{hours}h"
-    days = hours // 24
-    if days < 2 * 365:
-        return _units(days, "d", hours % 24, "h") if days < 8 else f"{days}d"
-    years = days // 365
-    return _units(years, "y", days % 365, "d") if years < 8 else f"{years}y"
-
-
-def _units(large: int, large_unit: str, small: int, small_unit: str) -> str:
-    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+    unit = "m" if seconds < 3 * 3_600 else "h" if seconds < 48 * 3_600 else "d" if seconds < 2 * _UNITS["y"][0] else "y"
+    length, most, smaller = _UNITS[unit]
+    count, rest = divmod(seconds, length)
+    # A second unit is shown for few of the first.
+    rest = rest // _UNITS[smaller][0] if count < most else 0
+    return f"{count}{unit}{rest}{smaller}" if rest else f"{count}{unit}"
 
 
 def labels(found: Any) -> str:
