@@ -86,3 +86,45 @@ def test_the_status_of_a_quota_that_a_client_writes_is_counted_again() -> None:
         assert written is not None
         assert written["status"]["hard"] == {"pods": "9"}
         assert found(cluster, "ResourceQuota", "all")["status"] == {"hard": {"pods": "2"}, "used": {"pods": "0"}}
+
+
+def checked(cluster: ControlPlane, name: str, group: str, plural: str, *validations: Raw) -> list[Raw]:
+    """Create a validating policy, and return the warnings about the types in its expressions."""
+    rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [plural]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [*validations]}
+    kind = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
+    cluster.apply({**kind, "metadata": {"name": name}, "spec": spec})
+    status = (cluster.get("ValidatingAdmissionPolicy", name) or {})["status"]
+    assert status["observedGeneration"] == 1
+    found: list[Raw] = status["typeChecking"].get("expressionWarnings", [])
+    return found
+
+
+def test_a_validating_policy_says_which_expressions_do_not_fit_the_types_of_its_kinds() -> None:
+    number, text = {"expression": "object.spec.replicas > 1"}, {"expression": "object.spec.replicas > '1'"}
+    mixed = {**text, "messageExpression": "'wants more than ' + object.spec.replicas"}
+    with ControlPlane() as cluster:
+        assert checked(cluster, "right", "apps", "deployments", number) == []
+        assert checked(cluster, "any", "apps", "*", text) == []
+        first, second = checked(cluster, "wrong", "apps", "deployments", mixed)
+        assert first["fieldRef"] == "spec.validations[0].expression"
+        assert second["fieldRef"] == "spec.validations[0].messageExpression"
+        assert "apps/v1, Kind=Deployment: " in first["warning"]
+        assert "found no matching overload for '_>_' applied to '(int, string)'" in first["warning"]
+        assert "found no matching overload for '_+_' applied to '(string, int)'" in second["warning"]
+
+
+def test_a_validating_policy_is_checked_against_the_schema_of_a_custom_kind() -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"kind": "Widget", "plural": "widgets", "singular": "widget"}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    with ControlPlane() as cluster:
+        cluster.apply(definition)
+        [warning] = checked(cluster, "p", "example.com", "widgets", {"expression": "object.spec.weight < 10"})
+        assert "undefined field 'weight'" in warning["warning"]

@@ -204,20 +204,9 @@ def unsupported(accepted: Mapping[str, object] | tuple[str, ...]) -> StoreError:
 
 
 _REASONS = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "NotFound",
-    405: "MethodNotAllowed",
-    409: "Conflict",
-    410: "Expired",
-    413: "RequestEntityTooLarge",
-    415: "UnsupportedMediaType",
-    422: "Invalid",
-    429: "TooManyRequests",
-    500: "InternalError",
-    503: "ServiceUnavailable",
-    504: "Timeout",
+    **{400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed"},
+    **{409: "Conflict", 410: "Expired", 413: "RequestEntityTooLarge", 415: "UnsupportedMediaType", 422: "Invalid"},
+    **{429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"},
 }
 _SELECTING = frozenset(("list", "watch", "deletecollection"))
 
@@ -398,14 +387,8 @@ def name_problem(name: str) -> str:
 
 
 METHODS: Mapping[Verb, str] = {
-    "get": "GET",
-    "list": "GET",
-    "watch": "GET",
-    "create": "POST",
-    "update": "PUT",
-    "patch": "PATCH",
-    "delete": "DELETE",
-    "deletecollection": "DELETE",
+    **{"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH"},
+    **{"delete": "DELETE", "deletecollection": "DELETE"},
 }
 """The method of each verb."""
 

@@ -189,20 +189,17 @@ class Router:
             with self.store.admitted_by(mutated):
                 response = handle(context, request, now)
             if response.stored is not None:
-                self._validate(replace(seen, object=_unversioned(response.stored.raw, old)), warnings)
+                # They see the object as it was before the write, with the version of the old one.
+                raw = response.stored.raw
+                metadata = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
+                if old is not None:
+                    metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
+                self._validate(replace(seen, object={**raw, "metadata": metadata}), warnings)
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
     def _validate(self, seen: AdmissionAttributes, warnings: list[str]) -> None:
         self._policies.validate(seen, warnings, self._audited)
         self._webhooks.validate(seen, warnings)
-
-
-def _unversioned(raw: Raw, old: Raw | None) -> Raw:
-    """Return an object that was written as it was before: with the version of the old one."""
-    metadata = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
-    if old is not None:
-        metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
-    return {**raw, "metadata": metadata}
 
 
 def _handle_of(resource: APIResource, request: Request) -> _Handle:

@@ -14,12 +14,14 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
+from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 
+_POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 _NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
 _DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -35,7 +37,8 @@ class RequiredObjects:
 
     Each namespace has a ServiceAccount `default`, and a ConfigMap with the ``authority``, which verifies the server;
     kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
-    selects. The status of a ResourceQuota that a client has written is computed again.
+    selects. The status of a ResourceQuota that a client has written is computed again. Validating policies get warnings
+    about the types in their expressions.
     """
 
     def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
@@ -46,8 +49,8 @@ class RequiredObjects:
         # The namespaces to look at.
         self._due: dict[str, None] = {}
         self._has_new_roles = True
-        # The quotas whose status a client has overwritten.
-        self._quotas: dict[str, None] = {}
+        # The quotas whose status a client has overwritten, and the policies that are not checked, by kind and key.
+        self._stale: dict[tuple[str, str], None] = {}
         self.observe_all()
 
     def observe_all(self) -> None:
@@ -64,18 +67,23 @@ class RequiredObjects:
             self._due[stored.object.metadata.namespace] = None
         elif stored.kind == _ROLE:
             self._has_new_roles = True
-        elif isinstance(stored.object, ResourceQuota) and stored.object.status.hard != stored.object.spec.hard:
-            self._quotas[stored.key] = None
+        elif isinstance(stored.object, ResourceQuota):
+            is_stale = stored.object.status.hard != stored.object.spec.hard
+            self._stale |= {(stored.kind, stored.key): None} if is_stale else {}
+        elif stored.kind == _POLICY:
+            seen, generation = (value_at(stored.raw, *path) for path in (_SEEN, ("metadata", "generation")))
+            self._stale |= {(stored.kind, stored.key): None} if seen != generation else {}
 
     def work(self, now: int) -> bool:
         """Write what is missing; return whether there was anything to look at."""
         due, self._due = self._due, {}
         has_new_roles, self._has_new_roles = self._has_new_roles, False
         version = self._store.version
-        quotas, self._quotas = self._quotas, {}
-        for key in quotas:
-            stored = self._store.find("ResourceQuota", key)
-            if stored is not None:
+        stale, self._stale = self._stale, {}
+        for stored in filter(None, (self._store.find(*of) for of in stale)):
+            if stored.kind == _POLICY:
+                self._store.update_status(type_checked(self._store.resources, stored.raw))
+            else:
                 # Any update counts the usage again.
                 self._store.update(stored.raw)
         for name in due:

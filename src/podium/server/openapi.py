@@ -15,7 +15,7 @@ import msgspec
 from podium.api.kinds import group_of
 from podium.api.meta import Raw, object_at, objects_at
 from podium.api.schemas import schema as catalogue
-from podium.apirequests.http_mapping import JSON, PATCH_TYPES, PROTOBUF, YAML
+from podium.apirequests.http_mapping import JSON, METHODS, PATCH_TYPES, PROTOBUF, YAML
 from podium.server.discovery import type_of
 from podium.store.api_resource import APIResource, Subresource
 
@@ -134,22 +134,18 @@ def _plain(schema: Raw, definitions: Raw) -> Raw:
     return plain
 
 
-_METHODS = {"get": "get", "list": "get", "create": "post", "update": "put", "patch": "patch"}
-_METHODS |= dict.fromkeys(("delete", "deletecollection"), "delete")
+_METHODS = {str(verb): method.lower() for verb, method in METHODS.items() if verb != "watch"}
 _OF_COLLECTIONS = ("create", "deletecollection", "list")
 _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
     for name in ("dryRun", "fieldManager", "fieldValidation")
 ]
-_SELECTED = "Selects the list of returned objects by "
 _LIST_PARAMETERS = [
     {"name": name, "in": "query", "description": text, "schema": {"type": type_, "uniqueItems": True}}
     for name, type_, text in (
-        ("labelSelector", "string", f"{_SELECTED}their labels."),
-        ("fieldSelector", "string", f"{_SELECTED}their fields."),
+        ("labelSelector", "string", "Selects the list of returned objects by their labels."),
+        ("fieldSelector", "string", "Selects the list of returned objects by their fields."),
         ("limit", "integer", "The most objects in one response."),
-        ("continue", "string", "Where the next response begins, as the last one says."),
-        ("resourceVersion", "string", "The version of the list."),
         ("watch", "boolean", "Watch for changes to the described resources, from the version on."),
     )
 ]

@@ -108,18 +108,11 @@ def resource_metrics(backend: Backend, path: Sequence[str], query: Query) -> Raw
     Raises StoreError 404 for a node that does not exist and for a pod that does not run, and 400 for malformed
     selectors.
     """
-    asked, namespace, name = read_parameters(query).options, "", ""
-    match path:
-        case [("nodes" | "pods") as kind]:
-            pass
-        case ["nodes" as kind, name]:
-            pass
-        case ["namespaces", namespace, "pods" as kind]:
-            pass
-        case ["namespaces", namespace, "pods" as kind, name]:
-            pass
-        case _:
-            return None
+    asked = read_parameters(query).options
+    namespace = path[1] if path[0] == "namespaces" and path[2:3] == ["pods"] else ""
+    kind, name, *rest = (*(path[2:] if namespace else path), "")
+    if kind not in ("nodes", "pods") or rest not in ([], [""]) or (kind == "pods" and name and not namespace):
+        return None
     options = ListOptions(label_selector=asked.label_selector, field_selector=asked.field_selector)
     if name:
         options = ListOptions(field_selector=f"metadata.name={name}")

@@ -83,9 +83,8 @@ class Reviews:
 
     def _token(self, spec: Raw) -> Raw:
         token, audiences = spec.get("token"), spec.get("audiences")
-        wanted = (
-            [str(one) for one in audiences] if isinstance(audiences, list) and audiences else [authorization.ISSUER]
-        )
+        wanted = [str(one) for one in audiences] if isinstance(audiences, list) else []
+        wanted = wanted or [authorization.ISSUER]
         user = self.identify(token, wanted) if isinstance(token, str) and token else None
         if user is None:
             return {"user": {}, "error": "invalid bearer token"}

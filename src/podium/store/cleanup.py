@@ -152,13 +152,15 @@ class GarbageCollector:
     def _judged(self, stored: Stored) -> list[Step]:
         """Return the steps for an object that has owners."""
         references = stored.object.metadata.owner_references
-        solid = [self._is_solid(stored, reference) for reference in references]
+        # Whether each owner exists and does not wait for its dependents to be deleted.
+        owners = [(reference.uid, self._owner(stored, reference)) for reference in references]
+        solid = [self._may_exist(uid) if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             return []
         if any(solid):
             kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
             return [_with_metadata(stored, "ownerReferences", kept)]
-        waiting = any(self._owner(stored, reference) is not None for reference in references)
+        waiting = any(owner is not None for _, owner in owners)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
             # Two objects that wait for each other would wait forever, so this one stops blocking its owners.
@@ -185,13 +187,8 @@ class GarbageCollector:
         is_in_reach = meta.namespace in ("", stored.object.metadata.namespace)
         return found if is_in_reach and meta.name == reference.name else None
 
-    def _is_solid(self, stored: Stored, reference: OwnerReference) -> bool:
-        """Return whether the owner exists and does not wait for its dependents to be deleted."""
-        owner = self._owner(stored, reference)
-        if owner is not None:
-            return not _waits(owner)
-        was_there = reference.uid in self._objects or reference.uid in self._gone
-        return not self.absent_is_gone and not was_there
+    def _may_exist(self, uid: str) -> bool:
+        return not self.absent_is_gone and uid not in self._objects and uid not in self._gone
 
 
 def _references(stored: Stored) -> list[Raw]:

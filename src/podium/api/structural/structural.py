@@ -90,7 +90,7 @@ def read_structural(schema: Raw, *, is_root: bool = False) -> Structural:
     rules = schema.get("x-kubernetes-validations")
     if not rules:
         return node
-    declared = _declaration(node, is_root=is_root)
+    declared = declaration(node, is_root=is_root)
     return replace(node, rules=tuple(_rule(each, declared) for each in rules))
 
 
@@ -314,18 +314,18 @@ def max_size(node: Structural) -> int:
     return int(node.schema.get("maxProperties", _MOST_BYTES // _ENTRY_BYTES)) if node.values is not None else 1
 
 
-def _declaration(node: Structural, *, is_root: bool = False) -> Declaration:
+def declaration(node: Structural, *, is_root: bool = False) -> Declaration:
     """Return what expressions know of a value."""
     size = max_size(node)
     if node.keeps_unknown or node.is_number_or_text or node.schema.get("format") in _FORMATTED:
         return Declaration(DYN, size=size)
     if node.type == "array":
-        return Declaration("list", items=None if node.items is None else _declaration(node.items), size=size)
+        return Declaration("list", items=None if node.items is None else declaration(node.items), size=size)
     if node.values is not None:
-        return Declaration("map", items=_declaration(node.values), size=size) if not node.properties else _ANY
+        return Declaration("map", items=declaration(node.values), size=size) if not node.properties else _ANY
     if node.type != "object":
         return Declaration(_TYPES.get(node.type, DYN), size=size)
-    fields = {escaped(name): _declaration(inner) for name, inner in node.properties.items()}
+    fields = {escaped(name): declaration(inner) for name, inner in node.properties.items()}
     if is_root or node.is_embedded:
         named = {"name": Declaration("string"), "generateName": Declaration("string")}
         text = Declaration("string")

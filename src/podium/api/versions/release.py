@@ -290,3 +290,13 @@ class Behavior(Enum):
         says of a pod that would fit: `minCount (4) cannot be satisfied: 3 scheduled, 0 remaining`
         says `waiting for minCount pods from a gang to be scheduled`
         pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go (PlacementFeasible)""")
+
+
+def own_version() -> str:
+    """Return the version of this Podium; "" if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - it takes a while
+
+    try:
+        return version("podium")
+    except PackageNotFoundError:
+        return ""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 from podium.api.cel.access import AUTHORIZER, RESOURCE, AuthorizerValue
@@ -20,10 +22,13 @@ from podium.api.errors import shown
 from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.api.ownership import KeyMissingError, merged
 from podium.api.reading import read
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
 from podium.api.selectors import LabelSelector, compile_label_selector
+from podium.api.structural.structural import declaration, escaped
 from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
 from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, forbidden
 from podium.store.field_ownership import shape_of
 from podium.store.patching import json_patch
@@ -39,6 +44,8 @@ _EXPRESSIONS = (
     *("expression", "messageExpression", "valueExpression"),
     *("applyConfiguration.expression", "jsonPatch.expression"),
 )
+_OF_KINDS = ("apiGroups", "apiVersions", "resources")
+_LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
 _LONGEST_ANNOTATION = 10 * 1024
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
@@ -80,6 +87,55 @@ def compile_problems(raw: Raw) -> Iterator[str]:
                         compiled(str(text)) if text else None
                     except (CompileError, RecursionError) as error:
                         yield f"{place}.{listed}[{index}].{name} cannot be evaluated: {error}"
+
+
+def type_checked(resources: APIResources, policy: Raw) -> Raw:
+    """Return a validating policy with warnings about expressions that do not fit the kinds that it names.
+
+    Source: apiserver's pkg/admission/plugin/policy/validating/typechecking.go.
+    """
+    spec, warnings = object_at(policy, "spec"), []
+    kinds = list(_named_kinds(resources, objects_at(spec, "matchConstraints", "resourceRules")))
+    for index, validation in enumerate(objects_at(spec, "validations")):
+        for field in ("expression", "messageExpression"):
+            text, problems = str(validation.get(field) or "true"), []
+            for kind, type_ in kinds:
+                try:
+                    Compiler(text, {**_DECLARED, "object": type_, "oldObject": type_}).compile(parse(text))
+                except (CompileError, RecursionError) as error:
+                    problems.append(f"{kind}: {error}\n")
+            if problems:
+                warnings.append({"fieldRef": f"spec.validations[{index}].{field}", "warning": "".join(problems)})
+    checked = {"typeChecking": {"expressionWarnings": warnings} if warnings else {}}
+    generation = policy["metadata"].get("generation")
+    return {**policy, "status": object_at(policy, "status") | checked | {"observedGeneration": generation}}
+
+
+def _named_kinds(resources: APIResources, rules: Iterable[Raw]) -> Iterator[tuple[str, Declaration]]:
+    """Yield the kinds that rules name without wildcards, and the type of their objects."""
+    for rule in rules:
+        for group, version, plural in product(*(rule.get(name) or () for name in _OF_KINDS)):
+            api_version = f"{group}/{version}" if group else version
+            kind = resources.served_at(api_version, plural)
+            if kind is not None:
+                structural = resources.structural(kind, api_version)
+                own = schema_of(kind.group, kind.kind) if kind.api_version == api_version else None
+                type_ = _type_of(own) if structural is None else declaration(structural, is_root=True)
+                yield f"{api_version}, Kind={kind.kind}", type_
+
+
+@cache
+def _type_of(type_: Type | None) -> Declaration:
+    """Return what expressions know of a value of a type in the catalogue."""
+    match type_:
+        case Leaf(name):
+            return Declaration(_LEAVES.get(name, DYN))
+        case ListOf(inner) | MapOf(inner):
+            return Declaration("list" if isinstance(type_, ListOf) else "map", items=_type_of(inner))
+        case Object(name) if name != "JSONSchemaProps":
+            return Declaration("object", {escaped(own): _type_of(field.type) for own, field in fields_of(name).items()})
+    # Schemas contain themselves.
+    return Declaration(DYN)
 
 
 def plain(value: Any) -> Value:
@@ -226,11 +282,8 @@ class Policies:
                 audited[key] = f"{before}, {value[:_LONGEST_ANNOTATION]}" if before else value[:_LONGEST_ANNOTATION]
 
     def _message(self, validation: Raw, evaluation: PolicyEvaluation, text: str) -> str:
-        if validation.get("messageExpression"):
-            try:
-                message = evaluation.value(str(validation["messageExpression"]))
-            except AdmissionPolicyError:
-                message = None
+        with suppress(AdmissionPolicyError):
+            message = evaluation.value(str(validation.get("messageExpression") or "''"))
             if isinstance(message, str) and message.strip():
                 return message.strip()
         return str(validation.get("message") or f"failed expression: {text.strip()}").strip()

@@ -17,8 +17,8 @@ import numpy as np
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
+from podium.api.versions.release import own_version
 from podium.app.console.cells import WORKLOADS, Name, Part
-from podium.app.console.output import own_version
 from podium.app.console.page import Page
 
 SECOND_NS = 1_000_000_000

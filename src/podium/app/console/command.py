@@ -220,7 +220,7 @@ def _usage_errors_end_with_1() -> Iterator[None]:
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from podium.app.console.output import own_version
+        from podium.api.versions.release import own_version
 
         version = own_version()
         if not version:

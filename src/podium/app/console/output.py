@@ -33,16 +33,6 @@ _LIST_OPENS, _LIST_ENDS = '{\n  "": [', "\n  ]\n}"
 _NOT_PLAIN = re.compile(r"[^\0-~]")
 
 
-def own_version() -> str:
-    """Return the version of this Podium; "" if it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("podium")
-    except PackageNotFoundError:
-        return ""
-
-
 def in_json(value: Any) -> str:
     """Return the value as JSON, in plain ASCII."""
     return "".join(json_parts(value))

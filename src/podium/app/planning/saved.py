@@ -22,9 +22,10 @@ from podium.api.input.codec import Input
 from podium.api.input.documents import API_VERSION
 from podium.api.input.files import files_of, read_bytes
 from podium.api.times import format_time
+from podium.api.versions.release import own_version
 from podium.app.answers import Shown
 from podium.app.console.cells import counted, listed, text_of
-from podium.app.console.output import own_version, write_private
+from podium.app.console.output import write_private
 from podium.app.console.page import Cell, Page, Part
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.review import diff_line

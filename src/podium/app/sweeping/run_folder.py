@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from podium.api.errors import PodiumError
-from podium.app.console.output import own_version
+from podium.api.versions.release import own_version
 from podium.app.sweeping.sweep import Played, Run, RunOutcome, Sweep
 from podium.app.sweeping.sweep_result import rows_of
 

@@ -21,8 +21,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, Input
 from podium.api.times import parse_duration
-from podium.api.versions.release import read_gates, read_version
-from podium.app.console.output import own_version
+from podium.api.versions.release import own_version, read_gates, read_version
 from podium.app.inputs import DecisionSettings, in_one_line
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
 from podium.sim.latencies import USUAL_LATENCY_NS

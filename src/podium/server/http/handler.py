@@ -7,7 +7,6 @@ import platform
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +16,7 @@ from aiohttp.web import BaseRequest, RequestPayloadError, StreamResponse
 from podium.api.errors import PodiumError
 from podium.api.meta import Raw
 from podium.api.times import format_exact_time
-from podium.api.versions.release import Release
+from podium.api.versions.release import Release, own_version
 from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import Paths, body_type, not_allowed
 from podium.server.backend import Backend
@@ -187,8 +186,7 @@ class Handler:
     def _nothing(self, path: str) -> Reply:
         """Return the response for an unknown path: a Status within the API, plain text elsewhere."""
         parts = path.split("/")
-        is_core = len(parts) > 3 and parts[1] == "api"
-        group, version = ("", parts[2]) if is_core else (*parts[2:4], "", "")[:2]
+        group, version = ("", parts[2]) if parts[1:2] == ["api"] and parts[3:] else (*parts[2:4], "", "")[:2]
         if parts[1:2] in (["api"], ["apis"]) and version and self._paths.serves(group, version):
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
@@ -214,10 +212,6 @@ def version_info(release: Release) -> Raw:
     The version is that of Kubernetes, since clients compare it with their own; `compiler` names Podium.
     """
     major, minor = "1", str(release.minor)
-    try:
-        podium = version("podium")
-    except PackageNotFoundError:
-        podium = "0.0.0"
     return {
         "major": major,
         "minor": minor,
@@ -230,7 +224,7 @@ def version_info(release: Release) -> Raw:
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
-        "compiler": f"podium {podium}",
+        "compiler": f"podium {own_version()}",
         "platform": f"{platform.system().lower()}/{platform.machine()}",
     }
 

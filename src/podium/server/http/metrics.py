@@ -90,17 +90,14 @@ class RequestMetrics:
                 named = zip((*map(str, _BOUNDS), "+Inf"), accumulate(buckets), strict=True)
                 seconds.add_metric((*subject, _COMPONENT), list(named), self._seconds[subject])
         yield seconds
-        inflight = core.GaugeMetricFamily(
-            "apiserver_current_inflight_requests", "Requests that are answered now.", labels=("request_kind",)
-        )
-        for sort in (WRITING, READING):
-            inflight.add_metric((sort,), self._in_flight[sort])
-        yield inflight
-        watches = core.GaugeMetricFamily(
-            "apiserver_longrunning_requests", "Watches that are open now.", labels=("verb",)
-        )
-        watches.add_metric(("WATCH",), self._in_flight[WATCHING])
-        yield watches
+        for name, what, label, sorts in (
+            ("current_inflight_requests", "Requests that are answered now.", "request_kind", (WRITING, READING)),
+            ("longrunning_requests", "Watches that are open now.", "verb", (WATCHING,)),
+        ):
+            gauge = core.GaugeMetricFamily(f"apiserver_{name}", what, labels=(label,))
+            for sort in sorts:
+                gauge.add_metric(("WATCH" if sort == WATCHING else sort,), self._in_flight[sort])
+            yield gauge
 
 
 class InFlightLimits:

@@ -106,7 +106,11 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
 
     An object is indented on request, or for a program that shows it to people.
     """
-    if reply.may_be_indented and reply.pieces and reply.content_type.startswith(JSON) and _is_for_people(request):
+    said = request.query.get("pretty") if "pretty=" in request.raw_path else None
+    is_shown = (
+        request.headers.get("User-Agent", "").startswith(_BROWSERS) if said is None else said not in ("0", "false")
+    )
+    if is_shown and reply.may_be_indented and reply.pieces and reply.content_type.startswith(JSON):
         indented = msgspec.json.format(b"".join(reply.pieces), indent=2)
         reply = msgspec.structs.replace(reply, pieces=(indented + b"\n",))
     headers: CIMultiDict[str] = CIMultiDict(head)
@@ -131,13 +135,6 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
     for piece in _sized(pieces):
         await response.write(piece)
     return response
-
-
-def _is_for_people(request: BaseRequest) -> bool:
-    said = request.query.get("pretty") if "pretty=" in request.raw_path else None
-    if said is None:
-        return request.headers.get("User-Agent", "").startswith(_BROWSERS)
-    return said.lower() not in ("false", "0")
 
 
 def _sized(pieces: Iterable[bytes]) -> Iterator[bytes]:
