@@ -91,7 +91,7 @@ class Measured:
 
 def cluster_of(kind: Kind, seed: int) -> Cluster:
     """Return a cluster of 10 nodes and 60 pods of 15 owners, determined by the seed."""
-    chance = Random(f"{kind.policy}/{seed}")  # noqa: S311 - chance that repeats is what is wanted
+    chance = Random(f"{kind.policy}/{seed}")
     cluster = Cluster()
     room = {}
     for number in range(NODES):

@@ -60,6 +60,8 @@ class Cluster:
         self.nominations = Nominations(self.nodes, self.pod_groups)
         self.nominations.counts_gated = release.has(Behavior.GATED_NOMINATIONS_COUNT)
         self.replacements = Replacements()
+        # In replays: the uid of the pod to attempt, and its recorded node, which is taken if chance may choose it.
+        self.recorded_choice = ("", "")
         self.budgets = Budgets()
         self.disrupted = DisruptedWorkloads()
         self.caps = DisruptionCaps()

@@ -210,7 +210,7 @@ def place(
         tried = _try_first(runner, extenders, state, pod, pre_filter, cursor, detailed)
         if tried is not None:
             return tried
-    if not detailed and pre_filter.rows is None and extenders is None:
+    if not detailed and pre_filter.rows is None and extenders is None and runner.cluster.recorded_choice[0] != pod.uid:
         ranked = _ranked(runner, state, pod, seed, cursor)
         if ranked is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NO_VERDICTS, _NO_ROWS, None, *ranked)
@@ -227,6 +227,7 @@ def place(
         if problem:
             return Placement(pod, state, pre_filter, rows, outcome, feasible, None, None, cursor, problem)
     totals, row = _best(runner, extenders, state, pod, feasible, seed) if len(feasible) else (None, None)
+    row = _recorded_choice(runner, state, pod, rows[outcome.feasible], row)
     return Placement(pod, state, pre_filter, rows, outcome, feasible, totals, row, cursor)
 
 
@@ -288,6 +289,31 @@ def _best(
         scores = extenders.prioritize(pod, names)
         totals += np.array([scores.get(name, 0) for name in names], dtype=np.int64)
     return totals, pick(runner.cluster.nodes, feasible, pod.uid, seed, totals == totals.max())
+
+
+def recorded_row(cluster: Cluster, pod: PodRecord) -> int | None:
+    """Return the row that a recording chooses for a pod, None for none."""
+    uid, node_name = cluster.recorded_choice
+    return cluster.nodes.row_of.get(node_name) if uid == pod.uid else None
+
+
+def _recorded_choice(
+    runner: Runner, state: CycleState, pod: PodRecord, feasible: Int64s, chosen: int | None
+) -> int | None:
+    """Return the recorded row if some search among the ``feasible`` ones finds none that is better, else ``chosen``."""
+    row = recorded_row(runner.cluster, pod)
+    if row is None or row == chosen or row not in feasible:
+        return chosen
+    nodes, view = runner.cluster.nodes, View(runner.cluster, feasible)
+    runner.scoring.prepare(state, pod, view)
+    totals = runner.scoring.totals(state, pod, view)
+    order = nodes.tree_order()
+    order = order[np.isin(order, feasible)]
+    # Searches go round in the order of the tree: between two better nodes the row is the best.
+    around = np.searchsorted(feasible, turned(order, int(np.flatnonzero(order == row)[0])))
+    better = np.flatnonzero(totals[around] > totals[around[0]])
+    found = len(order) if not len(better) else int(better[0]) + len(order) - int(better[-1]) - 1
+    return row if found >= min(_wanted(runner, len(nodes)), len(order)) else chosen
 
 
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:

@@ -196,9 +196,6 @@ class EventHistory:
         uid, node, phase = pod.metadata.uid, pod.spec.node_name, pod.status.phase
         nominated = "" if node else pod.nominated_node_name
         timeline = PodTimeline(key, uid, pod.priority, phase, node, nominated, created_ns)
-        controller = pod.metadata.controller if pod.metadata.owner_references else None
-        if controller is not None:
-            timeline.made_by = f"{controller.kind} {pod.metadata.namespace}/{controller.name}"
         if node and phase != "Pending":
             timeline.started_ns = parse_time(pod.status.start_time) if pod.status.start_time else now
             timeline.scheduled_ns = timeline.started_ns
@@ -296,7 +293,7 @@ class PodTimeline(msgspec.Struct):
 
     `phase` is Terminated if the pod was deleted before it ended. `disruption` is the reason of its condition
     DisruptionTarget, such as PreemptionByScheduler, if it ended for that, else "". `evicted_by` is the component that
-    evicted it, or "". `made_by` is its controller, such as `ReplicaSet default/web`, or "".
+    evicted it, or "".
     """
 
     pod: str
@@ -312,18 +309,12 @@ class PodTimeline(msgspec.Struct):
     bound_in_run: bool = False
     disruption: str = ""
     evicted_by: str = ""
-    made_by: str = ""
-
-    @property
-    def was_preempted(self) -> bool:
-        """Return whether it was deleted to make room for another pod."""
-        return self.disruption == PREEMPTED
 
 
 def note_disruption(timeline: PodTimeline, pod: Pod, by: str, *, is_gone: bool = False) -> None:
     """Record why a terminating pod was disrupted, and by which component. A preemption is never overwritten."""
     target = pod.status.condition("DisruptionTarget")
-    if target is None or target.status != "True" or timeline.was_preempted:
+    if target is None or target.status != "True" or timeline.disruption == PREEMPTED:
         return
     # The kubelet ends a pod without deleting it; others mark the pods that they delete.
     ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET

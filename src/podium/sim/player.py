@@ -161,7 +161,7 @@ class Player:
             self._skip(stored.key, problem.message, now)
 
     def _finish(self, step: steps.ScenarioStep, finish: steps.Finish, now: int) -> Notices:
-        stored = self._pod(step, finish.kind, finish.key, now)
+        stored = self._pod(step, finish.kind, finish.key, now, finish.pod)
         if stored is None or not isinstance(stored.object, Pod):
             return []
         pod = stored.object
@@ -258,8 +258,8 @@ class Player:
         self._skip(key, "it is gone" if was_created else "it was never created", now)
         return None
 
-    def _pod(self, step: steps.ScenarioStep, kind: str, key: str, now: int) -> Stored | None:
-        """Return the pod itself, or a workload's oldest running pod, else its oldest pod.
+    def _pod(self, step: steps.ScenarioStep, kind: str, key: str, now: int, preferred: str = "") -> Stored | None:
+        """Return the pod itself, or a workload's ``preferred`` pod, else its oldest running one, else its oldest.
 
         Terminating pods of a workload are ignored. None and errors as in `_find`.
         """
@@ -272,6 +272,8 @@ class Player:
             return not is_running, pod.object.metadata.creation_timestamp or "", pod.key
 
         namespace = stored.object.metadata.namespace
+        if (own := self.server.store.find("Pod", f"{namespace}/{preferred}")) is not None:
+            return own
         pods = [pod for pod in self.server.store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
         staying = [pod for pod in pods if not is_terminating(pod)]
         if not staying:

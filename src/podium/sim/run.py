@@ -35,7 +35,8 @@ from podium.framework.settings.configuration import (
 from podium.runtime.runtime import Component
 from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import RecordingComparison, compare
-from podium.sim.recording.tape import recordings_of, termination_of
+from podium.sim.recording.replay import Replay
+from podium.sim.recording.tape import recordings_of
 from podium.sim.results.result import Result, result_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import Scenario, split_documents
@@ -94,6 +95,14 @@ def simulation_of(
     given_ns = scenario.latency_ns if options.latency_ns is None else options.latency_ns
     latency_ns = options.usual_latency_ns if given_ns is None else given_ns
     until_ns = scenario.until_ns if options.until_ns is None else options.until_ns
+    log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.records_placements else None
+    if log is not None:
+        options = replace(options, on_attempt=log.attempted)
+    recordings = recordings_of(documents)
+    replay = next((Replay(recording, start_ns, options.on_attempt) for recording, _ in recordings), None)
+    if replay is not None:
+        options = replace(options, on_attempt=replay.attempted)
+    recorded_ns = None if replay is None else replay.recording.termination_ns
     settings = SimulationSettings(
         seed=options.seed,
         start_ns=start_ns,
@@ -103,24 +112,21 @@ def simulation_of(
         bind_delay_ns=options.bind_delay_ns,
         latency_ns=latency_ns,
         latency_seed=options.draw_seed,
-        termination_ns=termination_of(documents) if options.termination_ns is None else options.termination_ns,
+        termination_ns=recorded_ns if options.termination_ns is None else options.termination_ns,
         limits=options.limits,
         holds_steps=holds_steps,
         release=release,
+        replay=replay,
     )
-    log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.records_placements else None
-    if log is not None:
-        options = replace(options, on_attempt=log.attempted)
     components = components_of(scenario, options, release)
     return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
 
 
 def compared(found: Input, simulation: Simulation) -> RecordingComparison | None:
     """Return the comparison of a recording with its simulation; None without a recording."""
-    for recording, _ in recordings_of(found.documents):
-        objects = [document.object for document in found.documents if document.object is not None]
-        return compare(recording, objects, simulation)
-    return None
+    replay = simulation.settings.replay
+    objects = [document.object for document in found.documents if document.object is not None]
+    return None if replay is None else compare(replay.recording, objects, simulation)
 
 
 def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
@@ -195,8 +201,14 @@ def components_of(
     The rescheduler has the profiles of all schedulers. Raises InputError if the components are invalid, and for a
     cut-off without an autoscaler.
     """
-    made = list(_schedulers_of(scenario, options, release) if schedulers is None else schedulers)
     given, seed, wanted = options.configuration, options.seed, scenario.autoscaling
+    if schedulers is None:
+        # Each uses the profile of its name, or the default one without a configuration.
+        own = {each.name: configuration_of(each.name, given) for each in scenario.schedulers}
+        make_one = partial(scheduler, seed=options.scheduler_seed, release=release, on_attempt=options.on_attempt)
+        found = (own or {SCHEDULER: given or default_configuration()}).items()
+        schedulers = [make_one(name, sampling_as_upstream(configuration)) for name, configuration in found]
+    made = list(schedulers)
     if wanted is not None:
         groups, settings = wanted
         if options.priority_cutoff is not None:
@@ -212,20 +224,6 @@ def components_of(
             configuration = changed(configuration, profiles=tuple(chain.from_iterable(one.profiles for one in named)))
         made.append(rescheduler(scenario.rescheduling, configuration, seed=seed, release=release))
     return made
-
-
-def _schedulers_of(scenario: Scenario, options: RunOptions, release: Release) -> list[Component]:
-    """Return the scenario's schedulers, each a component, or the single one of the configuration.
-
-    Each uses the profile of its name, or the default one without a configuration. Raises InputError if there is none.
-    """
-    given = options.configuration
-    configurations = {named.name: configuration_of(named.name, given) for named in scenario.schedulers}
-    seed, on_attempt = options.scheduler_seed, options.on_attempt
-    return [
-        scheduler(name, sampling_as_upstream(configuration), seed=seed, release=release, on_attempt=on_attempt)
-        for name, configuration in (configurations or {SCHEDULER: given or default_configuration()}).items()
-    ]
 
 
 def configuration_of(name: str, configuration: Configuration | None) -> Configuration:

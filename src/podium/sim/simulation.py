@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,10 +27,20 @@ from podium.sim.history import Backlog, EventHistory
 from podium.sim.latencies import RequestsInFlight, step_times
 from podium.sim.placement_log import PlacementLog
 from podium.sim.player import Player, SimulatedControlPlane
+from podium.sim.recording.replay import Replay
 from podium.sim.results.measures import Meters
 from podium.sim.run_options import LimitMeter, SimulationLimits
 from podium.sim.scenario.scenario import Scenario
-from podium.sim.scenario.steps import FAILING, Apply, ScenarioStep, SetPower, check_end, check_played, is_endless
+from podium.sim.scenario.steps import (
+    FAILING,
+    Apply,
+    Finish,
+    ScenarioStep,
+    SetPower,
+    check_end,
+    check_played,
+    is_endless,
+)
 from podium.store.revisions import RevisionsState
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -47,7 +57,7 @@ class SimulationSettings:
 
     Requests take effect a multiple of `latency_ns` after they are sent (`podium.sim.latencies`), drawn by
     `latency_seed` unless that is None; those in flight at the end take effect then. With `holds_steps` no step is
-    played before `Simulation.add_steps`.
+    played before `Simulation.add_steps`. A `replay` names pods as in a recording.
     """
 
     seed: int = 0
@@ -61,6 +71,7 @@ class SimulationSettings:
     limits: SimulationLimits = field(default_factory=SimulationLimits)
     holds_steps: bool = False
     release: Release = DEFAULT_RELEASE
+    replay: Replay | None = None
 
 
 _MOST_EVENTS = 4 * MOST_BEHIND
@@ -144,6 +155,8 @@ class Simulation:
         self._held: dict[str, ReportUnschedulable] = {}
         # When the garbage collector runs next; None if no write requires it.
         self._collects_ns: int | None = None
+        # By pod, the steps of a recording that let it finish some time after it is bound.
+        self._finishes: dict[str, deque[tuple[int, ScenarioStep]]] = {}
         self._standstill = Standstill(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
         (beginning or InitialState()).fill(self.store, documents, settings)
@@ -176,9 +189,26 @@ class Simulation:
 
     def add_steps(self) -> None:
         steps, start_ns = self.scenario.steps, self.settings.start_ns
+        if self.scenario.is_recorded:
+            for step in steps:
+                self._plan_recorded(step)
+            return
         times = step_times([step.at_ns for step in steps], self.settings.latency_ns, self.settings.until_ns)
         for time_ns, step in zip(times, steps, strict=True):
             self._agenda.add(start_ns + time_ns, partial(self._play, step), _STEP)
+
+    def _plan_recorded(self, step: ScenarioStep) -> None:
+        """Plan a step for the time of its recorded effect; a pod's end for as long after its binding as recorded."""
+        change = step.change
+        lead_ns = self._in_flight.controller_ns if isinstance(change, SetPower | Finish) else 0
+        if isinstance(change, SetPower) and not change.is_up:
+            lead_ns += self.scenario.node_lifecycle.grace_period_ns
+        if isinstance(change, Finish) and change.after_ns is not None and change.after_ns <= step.at_ns:
+            key = f"{change.key.partition('/')[0]}/{change.pod}" if change.pod else change.key
+            self._finishes.setdefault(key, deque()).append((max(change.after_ns - lead_ns, 0), step))
+        else:
+            at_ns = self.settings.start_ns + max(step.at_ns - lead_ns, 0)
+            self._agenda.add(at_ns, partial(self._play, step), _STEP)
 
     def end_after(self, until_ns: int) -> None:
         """End the run so long after its start, whatever its settings say."""
@@ -390,6 +420,8 @@ class Simulation:
         component, action, server = asked.component, asked.action, self.server
         # A scheduler is identified by the `schedulerName` of its pods.
         by, delay_ns, written = "" if component.waits else component.name, 0, server.written
+        if self.settings.replay is not None:
+            action = self.settings.replay.named(action, self.store)
         if self._faults is None:
             answered = server.carry_out(action, self.now, by)
         else:
@@ -401,6 +433,9 @@ class Simulation:
             self._standstill.write(component.name, server.written - written)
         if type(action) is Bind:
             self.bind_attempts += 1
+            if answered.problem is None and (finishes := self._finishes.get(action.pod)):
+                after_ns, finish = finishes.popleft()
+                self._agenda.add(self.now + after_ns, partial(self._play, finish), _STEP)
         elif type(action) is Evict:
             self.meters.answered(action, answered.problem, self.now)
         if delay_ns:

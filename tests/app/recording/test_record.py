@@ -8,6 +8,7 @@ import gzip
 import os
 import signal
 import stat
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -397,3 +398,52 @@ def test_the_next_recording_names_the_file_that_was_completed(tmp_path: Path) ->
     assert "a.podium: it is that of a recording that was killed, and complete now; name another" in alone
     assert "b.podium: completed; the recording was killed" in among
     assert len(items_of(tmp_path / "month" / "b.podium")) == len(items_of(tmp_path / "a.podium")) == 4
+
+
+def test_a_recording_that_is_killed_goes_on_with_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`kill -9` in the middle loses nothing that was seen; the next start completes the file and begins another."""
+    folder, written = tmp_path / "month", Written(monkeypatch)
+
+    async def until(is_reached: Callable[[], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not is_reached():
+                await asyncio.sleep(0.02)
+
+    def lines() -> int:
+        return sum(journal.read_bytes().count(b"\n") for journal in folder.glob("*.journal"))
+
+    async def story() -> Recorded:
+        async with APIServer() as server:
+            server.add(node("n1"))
+            config = str(kubeconfig(tmp_path, server.url))
+            options = ("--kubeconfig", config, "--save", str(folder), "--every", "1h")
+            killed = await asyncio.create_subprocess_exec(sys.executable, "-m", "podium", "record", *options)
+            # The node and the Snapshot.
+            await until(lambda: lines() == 2)
+            server.add(pod("a"))
+            await until(lambda: lines() == 3)
+            server.store.bind("default/a", "n1", now=NOW)
+            await until(lambda: lines() == 4)
+            killed.kill()
+            assert await killed.wait() == -signal.SIGKILL
+            server.add(pod("unseen"))
+            said_lines: list[str] = []
+            source, limits = ClusterSource("test", config), Limits(None, PLENTY, every_ns=3600 * 10**9)
+            task = asyncio.ensure_future(recording._record(source, str(folder), limits, said_lines.append))
+            await until(lambda: any(" at the start; " in line for line in said_lines))
+            server.add(pod("b"))
+            await written.reach(1)
+            os.kill(os.getpid(), signal.SIGINT)
+            return await task
+
+    made = asyncio.run(story())
+    first, second = (items_of(file) for file in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime_ns))
+
+    assert (made.files, made.objects, made.steps) == (1, 3, 1)
+    assert [item["kind"] for item in first] == ["Node", "Snapshot", "Scenario", "Recording"]
+    assert [step["apply"][0]["metadata"]["name"] for step in first[2]["spec"]["steps"]] == ["a"]
+    assert [event["what"] for event in first[3]["events"]] == ["created", "bound"]
+    assert [item["kind"] for item in second] == ["Node", "Pod", "Pod", "Snapshot", "Scenario", "Recording"]
+    assert [step["apply"][0]["metadata"]["name"] for step in second[4]["spec"]["steps"]] == ["b"]

@@ -11,7 +11,7 @@ from podium.api.input.codec import load_text
 from podium.api.objects import read_object
 from podium.api.pod import Pod
 from podium.sim.recording.recorder import Terminations
-from podium.sim.recording.tape import termination_of
+from podium.sim.recording.tape import recordings_of
 from tests.store.objects import pod
 
 SECOND = 10**9
@@ -60,13 +60,15 @@ def test_recorded_terminations_are_bounded() -> None:
     assert len(counted._took) <= 36_001
 
 
-@pytest.mark.parametrize(("given", "problem"), [("soon", "is no duration"), ("-1s", "is negative"), (7, None)])
+@pytest.mark.parametrize(
+    ("given", "problem"), [("soon", "is no duration"), ("-1s", "is negative"), (7, "is not text"), ("7s", None)]
+)
 def test_a_recording_without_duration_is_rejected(given: Any, problem: str | None) -> None:
     text = '{"apiVersion": "podium.dev/v1alpha1", "kind": "Recording", "metadata": {"name": "a"}, "termination": '
     documents = load_text((text + (f'"{given}"' if isinstance(given, str) else str(given)) + "}").encode(), "a")
 
     if problem is None:
-        assert termination_of(documents) == 7 * SECOND
+        assert [each.termination_ns for each, _ in recordings_of(documents)] == [7 * SECOND]
     else:
         with pytest.raises(InputError, match=problem):
-            termination_of(documents)
+            list(recordings_of(documents))

@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -160,7 +161,10 @@ class _Recording:
         is_last = False
         while not is_last:
             left_ns = None if limit_ns is None else limit_ns - (self._began_ns - began_ns)
-            await self._wait(min((part for part in (every_ns, left_ns) if part is not None), default=None))
+            wait_ns = min((part for part in (every_ns, left_ns) if part is not None), default=None)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if wait_ns is None else wait_ns / 10**9):
+                    await (self._over if self._over.is_set() else self._ends).wait()
             elapsed_ns = self._elapsed_ns()
             length_ns = self._began_ns + elapsed_ns - began_ns
             ended, self._file = file, None
@@ -184,15 +188,12 @@ class _Recording:
             if not synced.done():
                 synced.cancel()
                 await asyncio.gather(synced, return_exceptions=True)
-                raise InputError(f"nothing was recorded: {self._missing()}")
+                machines = [each.machine for each in self._reflectors if not each.machine.is_synced]
+                # If some kinds cannot be listed, only these matter.
+                wrong = [f"{each.resource.name} cannot be listed: {each.problem}" for each in machines if each.problem]
+                missing = f"the initial lists are incomplete: {', '.join(each.resource.name for each in machines)}"
+                raise InputError(f"nothing was recorded: {'; '.join(wrong) or missing}")
         over.cancel()
-
-    def _missing(self) -> str:
-        """Return which kinds are not synced, or, if some cannot be listed, only these with their errors."""
-        machines = [reflector.machine for reflector in self._reflectors if not reflector.machine.is_synced]
-        wrong = [f"{each.resource.name} cannot be listed: {each.problem}" for each in machines if each.problem]
-        missing = ", ".join(each.resource.name for each in machines)
-        return "; ".join(wrong) or f"the initial lists are incomplete: {missing}"
 
     def _begin(self, server: str) -> RecordingFile:
         """Begin a file with all objects. Raises InputError if it cannot be written or is full at once."""
@@ -215,7 +216,12 @@ class _Recording:
             left_out=left_out_beside(()),
         )
         every_ns, size_bytes = self._limits.every_ns, self._limits.size_bytes
-        target = self._target if every_ns is None else _named_by_time(self._target, self._began_ns)
+        target = self._target
+        if every_ns is not None:
+            # A file that begins now and does not exist yet.
+            target = str(Path(target) / format_time(self._began_ns).replace(":", "-"))
+            names = chain((f"{target}.podium",), (f"{target}-{number}.podium" for number in count(2)))
+            target = next(file for file in names if not (Path(file).exists() or _journal_of(file).exists()))
         file = self._file = RecordingFile(target, name)
         file.begin(self._recorder.begin(elapsed_ns), snapshot)
         if every_ns is not None and file.size > size_bytes // 2:
@@ -226,15 +232,6 @@ class _Recording:
         self._ends.clear()
         self._say(f"recording {name}: {counted(file.objects, 'object')} at the start; interrupt to end")
         return file
-
-    async def _wait(self, limit_ns: int | None) -> None:
-        if self._over.is_set():
-            return
-        try:
-            async with asyncio.timeout(None if limit_ns is None else limit_ns / 10**9):
-                await self._ends.wait()
-        except TimeoutError:
-            return
 
     def _see(self, _kind: str, seen: Seen) -> None:
         elapsed_ns, file = self._elapsed_ns(), self._file
@@ -256,13 +253,6 @@ class _Recording:
         """Return the elapsed time in whole milliseconds, the precision of the recording."""
         elapsed_ns = max(time.time_ns() - self._began_ns, 0) if self._began_ns else 0
         return elapsed_ns // _MILLISECOND * _MILLISECOND
-
-
-def _named_by_time(folder: str, time_ns: int) -> str:
-    """Return the name of a file that begins now and does not exist yet."""
-    name = str(Path(folder) / format_time(time_ns).replace(":", "-"))
-    names = chain((f"{name}.podium",), (f"{name}-{number}.podium" for number in count(2)))
-    return next(file for file in names if not (Path(file).exists() or _journal_of(file).exists()))
 
 
 class RecordingFile:

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from podium.api.quantity import format_quantity
 from podium.api.times import format_duration, format_time
@@ -20,7 +21,7 @@ from podium.app.simulating.simulation_result import MOST_NODES, FilledNode, Simu
 from podium.controllers.actions import DESCHEDULED
 from podium.sim.history import SimEvent
 from podium.sim.latencies import in_words
-from podium.sim.recording.comparison import PodPlace, RecordingComparison
+from podium.sim.recording.comparison import RecordingComparison
 from podium.sim.results.result import Result
 
 _MOST_WAITING = 12
@@ -214,27 +215,29 @@ def comparison_section(comparison: RecordingComparison) -> Section:
         for name, sums in (("recorded", comparison.recorded), ("simulated", comparison.simulated))
     ]
     headings = ("", "bound", "preempted", "evicted", "mean wait", "95%", "longest")
-    rest = f"{counted(comparison.same, 'pod')} on the same node"
+    rest = f"{counted(comparison.same_node, 'pod')} on the same node"
     return Section("compared", "Recorded and simulated", tuple(rows), headings, rest, right=(4, 5, 6))
 
 
 def write_comparison(page: Page, comparison: RecordingComparison) -> None:
     """Write both sums, and the pods that are on different nodes."""
     page.sections([comparison_section(comparison)])
-    if not comparison.differences:
+    if not comparison.other_node:
         return
-    page.title("Elsewhere", f"{counted(len(comparison.differences), 'pod')}, with the wait for a node")
+    kinds = Counter(each.difference for each in comparison.other_node).most_common()
+    page.title("Elsewhere", f"{counted(len(comparison.other_node), 'pod')}, with the wait for a node")
+    page.paragraph("; ".join(f"{number:,} {difference}" for difference, number in kinds), indent=2)
+    # First those that fare worst.
+    others = map(astuple, comparison.other_node)
+    worst = sorted(others, key=lambda each: (each[3] is not None, (each[2] or 0) - (each[4] or 0)))
 
-    def cells(place: PodPlace) -> tuple[Part, Part]:
-        if place.node is None:
+    def cells(node: str | None, wait: float | None) -> tuple[Part, Part]:
+        if node is None:
             return "no node", ""
-        return Name(place.node, NODES), f"after {_durations({'wait': place.wait or 0}, ('wait',))[0]}"
+        return Name(node, NODES), f"after {_durations({'wait': wait or 0}, ('wait',))[0]}"
 
-    others = [
-        (Name(pod, PODS), *cells(recorded), "→", *cells(simulated))
-        for pod, recorded, simulated in comparison.differences
-    ]
-    page.table(others, most=_MOST_PODS, noun="pod")
+    rows = [(Name(pod, PODS), *cells(*places[:2]), "→", *cells(*places[2:])) for pod, *places, _ in worst]
+    page.table(rows, most=_MOST_PODS, noun="pod")
 
 
 _BAR = 10

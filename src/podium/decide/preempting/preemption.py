@@ -19,7 +19,7 @@ from podium.cluster.arrays import Int64s, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
-from podium.decide.placement import limited_candidates, lot, pick
+from podium.decide.placement import limited_candidates, lot, pick, recorded_row
 from podium.decide.preempting.criteria import (
     AFFINITY,
     AFFINITY_KEPT,
@@ -204,9 +204,9 @@ def _planned(
     if not len(tied):
         nothing = without_candidates(len(nodes), tally(Counter(table.refused.tolist()), table.decoders))
         return replace(plan, message=nothing.message, error=nothing.error)
-    equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, -1)
+    equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, recorded_row(cluster, pod))
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
-    row = own if own in equals else pick(nodes, equals, pod.uid, options.seed)
+    row = own if own is not None and own in equals else pick(nodes, equals, pod.uid, options.seed)
     if detailed:
         plan = replace(plan, selected=tuple(sorted(map(nodes.name, equals.tolist()))), criterion=criterion)
     return replace(

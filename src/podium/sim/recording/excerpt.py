@@ -13,7 +13,7 @@ import msgspec
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input, Reader
 from podium.api.input.documents import API_VERSION, snapshots_of
-from podium.api.meta import Raw
+from podium.api.meta import Raw, key_of
 from podium.api.objects import metadata_of
 from podium.api.times import format_duration, format_exact_time, parse_duration
 from podium.sim.recording.tape import RecordedEvent, recordings_of
@@ -153,9 +153,7 @@ class _Objects:
 
 
 def _place(raw: Raw) -> tuple[str, str]:
-    metadata = metadata_of(raw)
-    namespace = metadata.get("namespace")
-    return str(raw.get("kind")), f"{namespace}/{metadata.get('name')}" if namespace else str(metadata.get("name"))
+    return str(raw.get("kind")), key_of(metadata_of(raw))
 
 
 def _scenario(raw: Raw, steps: Sequence[tuple[int, Raw]], wanted: Excerpt) -> Raw:
@@ -163,7 +161,7 @@ def _scenario(raw: Raw, steps: Sequence[tuple[int, Raw]], wanted: Excerpt) -> Ra
     if end_ns is None and "until" in raw["spec"]:
         end_ns = parse_duration(raw["spec"]["until"])
     played = [
-        {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed), **_repeated(step, wanted)}
+        {**step, "at": _scaled(at_ns - wanted.from_ns, wanted.speed), **_changed(step, at_ns, wanted)}
         for at_ns, step in steps
         if wanted.from_ns <= at_ns and (wanted.to_ns is None or at_ns <= wanted.to_ns)
     ]
@@ -173,15 +171,17 @@ def _scenario(raw: Raw, steps: Sequence[tuple[int, Raw]], wanted: Excerpt) -> Ra
     return {**raw, "spec": spec}
 
 
-def _repeated(step: Raw, wanted: Excerpt) -> Raw:
-    """Return a step's repetitions within the excerpt."""
+def _changed(step: Raw, at_ns: int, wanted: Excerpt) -> Raw:
+    """Return what changes in a step: its repetitions within the excerpt, and how long a pod runs."""
+    if "after" in step.get("finish", {}):
+        return {"finish": {**step["finish"], "after": _scaled(parse_duration(step["finish"]["after"]), wanted.speed)}}
     given = step.get("repeat")
     if not isinstance(given, dict) or "every" not in given or (wanted.speed == 1 and wanted.to_ns is None):
         return {}
     every_ns = parse_duration(given["every"])
     repeat = {**given, "every": _scaled(every_ns, wanted.speed)}
     if wanted.to_ns is not None and every_ns > 0:
-        most = (wanted.to_ns - parse_duration(step["at"])) // every_ns + 1
+        most = (wanted.to_ns - at_ns) // every_ns + 1
         repeat["times"] = min(given.get("times", most), most)
     return {"repeat": repeat}
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import accumulate
+from math import inf
+from typing import Any
 
 import msgspec
 
@@ -31,15 +34,15 @@ _NOTHING = tape.RecordingEntry()
 
 
 class _RecordedObject(msgspec.Struct):
-    """An object: its last version, whether a simulation gives it the same name, and what was recorded of it."""
+    """An object: its last version, and what was recorded of it."""
 
     object: Kubernetes
     raw: Raw
     is_made_by_controller: bool
-    has_its_name: bool
     is_ending: bool = False
     is_disrupted: bool = False
-    # When a running pod was deleted.
+    # When a pod was bound, and when a running one was deleted.
+    bound_ns: int | None = None
     stopped_ns: int | None = None
 
 
@@ -52,7 +55,6 @@ class ClusterRecorder:
     def __init__(self, slim: Callable[[Raw], Raw]) -> None:
         self._slim = slim
         self._known: dict[tuple[str, str], _RecordedObject] = {}
-        self._objects: dict[tuple[str, str], Kubernetes] = {}
         self._has_begun = False
         self.terminations = Terminations()
         # What there is to write for the present change.
@@ -67,8 +69,8 @@ class ClusterRecorder:
         """
         self._has_begun = True
         for known in self._known.values():
-            known.is_made_by_controller = tape.is_made_by_controller(known.object, self._objects)
-            known.has_its_name = True
+            known.is_made_by_controller = tape.is_made_by_controller(known.object, self._find)
+            known.bound_ns = None
             if known.stopped_ns is not None:
                 known.stopped_ns -= elapsed_ns
             yield known.raw
@@ -96,16 +98,13 @@ class ClusterRecorder:
         at = format_duration(at_ns)
         return tape.RecordingEntry(steps=tuple({"at": at, **step} for step in self._steps), events=tuple(self._events))
 
-    def _event(self, what: tape.What, object_: Kubernetes, **others: str | Raw) -> None:
-        written = {"at": format_duration(self._at_ns), "what": what, "kind": object_.kind, "key": object_.key}
-        found = {**written, "uid": object_.metadata.uid, **others}
-        self._events.append(msgspec.convert(found, tape.RecordedEvent))
+    def _event(self, what: tape.What, object_: Kubernetes, **others: Any) -> None:
+        at, uid = format_duration(self._at_ns), object_.metadata.uid
+        self._events.append(tape.RecordedEvent(at=at, what=what, kind=object_.kind, key=object_.key, uid=uid, **others))
 
     def _came(self, object_: Kubernetes, raw: Raw) -> None:
-        place = (object_.kind, object_.key)
-        is_made = self._has_begun and tape.is_made_by_controller(object_, self._objects)
-        self._known[place] = _RecordedObject(object_, raw, is_made, not is_made)
-        self._objects[place] = object_
+        is_made = self._has_begun and tape.is_made_by_controller(object_, self._find)
+        self._known[object_.kind, object_.key] = _RecordedObject(object_, raw, is_made)
         if not self._has_begun:
             return
         if is_made:
@@ -119,7 +118,6 @@ class ClusterRecorder:
     def _changed(self, known: _RecordedObject, object_: Kubernetes, raw: Raw) -> None:
         before, was = known.object, known.raw
         known.object, known.raw = object_, raw
-        self._objects[object_.kind, object_.key] = object_
         if not self._has_begun:
             return
         if object_.metadata.deletion_timestamp and not before.metadata.deletion_timestamp:
@@ -142,12 +140,19 @@ class ClusterRecorder:
 
     def _pod_changed(self, known: _RecordedObject, before: Pod, pod: Pod) -> None:
         if pod.spec.node_name and not before.spec.node_name:
+            known.bound_ns = self._at_ns
             self._event("bound", pod, node=pod.spec.node_name)
+        elif pod.nominated_node_name not in ("", before.nominated_node_name):
+            self._event("nominated", pod, node=pod.nominated_node_name)
         phase = pod.status.phase
         if phase != before.status.phase and phase in ("Failed", "Succeeded"):
             self._event("finished" if phase == "Succeeded" else "failed", pod)
             if phase == "Succeeded" and not known.is_ending:
-                self._steps.append({"finish": self._named(known)})
+                after = {} if known.bound_ns is None else {"after": format_duration(self._at_ns - known.bound_ns)}
+                # A simulation may give it another name, if it makes more pods of the workload.
+                top = tape.workload_of(pod, self._find)
+                named = _place(pod) if top is None else {"kind": top.kind, **_place(top), "pod": pod.metadata.name}
+                self._steps.append({"finish": {**named, **after}})
         condition = pod.status.condition(_DISRUPTED)
         if condition is None or condition.status != "True" or known.is_disrupted:
             return
@@ -156,7 +161,7 @@ class ClusterRecorder:
         what: tape.What = "preempted" if reason == PREEMPTED else "evicted" if reason == tape.EVICTED else "disrupted"
         self._event(what, pod, reason=reason)
         if reason == tape.EVICTED:
-            self._steps.append({"evict": self._named(known)})
+            self._steps.append({"evict": _place(pod)})
 
     def _node_changed(self, before: Node, node: Node) -> None:
         """Record that the machine stopped or started, as far as the API shows it."""
@@ -168,7 +173,7 @@ class ClusterRecorder:
         """Record an object's deletion, unless a simulated component caused it."""
         known.is_ending = True
         object_ = known.object
-        namespace = self._objects.get(("Namespace", object_.metadata.namespace))
+        namespace = self._find("Namespace", object_.metadata.namespace)
         is_emptied = namespace is not None and bool(namespace.metadata.deletion_timestamp)
         if known.is_made_by_controller or known.is_disrupted or is_emptied:
             return
@@ -177,8 +182,7 @@ class ClusterRecorder:
 
     def _gone(self, known: _RecordedObject) -> None:
         object_ = known.object
-        place = (object_.kind, object_.key)
-        del self._known[place], self._objects[place]
+        del self._known[object_.kind, object_.key]
         if isinstance(object_, Pod) and known.stopped_ns is not None:
             self.terminations.count(object_, self._at_ns - known.stopped_ns)
         if self._has_begun and not known.is_ending:
@@ -186,13 +190,9 @@ class ClusterRecorder:
         if self._has_begun:
             self._event("gone", object_)
 
-    def _named(self, known: _RecordedObject) -> Raw:
-        """Return how a step names a pod: by its workload if a simulation gives it another name."""
-        if not known.has_its_name:
-            workload = tape.workload_of(known.object, self._objects)
-            if workload is not None:
-                return {"kind": workload.kind, **_place(workload)}
-        return _place(known.object)
+    def _find(self, kind: str, key: str) -> Kubernetes | None:
+        known = self._known.get((kind, key))
+        return None if known is None else known.object
 
 
 def _place(object_: Kubernetes) -> Raw:
@@ -210,9 +210,8 @@ class Terminations:
     """Measures how long pods take from deletion to their end."""
 
     def __init__(self) -> None:
-        # By time, in tenths of a second; and the number that took their whole grace period.
-        self._took: Counter[int] = Counter()
-        self._whole = 0
+        # By time, in tenths of a second; infinite for the whole grace period.
+        self._took: Counter[float] = Counter()
 
     def count(self, pod: Pod, took_ns: int) -> None:
         """Count the end of a pod that ran when it was deleted."""
@@ -220,20 +219,15 @@ class Terminations:
         if not grace_ns or TERMINATION in pod.metadata.annotations or pod.metadata.finalizers:
             return
         steps = round(took_ns / _STEP_NS)
-        if steps * _STEP_NS >= grace_ns or steps > _LONGEST:
-            self._whole += 1
-        else:
-            self._took[steps] += 1
+        self._took[inf if steps * _STEP_NS >= grace_ns or steps > _LONGEST else steps] += 1
 
     @property
     def usual_ns(self) -> int | None:
         """Return the median; None if that is the whole grace period, or no pod ended."""
-        half = (self._took.total() + self._whole + 1) // 2
-        for steps, number in sorted(self._took.items()):
-            half -= number
-            if half <= 0:
-                return steps * _STEP_NS
-        return None
+        half = (self._took.total() + 1) // 2
+        sums = zip(sorted(self._took), accumulate(number for _, number in sorted(self._took.items())), strict=True)
+        steps = next((steps for steps, so_far in sums if so_far >= half), inf)
+        return None if steps == inf else int(steps) * _STEP_NS
 
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")

@@ -6,8 +6,7 @@ compared with the simulation and give the cluster's state at any time.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 import msgspec
@@ -33,13 +32,16 @@ FORMAT = 1
 EVICTED = "EvictionByEvictionAPI"
 """The reason of the condition DisruptionTarget of evicted pods."""
 
-What = Literal["created", "changed", "gone", "bound", "preempted", "evicted", "disrupted", "finished", "failed"]
+What = Literal[
+    "created", "changed", "gone", "nominated", "bound", "preempted", "evicted", "disrupted", "finished", "failed"
+]
 
 
 class RecordedEvent(Narrow, frozen=True, kw_only=True):
     """An event ``at`` a time after the start.
 
-    ``object`` is the whole object if a controller created or changed it. ``node`` is where a pod was bound, ``reason``
+    ``object`` is the whole object if a controller created or changed it. ``node`` is where a pod was bound or for which
+    it preempts, ``reason``
     that of its condition DisruptionTarget; "" if they do not apply.
     """
 
@@ -72,6 +74,10 @@ class Recording(Kubernetes, frozen=True, kw_only=True):
     def length_ns(self) -> int:
         return parse_duration(self.length)
 
+    @property
+    def termination_ns(self) -> int | None:
+        return None if self.termination is None else parse_duration(self.termination)
+
 
 class RecordingEntry(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an observation: steps and events."""
@@ -90,28 +96,6 @@ def recordings_of(documents: Iterable[Document]) -> Iterator[tuple[Recording, Do
     return read_among(documents, is_recording, _read)
 
 
-def termination_of(documents: Iterable[Document]) -> int | None:
-    """Return how long pods took to end in the first Recording, in nanoseconds; None if unknown.
-
-    Reads nothing else of it. Raises InputError for an invalid duration.
-    """
-    for document in documents:
-        if document.object is None and is_recording(document.raw):
-            given = document.raw.get("termination")
-            return None if given is None else _duration(str(given), ".termination")
-    return None
-
-
-def _duration(text: str, path: str) -> int:
-    try:
-        duration_ns = parse_duration(text)
-    except ValueError as error:
-        raise InputError(str(error), path=path) from None
-    if duration_ns < 0:
-        raise InputError("is negative; write 0s or more", path=path)
-    return duration_ns
-
-
 def _read(raw: Raw) -> Recording:
     number = raw.get("format", FORMAT)
     if isinstance(number, int) and number > FORMAT:
@@ -119,63 +103,63 @@ def _read(raw: Raw) -> Recording:
         raise InputError(problem, path=".format")
     found = read(raw, Recording)
     times = ((f".events[{index}].at", event.at) for index, event in enumerate(found.events))
-    for path, text in ((".length", found.length), *times):
-        _duration(text, path)
+    for path, text in ((".length", found.length), (".termination", found.termination or "0s"), *times):
+        try:
+            is_negative = parse_duration(text) < 0
+        except ValueError as error:
+            raise InputError(str(error), path=path) from None
+        if is_negative:
+            raise InputError("is negative; write 0s or more", path=path)
     return found
 
 
-KnownObjects = Mapping[tuple[str, str], Kubernetes]
-"""All objects by kind and key."""
+Finder = Callable[[str, str], Kubernetes | None]
+"""Returns an object by kind and key."""
 
 # Claims belong to pods, everything else to workloads.
 _OWNERS = frozenset((*WORKLOADS, "Pod"))
-_NUMBERED = re.compile(r"(?P<name>.+)-[0-9]+")
 _NAMESPACED = {kind.name: kind.namespaced for kind in KINDS.values()}
 
 
-def is_made_by_controller(object_: Kubernetes, known: KnownObjects) -> bool:
+def is_made_by_controller(object_: Kubernetes, find: Finder) -> bool:
     """Return whether a simulated controller creates the object."""
-    if _owner(object_, known) is not None or object_.metadata.labels.get(DEFAULT_BUDGET) == "true":
+    if _owner(object_, find) is not None or object_.metadata.labels.get(DEFAULT_BUDGET) == "true":
         return True
     if isinstance(object_, PersistentVolume):
         return PROVISIONED_BY in object_.metadata.annotations
     if isinstance(object_, Pod):
         # A kubelet creates it from a file, as long as its node exists.
         return MIRROR_ANNOTATION in object_.metadata.annotations
-    return isinstance(object_, PersistentVolumeClaim) and _is_of_stateful_set(object_, known)
+    return isinstance(object_, PersistentVolumeClaim) and _is_of_stateful_set(object_, find)
 
 
-def workload_of(object_: Kubernetes, known: KnownObjects) -> Kubernetes | None:
+def workload_of(object_: Kubernetes, find: Finder) -> Kubernetes | None:
     """Return the topmost workload that owns an object; None without one."""
     found = None
-    owner = _owner(object_, known)
+    owner = _owner(object_, find)
     while owner is not None and owner is not found:
-        found, owner = owner, _owner(owner, known)
+        found, owner = owner, _owner(owner, find)
     return found
 
 
-def _owner(object_: Kubernetes, known: KnownObjects) -> Kubernetes | None:
+def _owner(object_: Kubernetes, find: Finder) -> Kubernetes | None:
     """Return the controller of the object, if it is simulated."""
     of_pod = (reference for reference in object_.metadata.owner_references if reference.kind == "Pod")
     controller = object_.metadata.controller or next(of_pod, None)
     if controller is None or controller.kind not in _OWNERS:
         return None
     namespace = object_.metadata.namespace if _NAMESPACED.get(controller.kind) else ""
-    owner = known.get((controller.kind, f"{namespace}/{controller.name}" if namespace else controller.name))
+    owner = find(controller.kind, f"{namespace}/{controller.name}" if namespace else controller.name)
     return owner if owner is not None and owner.metadata.uid == controller.uid else None
 
 
-def _is_of_stateful_set(claim: PersistentVolumeClaim, known: KnownObjects) -> bool:
+def _is_of_stateful_set(claim: PersistentVolumeClaim, find: Finder) -> bool:
     """Return whether the claim is named like those of a StatefulSet's templates: TEMPLATE-SET-NUMBER."""
-    numbered = _NUMBERED.fullmatch(claim.metadata.name)
-    if numbered is None:
-        return False
-    name = numbered["name"]
-    places = (place for place, letter in enumerate(name) if letter == "-")
-    for place in places:
-        owner = known.get(("StatefulSet", f"{claim.metadata.namespace}/{name[place + 1 :]}"))
-        if isinstance(owner, StatefulSet):
-            templates = owner.spec.volume_claim_templates
-            if any(template.metadata.name == name[:place] for template in templates):
-                return True
+    stem, _, number = claim.metadata.name.rpartition("-")
+    places = [place for place, letter in enumerate(stem) if letter == "-" and number.isdecimal()]
+    for named, name in ((stem[:place], stem[place + 1 :]) for place in places):
+        owner = find("StatefulSet", f"{claim.metadata.namespace}/{name}")
+        templates = owner.spec.volume_claim_templates if isinstance(owner, StatefulSet) else ()
+        if any(template.metadata.name == named for template in templates):
+            return True
     return False

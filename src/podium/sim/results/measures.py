@@ -162,14 +162,11 @@ class ObjectSizes:
         """By name, the last labels of every node."""
         self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
 
-    def pod_added(self, pod: Pod) -> None:
-        self.requests[pod.metadata.uid] = self._one(pod_requests(effective_spec(pod)))
-
     def node_changed(self, node: Node) -> None:
-        self.offers[node.metadata.name] = self._one(node_allocatable(node.status))
+        self.offers[node.metadata.name] = self.one(node_allocatable(node.status))
         self.labels[node.metadata.name] = node.metadata.labels
 
-    def _one(self, amounts: Amounts) -> Amounts:
+    def one(self, amounts: Amounts) -> Amounts:
         return self._known.setdefault(tuple(amounts.items()), amounts)
 
 
@@ -255,7 +252,7 @@ class Meters:
     def usage(self, now: int) -> RequestedUsage:
         """Return the usage up to now."""
         self._backlog.clear()
-        self._usage.pass_time(now)
+        self._usage.until_ns = now
         return self._usage
 
     def measures(self, now: int) -> Measures:
@@ -287,7 +284,7 @@ class Meters:
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":
-                    self._sizes.pod_added(object_)
+                    self._sizes.requests[object_.metadata.uid] = self._sizes.one(pod_requests(effective_spec(object_)))
                 readiness.pod_written(object_, now, is_gone=is_gone)
                 if has_budgets and event.previous is not None:
                     disruptions.pod_changed(event.previous.object, object_, now, is_gone=is_gone)

@@ -102,7 +102,7 @@ class RequestedUsage:
     def __init__(self, start_ns: int) -> None:
         self.consumption = Consumption(start_ns)
         """The requests of namespaces by priority and hour."""
-        self._start_ns = self._until_ns = start_ns
+        self._start_ns = self.until_ns = start_ns
         # The sum of the nodes' arrival times minus their removal times, from the start.
         self._nodes_came_ns = 0
         # The offered amounts by resource; None after a node changed.
@@ -123,7 +123,7 @@ class RequestedUsage:
     @property
     def node_hours(self) -> float:
         """Return the sum of the nodes' times, in hours."""
-        elapsed_ns = self._until_ns - self._start_ns
+        elapsed_ns = self.until_ns - self._start_ns
         return round((self.node_count * elapsed_ns - self._nodes_came_ns) / _HOUR, 6)
 
     @property
@@ -175,13 +175,9 @@ class RequestedUsage:
             for amounts in self._on.get(name, {}).values():
                 self.held.add(amounts, sign, elapsed_ns)
 
-    def pass_time(self, now: int) -> None:
-        """Extend the present state until `now`."""
-        self._until_ns = now
-
     def shares(self) -> dict[str, dict[str, float]]:
         """Return the requested share of each offered resource: on average so far, and now."""
-        elapsed_ns = self._until_ns - self._start_ns
+        elapsed_ns = self.until_ns - self._start_ns
         final, held = self.allocatable.amounts, self.held.amounts
         offered, requested = self.allocatable.over_time(elapsed_ns), self.held.over_time(elapsed_ns)
         if not any(offered.values()):

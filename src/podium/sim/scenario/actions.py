@@ -217,9 +217,11 @@ class FinishAction(NamedObject, Action, frozen=True, kw_only=True):
     """Let the containers of a pod exit with success."""
 
     kind: PodsOf = "Pod"
+    pod: str = ""
+    after: Duration | None = None
 
     def _change(self, _: str) -> steps.Change:
-        return steps.Finish(self.key, self.kind)
+        return steps.Finish(self.key, self.kind, self.pod, self.after)
 
 
 class Usage(NamedObject, Action, frozen=True, kw_only=True):

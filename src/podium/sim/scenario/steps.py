@@ -78,10 +78,15 @@ class EvictPod:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Let the containers of a pod, or of the first running pod of a workload, exit with success."""
+    """Let the containers of a pod, or of the first running pod of a workload, exit with success.
+
+    Of a workload, `pod` is preferred ("" for none). In recordings that is `after_ns` its binding, if that is known.
+    """
 
     key: str
     kind: str = "Pod"
+    pod: str = ""
+    after_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

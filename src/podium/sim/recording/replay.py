@@ -1,0 +1,68 @@
+"""What a recording decides where chance decides in a cluster: names of pods, and the choice between equal nodes."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+
+from msgspec.structs import replace
+
+from podium.api.meta import key_of
+from podium.controllers.actions import Action, CreateObject
+from podium.controllers.scheduling.attempts import OnAttempt
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from podium.framework.runner import Runner
+from podium.sim.recording.tape import Recording
+from podium.store.store import Store
+
+
+def _maker(workload: str) -> str:
+    """Return a workload by kind and key: of a ReplicaSet without the hash that the simulation may compute otherwise."""
+    return workload.rpartition("-")[0] or workload if workload.startswith("ReplicaSet ") else workload
+
+
+class Replay:
+    """The recorded names of pods that controllers create, and the recorded nodes of all pods.
+
+    Names are taken in the order of creation by each controller, nodes in the order of pods of one name. `then` is
+    called before each attempt, too.
+    """
+
+    def __init__(self, recording: Recording, start_ns: int, then: OnAttempt | None) -> None:
+        self.recording = recording
+        self._then = then
+        self._names: dict[str, deque[str]] = defaultdict(deque)
+        # By key, then by recorded uid: when a scheduler chose which node, to bind the pod or for preemption.
+        choices: dict[str, dict[str, list[tuple[int, str]]]] = defaultdict(dict)
+        for event in (event for event in recording.events if event.kind == "Pod"):
+            if event.what == "created" and event.object is not None:
+                namespace, _, name = event.key.partition("/")
+                owners = event.object["metadata"].get("ownerReferences", ())
+                for owner in (each for each in owners if each.get("controller")):
+                    self._names[_maker(f"{owner['kind']} {namespace}/{owner['name']}")].append(name)
+            if event.what in ("created", "nominated", "bound"):
+                chosen = choices[event.key].setdefault(event.uid, [])
+                if event.node:
+                    chosen.append((start_ns + event.at_ns, event.node))
+        self._choices = {key: deque(by_uid.values()) for key, by_uid in choices.items()}
+        self._of: dict[str, list[tuple[int, str]]] = {}
+
+    def named(self, action: Action, store: Store) -> Action:
+        """Return the creation of a pod with its recorded name, if that is free."""
+        if not isinstance(action, CreateObject) or action.raw["kind"] != "Pod" or "name" in action.raw["metadata"]:
+            return action
+        names = self._names.get(_maker(action.cause))
+        named = {**action.raw["metadata"], "name": names.popleft()} if names else {}
+        if not named or store.find("Pod", key_of(named)):
+            return action
+        return replace(action, raw={**action.raw, "metadata": named})
+
+    def attempted(self, queued: QueuedPod, runner: Runner) -> None:
+        """Let the attempt that is about to begin prefer the recorded node."""
+        uid, cluster = queued.record.uid, runner.cluster
+        if uid not in self._of:
+            lives = self._choices.get(queued.record.key)
+            self._of[uid] = lives.popleft() if lives else []
+        later = (node for at_ns, node in self._of[uid] if at_ns >= cluster.now)
+        cluster.recorded_choice = uid, next(later, "")
+        if self._then is not None:
+            self._then(queued, runner)

@@ -1,0 +1,123 @@
+"""Replays of recordings: what chance decided is decided as recorded, and pods run as long as they ran."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podium.api.input.codec import Input, load_text
+from podium.sim.run import play
+from podium.sim.run_options import RunOptions
+from tests.sim.objects import documents, job, scenario, workload
+from tests.sim.recording.recording import recorded
+from tests.store.objects import Raw, node, pod
+
+LATENCY = 5_000_000
+
+
+def recording_of(*objects: Raw, steps: list[Raw], **options: Any) -> Input:
+    given = documents(*objects, scenario(*steps, until="10m"))
+    return recorded(given, replace(RunOptions(seed=7, latency_ns=LATENCY), **options))
+
+
+def nodes(number: int, cpu: int = 8) -> list[Raw]:
+    return [node(f"n{index:03}", cpu=cpu) for index in range(number)]
+
+
+@pytest.mark.parametrize("number", [20, 150], ids=["all are examined", "some are examined"])
+def test_pods_go_to_their_recorded_nodes_whatever_the_seed(number: int) -> None:
+    steps: list[Raw] = [
+        {"at": "1s", "apply": [workload("Deployment", "web", 30)]},
+        {"at": "1m", "scale": {"name": "web", "replicas": 60}},
+    ]
+    found = recording_of(*nodes(number), steps=steps)
+
+    for seed in (0, 3):
+        result = play(found, RunOptions(seed=seed, latency_ns=LATENCY))
+        assert result.recorded is not None
+        assert result.recorded.other_node == ()
+        assert result.recorded.same_node == 60
+
+
+def test_pods_of_workloads_have_their_recorded_names() -> None:
+    found = recording_of(*nodes(3), steps=[{"at": "1s", "apply": [workload("Deployment", "web", 5)]}])
+    events = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")["events"]
+    names = {event["key"] for event in events if event["what"] == "bound"}
+
+    again = play(found, RunOptions(seed=3, latency_ns=LATENCY))
+
+    assert {pod["pod"] for pod in again.pods} == names
+
+
+def test_a_pod_that_starts_later_than_recorded_runs_as_long() -> None:
+    steps: list[Raw] = [
+        {"at": "1s", "apply": [pod("first", cpu=8)]},
+        {"at": "2m", "finish": {"name": "first"}},
+        {"at": "30s", "apply": [pod("second", cpu=8)]},
+        {"at": "90s", "finish": {"name": "second"}},
+    ]
+    found = recording_of(*nodes(2), steps=steps)
+    fewer = Input([document for document in found.documents if document.raw["metadata"].get("name") != "n001"])
+
+    ends = {pod["pod"]: (pod["scheduledAt"], pod["endedAt"]) for pod in play(fewer, RunOptions()).pods}
+
+    assert ends["default/first"] == (pytest.approx(1, abs=0.1), pytest.approx(120, abs=0.1))
+    assert ends["default/second"] == (pytest.approx(120, abs=0.1), pytest.approx(180, abs=0.2))
+
+
+def test_the_pods_of_a_job_finish_in_the_recorded_order() -> None:
+    steps: list[Raw] = [{"at": "1s", "apply": [job("j", parallelism=6, completions=6)]}]
+    steps += [{"at": f"{60 + number}s", "finish": {"kind": "Job", "name": "j"}} for number in range(6)]
+    found = recording_of(*nodes(3, cpu=4), steps=steps)
+    recording = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")
+    order = [event["key"] for event in recording["events"] if event["what"] == "finished"]
+
+    events = play(found, RunOptions(seed=3, latency_ns=LATENCY)).events
+
+    assert len(order) == 6
+    assert [event.pod for event in events if event.reason == "Finished"] == order
+
+
+def test_changes_of_one_instant_and_of_machines_take_effect_when_recorded() -> None:
+    steps: list[Raw] = [
+        {"at": "1s", "apply": [pod(f"p{number}") for number in range(8)]},
+        {"at": "1m", "nodeDown": {"name": "n000"}},
+        {"at": "5m", "nodeUp": {"name": "n000"}},
+    ]
+    found = recording_of(*nodes(2), steps=steps)
+
+    def changes(result: Any) -> list[Any]:
+        return [
+            (round(event.time, 2), event.reason, event.pod, event.node)
+            for event in result.events
+            if event.reason in ("Created", "Scheduled", "NodeChanged", "Terminated")
+        ]
+
+    original = documents(*nodes(2), scenario(*steps, until="10m"))
+    before = play(Input(original), RunOptions(seed=7, latency_ns=LATENCY))
+
+    assert changes(play(found, RunOptions(latency_ns=LATENCY))) == changes(before)
+
+
+def test_a_recorded_node_that_is_not_among_the_best_is_not_taken() -> None:
+    found = recording_of(*nodes(2), steps=[{"at": "1s", "apply": [pod("a", cpu=1)]}])
+    (place,) = {pod["node"] for pod in play(found, RunOptions()).pods}
+    busy = pod("busy", node=place, cpu=4)
+    (more,) = load_text(str({**busy, "status": {"phase": "Running"}}).replace("'", '"'), "more")
+
+    result = play(Input([more, *found.documents]), RunOptions())
+
+    assert result.recorded is not None
+    (other,) = result.recorded.other_node
+    assert (other.pod, other.recorded_node) == ("default/a", place)
+    assert other.simulated_node != place
+
+
+def test_the_recorder_takes_in_nominations() -> None:
+    low, high = pod("low", node="n000", cpu=8), pod("high", cpu=8, priority=10)
+    found = recording_of(*nodes(1), low, steps=[{"at": "1s", "apply": [high]}])
+    events = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")["events"]
+
+    assert [event["node"] for event in events if event["what"] == "nominated"] == ["n000"]
