@@ -113,11 +113,13 @@ def test_ranking_all_nodes_at_once_comes_to_ranking_each(pods: list[Pod], order:
         expected = sorted((one for one in cluster.pods_on(row) if one.is_preemptible), key=ranking.key)
 
         assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
-        assert ranking.on(row) == ranking.on(row) == expected
+        for least in range(-1, 3):
+            lower = [one for one in expected if one.priority < least]
+            assert ranking.below(row, least) == ranking.below(row, least) == lower
         cluster.nodes.changes.touch(row)
         ranking.refresh()
         assert in_matrix(ranking, row) == [(one.slot, one.priority) for one in expected]
-        assert ranking.on(row) == expected
+        assert ranking.below(row, 2) == expected
 
 
 @settings(max_examples=usual(80))
@@ -152,11 +154,11 @@ def test_numbers_beyond_64_bits_in_names_are_compared() -> None:
 def test_the_pods_on_a_row_are_its_newest_readings() -> None:
     cluster = with_pods(pod("a", on="n"), pod("b", on="n"))
     ranking, row = PreemptionRanking(cluster), cluster.nodes.row_of["n"]
-    assert [one.name for one in ranking.on(row)] == ["a", "b"]
+    assert [one.name for one in ranking.below(row, 1)] == ["a", "b"]
 
     newer = cluster.read(pod("a", on="n"))
     cluster.replace_pod(newer)
     cluster.remove_pod(cluster.pods_on(row)[1].uid)
 
-    (left,) = ranking.on(row)
+    (left,) = ranking.below(row, 1)
     assert left is newer

@@ -47,13 +47,17 @@ def _check_backoff(backoff: BackoffPods, pods: dict[str, QueuedPod]) -> None:
 
 def _check_waiting(waiting: UnschedulablePods) -> None:
     """Every pod is in the group of those that wait for the same, and has a deadline."""
-    check_heap(waiting._deadlines)
-    number = len(waiting._group_of)
-    assert sum(map(len, waiting._groups.values())) == number == len(waiting._deadlines)
+    number = len(waiting._waits)
+    by_deadline = waiting._by_deadline
+    assert sum(map(len, waiting._groups.values())) == number == sum(map(len, by_deadline.values()))
+    assert all(by_deadline.values())
+    assert by_deadline.keys() <= {*waiting._deadlines}
+    assert all(waiting._deadlines[(place - 1) // 2] <= time for place, time in enumerate(waiting._deadlines) if place)
     for rejection, group in waiting._groups.items():
         for uid, queued in group.items():
-            assert waiting._group_of.get(uid) == (rejection, group), queued.record.key
-            assert uid in waiting._deadlines, queued.record.key
+            *found, deadline_ns = waiting._waits[uid]
+            assert found == [rejection, group], queued.record.key
+            assert by_deadline[deadline_ns][uid] is queued, queued.record.key
             is_right = waiting._rejections.of(queued, queued.gated_by) is rejection and not rejection.after_error
             assert is_right, f"pod {queued.record.key} waits for what others wait for"
 

@@ -5,7 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.controllers.scheduling.queue import places
-from podium.controllers.scheduling.queue.places import MANY, PodHeap
+from podium.controllers.scheduling.queue.hints import Rejections
+from podium.controllers.scheduling.queue.places import MANY, SLACK, PodHeap, UnschedulablePods
+from podium.controllers.scheduling.queue.queued_pod import QueuedPod
+from tests.builders import cluster_of, pod
 from tests.controllers.queue_checks import check_heap
 
 UIDS = st.sampled_from("abcdef")
@@ -63,3 +66,16 @@ def test_pods_that_move_or_leave_do_not_pile_up_and_order_survives_the_sweep() -
     expected = sorted((number * 389 % 1000, uids[number]) for number in range(950, 1000))
     assert [heap.pop() for _ in expected] == [uid for _, uid in expected]
     assert heap.pop() is None
+
+
+def test_deadlines_of_pods_that_wait_no_longer_do_not_pile_up() -> None:
+    cluster = cluster_of()
+    first, second = (QueuedPod(cluster.read(pod(name)), 0, unschedulable_plugins=("Fit",)) for name in "ab")
+    waiting = UnschedulablePods(Rejections({}))
+    waiting.put(first, 0)
+    for deadline_ns in range(1, 1000):
+        waiting.put(second, deadline_ns)
+
+    assert len(waiting._deadlines) <= 4 + SLACK
+    assert waiting.take_overdue(998) == [first]
+    assert waiting.next_deadline() == 999

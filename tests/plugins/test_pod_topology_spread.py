@@ -12,6 +12,7 @@ from podium.api.pod import TopologySpreadConstraint
 from podium.cluster.view import View
 from podium.framework.handle import CycleState
 from podium.framework.verdicts import PluginError
+from podium.plugins.pod_topology_spread import own_constraints
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -127,6 +128,22 @@ def test_nodes_that_the_pod_does_not_select_do_not_count_unless_the_policy_ignor
 
     assert sorted(refusals(*there, honoring)) == ["c1"]
     assert sorted(refusals(*there, ignoring)) == ["a1", "a2", "b1", "c1"]
+
+
+def test_the_domains_are_found_again_once_required_labels_change() -> None:
+    cluster = cluster_of(*(node(name, zone=name, labels={"disk": "ssd"}) for name in "ab"))
+    pod_class = cluster.read(
+        pod("p", spread=[spread_over(ZONE, "app=web")], needs_nodes=[node_term("disk in (ssd)")])
+    ).pod_class
+    constraints = own_constraints(pod_class, "DoNotSchedule")
+    before = constraints.domains(cluster, pod_class)
+
+    cluster.put(node("a", zone="a", labels={"disk": "ssd"}, taints=["gone=yes:NoExecute"]))
+    assert constraints.domains(cluster, pod_class) is before
+
+    cluster.put(node("a", zone="a", labels={"disk": "hdd"}))
+    (after,) = constraints.domains(cluster, pod_class)
+    assert [after.column.values[code] for code in after.codes] == ["b"]
 
 
 def test_tainted_nodes_count_unless_the_policy_honors_taints() -> None:

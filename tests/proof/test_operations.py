@@ -195,14 +195,14 @@ def test_a_preemption_costs_what_it_changes() -> None:
 class Waiting:
     """A scheduler whose nodes are full, and two pods that fit on none: one of them also has to be spread over zones."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, **more: Any) -> None:
         self.driver = BenchDriver(Scheduler())
         for one in range(nodes):
             self.put_node(one)
             self.driver.show(build.pod(f"low-{one}", on=f"node-{one}", cpu=2, priority=one % 3))
         spread = [build.spread_over(ZONE, "app=web")]
         self.driver.show(build.pod("plain", cpu=3, priority=10))
-        self.driver.show(build.pod("spread", cpu=3, priority=10, labels={"app": "web"}, spread=spread))
+        self.driver.show(build.pod("spread", cpu=3, priority=10, labels={"app": "web"}, spread=spread, **more))
         self.attempt_all()
         self.lose_node(0)
 
@@ -238,6 +238,26 @@ def test_no_row_is_examined_after_a_further_taint_of_a_node_that_keeps_pods_off(
 
     assert found["DerivedFailures.derive"]
     assert not found["DerivedFailures._update"]
+
+
+def test_failures_that_concern_no_component_are_found_in_one_tick() -> None:
+    there = Waiting(FEW)
+    ticks = len(there.driver.attempt_ns)
+
+    found = operations(lambda: there.lose_node(1))
+
+    assert found["DerivedFailures.derive"]
+    assert not found["place"]
+    assert len(there.driver.attempt_ns) == ticks + 1
+
+
+def test_a_taint_does_not_end_what_labels_say_about_domains() -> None:
+    there = Waiting(FEW, needs_nodes=[build.node_term(f"{ZONE} in (z1)")])
+
+    found = operations(lambda: there.lose_node(1))
+
+    assert found["DerivedFailures.derive"]
+    assert not found["_domains"]
 
 
 def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Counter[str]:

@@ -6,6 +6,7 @@ Source: pkg/scheduler/util/utils.go (MoreImportantPod); pod-preemption.md, "Pree
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import count, repeat
 from operator import attrgetter
@@ -29,7 +30,7 @@ _NO_PRIORITY = np.iinfo(np.int64).max
 
 # Up to so many changed rows are ranked one by one, more together in arrays.
 _FEW_ROWS = 16
-# The number of rows whose pods `on` keeps.
+# The number of rows whose pods `below` keeps.
 _MOST_KEPT = 1024
 # Longer numbers do not fit 64 bits.
 _MOST_DIGITS = 18
@@ -69,7 +70,7 @@ class PreemptionRanking:
 
     With the order ``QoS``, pods of equal priority are ranked by QoS class before their start: Guaranteed, Burstable,
     BestEffort. ``spare_mirrors`` excludes mirror pods: deleting one frees nothing, since its kubelet runs the pod from
-    a file. ``slots`` and ``priorities`` are ``[rows, places]`` as of the last `refresh`; `on` is always current.
+    a file. ``slots`` and ``priorities`` are ``[rows, places]`` as of the last `refresh`; `below` is always current.
     """
 
     def __init__(
@@ -82,8 +83,8 @@ class PreemptionRanking:
         self._position = -1
         self._missed: set[int] = set()
         self._misses_all = True
-        # Cached results of `on` for rows that have not changed.
-        self._on_row: dict[int, list[int]] = {}
+        # For rows that have not changed, the slots of their pods by falling priority, and the negative priorities.
+        self._on_row: dict[int, tuple[list[int], list[int]]] = {}
         self.slots: Int32s = np.full((0, 8), NO_ROW, dtype=np.int32)
         self.priorities: Int64s = np.full((0, 8), _NO_PRIORITY, dtype=np.int64)
 
@@ -107,24 +108,17 @@ class PreemptionRanking:
                     self.priorities[row, : len(pods)] = [pod.priority for pod in pods]
         self._missed, self._misses_all = set(), False
 
-    def on(self, row: int) -> list[PodRecord]:
-        """Return the current pods on a row, the most important first."""
+    def below(self, row: int, priority: int) -> list[PodRecord]:
+        """Return the current pods of lower priority on a row, the most important first."""
         self._note()
         known = self._on_row.get(row)
-        if known is not None:
-            return list(map(self._cluster.pods.record, known))
-        if len(self._on_row) == _MOST_KEPT:
-            self._on_row = {}
-        pods = self._ranked(row)
-        self._on_row[row] = list(map(_SLOT_OF, pods))
-        return pods
-
-    def below(self, row: int, priority: int) -> list[PodRecord]:
-        """Return those of a lower priority, which are the last ones of `on`."""
-        pods, first = self.on(row), 0
-        while first < len(pods) and pods[first].priority >= priority:
-            first += 1
-        return pods[first:] if first else pods
+        if known is None:
+            if len(self._on_row) == _MOST_KEPT:
+                self._on_row = {}
+            pods = self._ranked(row)
+            known = self._on_row[row] = list(map(_SLOT_OF, pods)), [-pod.priority for pod in pods]
+        slots, negative = known
+        return list(map(self._cluster.pods.record, slots[bisect_right(negative, -priority) :]))
 
     def key(self, pod: PodRecord) -> tuple[int, int, int, NaturalName, str]:
         """Return a pod's sort key; the smallest is the most important.

@@ -64,6 +64,8 @@ class RequiredNodes:
 
     selector: Selector
     terms: tuple[NodeTerm, ...] | None
+    # The keys of the labels that decide; None if names of nodes do, too.
+    label_keys: tuple[str, ...] | None
 
     @property
     def is_any(self) -> bool:
@@ -91,7 +93,11 @@ def required_nodes(pod_class: PodClass) -> RequiredNodes:
         spec = pod_class.spec
         affinity = spec.affinity.node_affinity if spec.affinity else None
         terms = compile_node_selector(affinity.required) if affinity and affinity.required else None
-        known = pod_class.memo["RequiredNodes"] = RequiredNodes(selector_from_labels(spec.node_selector), terms)
+        selector = selector_from_labels(spec.node_selector)
+        required = (selector.requirements, *(term.labels for term in terms or ()))
+        has_names = any(term.fields for term in terms or ())
+        keys = None if has_names else tuple(sorted({requirement.key for each in required for requirement in each}))
+        known = pod_class.memo["RequiredNodes"] = RequiredNodes(selector, terms, keys)
     return known
 
 

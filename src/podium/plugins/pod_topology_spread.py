@@ -111,10 +111,10 @@ class ConstraintSet:
     def domains(self, cluster: Cluster, pod_class: PodClass) -> tuple[SpreadDomains, ...]:
         """Return the domains of each constraint, cached until nodes may count that did not, or codes change."""
         nodes = cluster.nodes
-        honors = self._honors_taints or (self._honors_affinity and not required_nodes(pod_class).is_any)
-        # If no policy excludes nodes, only the labels tell them apart.
-        position = nodes.node_changes.position if honors else -1
-        columns = [nodes.labels(constraint.key) for constraint in self.constraints]
+        keys = required_nodes(pod_class).label_keys if self._honors_affinity else ()
+        # Unless a policy reads taints or names, only labels tell nodes apart.
+        position = nodes.node_changes.position if self._honors_taints or keys is None else -1
+        columns = [nodes.labels(key) for key in (*[each.key for each in self.constraints], *(keys or ()))]
         basis = position, nodes.count, [(column, column.version) for column in columns]
         if basis != self._basis:
             view = View(cluster)

@@ -113,11 +113,11 @@ class EventHistory:
         self._backlog.clear()
         time = seconds(now - self.start_ns)
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
-        if not event.is_failure:
+        if reason not in _REPEATED:
             self._failed.pop(pod or "", None)
         else:
             self._has_failures = True
-            if subject := event.subject:
+            if subject := pod or by:
                 place = self._failed.get(subject)
                 nothing_changed = self._changes_at.get(subject) == self._changes
                 if place is not None and nothing_changed and (both := self._events[place].repeated(event)):
@@ -329,7 +329,7 @@ def note_disruption(timeline: PodTimeline, pod: Pod, by: str, *, is_gone: bool =
 _REPEATED = frozenset(("FailedScheduling", "FailedCreate"))
 
 
-class SimEvent(msgspec.Struct, frozen=True, rename="camel"):
+class SimEvent(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """An event `time` seconds after the start.
 
     `pod` is a key, `node` a name, and `by` the author: a component, a preemptor, or a workload such as `ReplicaSet

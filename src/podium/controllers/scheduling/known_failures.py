@@ -11,7 +11,7 @@ changed rows are examined. As soon as one of them accepts the pod or is a candid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from weakref import ref
 
@@ -66,20 +66,23 @@ class KnownFailures:
             return None
         if now != self._now:
             self.forget()
-        return None if _is_unlike_others(pod) else self._found.get(_key(pod))
+        key = self.likeness(pod)
+        return None if key is None else self._found.get(key)
 
     def keep(self, pod: PodRecord, failure: KnownFailure, now: int) -> None:
         """Remember a failed attempt without side effects, if plugins rejected the pod."""
-        if failure.plugins and self.likeness(pod) is not None:
+        key = self.likeness(pod) if failure.plugins else None
+        if key is not None:
             self._now = now
-            self._found[_key(pod)] = failure
+            self._found[key] = failure
 
-    def likeness(self, pod: PodRecord) -> Hashable | None:
+    def likeness(self, pod: PodRecord) -> _Key | None:
         """Return the key shared by all pods with the same result; None for a pod without equals."""
-        if pod.scheduler_name not in self.trusted or _is_unlike_others(pod):
-            return None
+        name, has_its_own = pod.scheduler_name, pod.nominated_node_name or pod.spec.resource_claims
         # Extenders may answer differently for each pod.
-        return None if self._runners[pod.scheduler_name].extenders_of(pod) is not None else _key(pod)
+        if has_its_own or name not in self.trusted or self._runners[name].extenders_of(pod) is not None:
+            return None
+        return name, ref(pod.pod_class), pod.priority, pod.preemption_policy
 
     def forget(self) -> None:
         """Forget everything after a change."""
@@ -95,15 +98,6 @@ def _is_trusted(plugin: Plugin) -> bool:
     if isinstance(plugin, DefaultPreemption) and plugin.takes_from_equals:
         return False
     return type(plugin) in (*IN_TREE.values(), VolumeBinding, ScoringVolumeBinding)
-
-
-def _is_unlike_others(pod: PodRecord) -> bool:
-    """Return whether a pod has a nomination or ResourceClaims of its own."""
-    return bool(pod.nominated_node_name) or bool(pod.spec.resource_claims)
-
-
-def _key(pod: PodRecord) -> _Key:
-    return pod.scheduler_name, ref(pod.pod_class), pod.priority, pod.preemption_policy
 
 
 _ENTRIES = 1 << 20
@@ -159,11 +153,11 @@ class DerivedFailures:
         self._kept: CacheByClass[DerivedFailure] = CacheByClass(limit)
         self.is_empty = True
         """Whether no attempt has failed yet."""
-        self._preemption: dict[str, DefaultPreemption | None] = {}
         self._taints = {name: _place_of_taints(runner) for name, runner in runners.items()}
-        for name, runner in runners.items():
-            plugins = (plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption))
-            self._preemption[name] = next(plugins, None)
+        self._preemption = {
+            name: next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
+            for name, runner in runners.items()
+        }
 
     def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
         """Remember a failed attempt without side effects."""
@@ -171,7 +165,8 @@ class DerivedFailures:
         trials, inputs = self._trials_for(runner, state), _inputs(runner, state, pod)
         if trials is None or inputs is None or outcome.has_errors or not placement.pre_filter.is_open:
             return
-        found = self._kept.get(pod.pod_class, _failure_key(pod), DerivedFailure)
+        key = (pod.scheduler_name, pod.priority, pod.preemption_policy)
+        found = self._kept.get(pod.pod_class, key, DerivedFailure)
         wide = runner.filter_view(state, pod, View(self._cluster), Scope.CLUSTER)
         found.refused, found.wide, found.tried = outcome.refused.copy(), wide.refused, np.zeros_like(wide.refused)
         found.decoders = {**outcome.decoders, **wide.decoders}
@@ -185,7 +180,8 @@ class DerivedFailures:
 
     def derive(self, runner: Runner, pod: PodRecord) -> KnownFailure | None:
         """Return the result of an attempt at a pod; None if it must be made."""
-        found, nodes, state = self._kept.find(pod.pod_class, _failure_key(pod)), self._cluster.nodes, CycleState()
+        key = (pod.scheduler_name, pod.priority, pod.preemption_policy)
+        found, nodes, state = self._kept.find(pod.pod_class, key), self._cluster.nodes, CycleState()
         if found is None or found.position < 0:
             return None
         rows = nodes.changes.entries_since(found.position)
@@ -227,7 +223,7 @@ class DerivedFailures:
         return plugin.plain_trials(self._cluster)
 
     def _update(
-        self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Collection[int]
+        self, found: DerivedFailure, preemptor: Preemptor, runner: Runner, trials: Trials, rows: Set[int]
     ) -> bool:
         """Examine some rows again; return whether each still rejects the pod, and is no candidate for preemption."""
         state, pod = preemptor.state, preemptor.pod
@@ -286,7 +282,3 @@ def _place_of_taints(runner: Runner) -> int:
         if not isinstance(plugin, NodeUnschedulable | NodeName):
             break
     return -1
-
-
-def _failure_key(pod: PodRecord) -> tuple[str, int, str]:
-    return pod.scheduler_name, pod.priority, pod.preemption_policy

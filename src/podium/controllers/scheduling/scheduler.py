@@ -25,6 +25,7 @@ from podium.controllers.actions import (
     Evict,
     Nominate,
     PatchObject,
+    Record,
     ReleaseClaim,
     ReportStatus,
     ReportUnschedulable,
@@ -327,9 +328,10 @@ class Scheduler:
         return actions + self._write_again(now) if self.reports.unwritten else actions
 
     def _attempt_next(self, now: int) -> list[Action]:
-        """Attempt the first pod of the queue; then resolve the next ones by known failures.
+        """Attempt the first pods of the queue, or resolve them by known failures.
 
-        This ends with the first action that others may react to: a report of more than another message.
+        This ends with the first action that others may react to: more than an event, or a report of another message.
+        Recorders of decisions get the actions of each attempt separately.
         """
         actions: list[Action] = []
         if self.preemptions.blocking:
@@ -344,11 +346,14 @@ class Scheduler:
             known = None if is_in_gang else self.known.find(pod, now)
             if known is None or self.futile.knows(pod):
                 self.queue.begin(queued, now)
-                return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
-            requeued = self.attempts.fail_as_known(queued, known, now)
-            actions += requeued
+                made = (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
+                if is_in_gang or queued.place is not QueuePlace.UNSCHEDULABLE or self.attempts.on_attempt is not None:
+                    return actions + made
+            else:
+                made = self.attempts.fail_as_known(queued, known, now)
+            actions += made
             # Most only have their event.
-            if len(requeued) > 1 and any(isinstance(one, ReportUnschedulable) and not one.rewords for one in requeued):
+            if len(made) > 1 and any(type(one) is not Record and not getattr(one, "rewords", False) for one in made):
                 break
         return actions
 
@@ -374,12 +379,8 @@ def _sort_key(runner: Runner) -> Callable[[PodRecord, int], tuple[int, ...]]:
     def sort_key(pod: PodRecord, queued_ns: int) -> tuple[int, ...]:
         with Calling(name, "QueueSort", pod):
             key: Any = runner.sort_key(pod, queued_ns)
-        if isinstance(key, tuple):
-            for part in key:
-                if not isinstance(part, int):
-                    break
-            else:
-                return key
+        if isinstance(key, tuple) and all(isinstance(part, int) for part in key):
+            return key
         raise PluginError(f"plugin {name} answered at QueueSort for pod {pod.key} with {key!r}, not with integers")
 
     return sort_key

@@ -5,7 +5,7 @@ Source of the rule for nominated pods: pkg/scheduler/framework/runtime/framework
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, cast
 from weakref import ref
@@ -145,7 +145,7 @@ class CachedFilters:
         pod: PodRecord,
         rows: int,
         skipped: frozenset[str] | None = None,
-        among: Collection[int] | None = None,
+        among: Set[int] | None = None,
         is_known: bool = False,
     ) -> RowFilters | None:
         """Return the filters for one row at a time, for ``rows`` calls; None if arrays are needed or faster.
@@ -181,7 +181,7 @@ class CachedFilters:
             self._one_by_one[skipped] = able if is_possible else None
         return self._one_by_one[skipped]
 
-    def local_filters(self, state: CycleState, pod: PodRecord, rows: Collection[int]) -> RowFilters | None:
+    def local_filters(self, state: CycleState, pod: PodRecord, rows: Set[int]) -> RowFilters | None:
         """Return the filters of scope NODE and ROW for one of some rows at a time; None if one lacks that form."""
         return self.row_filters(state, pod, 0, self._but_local(state), rows)
 
@@ -208,7 +208,7 @@ class CachedFilters:
         by_row.refresh(nodes.changes, nodes.count, from_rows)
         return by_node, by_row
 
-    def _of_nodes(self, state: CycleState, pod: PodRecord, among: Collection[int] | None = None) -> CachedRows:
+    def _of_nodes(self, state: CycleState, pod: PodRecord, among: Set[int] | None = None) -> CachedRows:
         """Return the cached rejections of the pod's class that depend on the node object.
 
         ``among`` are the needed rows, None for all: if none of them has changed, the others are not updated.
@@ -224,7 +224,7 @@ class CachedFilters:
 
         if among is not None and by_node.position >= 0 and len(by_node.values) == nodes.count:
             changed = nodes.node_changes.entries_since(by_node.position)
-            if changed is not None and len(changed) <= _FEW_CHANGES and not any(row in among for row in changed):
+            if changed is not None and len(changed) <= _FEW_CHANGES and among.isdisjoint(changed):
                 if class_cache.VERIFIES:
                     rows = np.array(sorted(among), dtype=np.int64)
                     class_cache.verify(by_node.values[rows], self._in_pieces(rows, of_view))

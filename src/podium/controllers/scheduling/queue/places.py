@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podium.cluster.arrays import take_out
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
@@ -65,9 +66,6 @@ class PodHeap:
         self._dead += 1
         if self._dead > len(self._live) + SLACK:
             self._sweep()
-
-    def item(self, uid: str) -> Item | None:
-        return self._live.get(uid)
 
     def first(self) -> Item | None:
         heap, in_order, live = self._heap, self._sorted, self._live
@@ -129,12 +127,9 @@ class BackoffPods:
         yield from self.early
         yield from self._kept
 
-    def put(self, queued: QueuedPod, sort_item: Item) -> int:
-        """Add or move a pod; return the end of its backoff. The smaller item comes first among equal ends."""
-        heap = self._kept if self._settings.must_back_off(queued) else self.early
-        end_ns = self._settings.backoff_end_ns(queued)
-        heap.put((end_ns, *sort_item))
-        return end_ns
+    def put(self, queued: QueuedPod, item: Item) -> None:
+        """Add or move a pod; its item begins with the end of its backoff."""
+        (self._kept if self._settings.must_back_off(queued) else self.early).put(item)
 
     def discard(self, uid: str) -> None:
         self.early.discard(uid)
@@ -142,8 +137,7 @@ class BackoffPods:
 
     def take_ended(self, now: int) -> list[str]:
         """Remove the pods whose backoff has ended; return their uids in order of the ends."""
-        ended = self.early.take_until(now) + self._kept.take_until(now)
-        return [item[-1] for item in sorted(ended)]
+        return [item[-1] for item in sorted(self.early.take_until(now) + self._kept.take_until(now))]
 
     def next_deadline(self) -> int | None:
         """Return when the first backoff ends, or None."""
@@ -159,11 +153,14 @@ class UnschedulablePods:
     def __init__(self, rejections: Rejections) -> None:
         self._rejections = rejections
         self._groups: dict[Rejection, Group] = {}
-        self._group_of: dict[str, tuple[Rejection, Group]] = {}
-        self.uids = self._group_of.keys()
+        # By uid, the rejection, its group, and the deadline.
+        self._waits: dict[str, tuple[Rejection, Group, int]] = {}
+        self.uids = self._waits.keys()
         """The uids of all pods; a live view."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
-        self._deadlines = PodHeap()
+        # Most pods share their deadline with others: by deadline the pods, and the deadlines, also those without pods.
+        self._by_deadline: dict[int, Group] = {}
+        self._deadlines: list[int] = []
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, at most until ``deadline_ns``."""
@@ -175,20 +172,24 @@ class UnschedulablePods:
                 self._groups = {held_by: group for held_by, group in self._groups.items() if group}
             self._concerned.clear()
             group = self._groups[rejection] = {}
-        record = queued.record
-        uid, item = record.uid, (deadline_ns, record.key, record.uid)
-        before = self._group_of.get(uid)
-        if before is not None:
-            del before[1][uid]
+        uid = queued.record.uid
+        self.discard(uid)
         group[uid] = queued
-        self._group_of[uid] = (rejection, group)
-        if before is None or self._deadlines.item(uid) != item:
-            self._deadlines.put(item)
+        self._waits[uid] = (rejection, group, deadline_ns)
+        if deadline_ns not in self._by_deadline:
+            self._by_deadline[deadline_ns] = {}
+            heappush(self._deadlines, deadline_ns)
+            if len(self._deadlines) > 2 * len(self._by_deadline) + SLACK:
+                # Sorted lists are heaps.
+                self._deadlines = sorted(self._by_deadline)
+        self._by_deadline[deadline_ns][uid] = queued
 
-    def remove(self, uid: str) -> None:
-        """End a pod's wait. Raises KeyError if it does not wait."""
-        del self._group_of.pop(uid)[1][uid]
-        self._deadlines.discard(uid)
+    def discard(self, uid: str) -> None:
+        """End a pod's wait, if it waits."""
+        if uid in self._waits:
+            _, group, deadline_ns = self._waits.pop(uid)
+            del group[uid]
+            take_out(self._by_deadline, deadline_ns, uid)
 
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
         """Return the pods that an event makes worth another attempt; they wait until removed."""
@@ -210,16 +211,19 @@ class UnschedulablePods:
 
     def take_overdue(self, now: int) -> list[QueuedPod]:
         """End the wait of the pods whose deadline has come; return them, longest overdue first."""
-        overdue = []
-        while (first := self._deadlines.first()) is not None and first[0] <= now:
-            uid = first[-1]
-            overdue.append(self._group_of[uid][1][uid])
-            self.remove(uid)
+        overdue: list[QueuedPod] = []
+        while (deadline_ns := self.next_deadline()) is not None and deadline_ns <= now:
+            due = self._by_deadline[deadline_ns].values()
+            overdue += sorted(due, key=lambda queued: (queued.record.key, queued.record.uid))
+            for queued in [*due]:
+                self.discard(queued.record.uid)
         return overdue
 
     def next_deadline(self) -> int | None:
-        first = self._deadlines.first()
-        return None if first is None else first[0]
+        times = self._deadlines
+        while times and times[0] not in self._by_deadline:
+            heappop(times)
+        return times[0] if times else None
 
 
 class InFlightPod(msgspec.Struct, eq=False):
@@ -244,7 +248,6 @@ class InFlightPods:
         """The uids of the pods for which events still count; a live view."""
         self._events: deque[ClusterEvent] = deque()
         self._noted = 0
-
         self.find = self._flights.get
         """Returns a pod's attempt by uid, or None."""
 

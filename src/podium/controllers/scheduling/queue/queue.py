@@ -147,7 +147,7 @@ class SchedulingQueue:
         elif queued.place is BACKOFF:
             self._backoff.discard(uid)
         else:
-            self._waiting.remove(uid)
+            self._waiting.discard(uid)
 
     def add(self, record: PodRecord, now: int) -> None:
         """Add a new pending pod: it becomes active, or gated.
@@ -399,22 +399,24 @@ class SchedulingQueue:
         is_held = self._holds(queued) if wake or queued.gated_by else False
         if wake:
             queued.woken_by = reason
-        backs_off = False
+        end_ns = now
         if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
-            backs_off = self._settings.backoff_end_ns(queued) > now
-        self._put(queued, landing(wake, is_held, backs_off), now)
+            end_ns = self._settings.backoff_end_ns(queued)
+        self._put(queued, landing(wake, is_held, end_ns > now), now, end_ns)
 
-    def _put(self, queued: QueuedPod, place: QueuePlace, now: int) -> None:
-        before, queued.place, uid = queued.place, place, queued.record.uid
-        if before in _WAITS and place not in _WAITS and uid in self._waiting.uids:
-            self._waiting.remove(uid)
+    def _put(self, queued: QueuedPod, place: QueuePlace, now: int, end_ns: int | None = None) -> None:
+        """Put a pod in a place; ``end_ns`` is the end of its backoff, None if that is not known."""
+        before, queued.place = queued.place, place
+        if before in _WAITS and place not in _WAITS:
+            self._waiting.discard(queued.record.uid)
         if place is ACTIVE:
             if queued.first_attempt_ns is None:
                 queued.first_attempt_ns = now
             self._active.put(_sort_item(queued))
             return
         if place is BACKOFF:
-            due_ns = self._backoff.put(queued, _sort_item(queued))
+            due_ns = self._settings.backoff_end_ns(queued) if end_ns is None else end_ns
+            self._backoff.put(queued, (due_ns, *_sort_item(queued)))
         else:
             due_ns = queued.queued_ns + self._settings.unschedulable_flush_ns
             if due_ns <= now:  # The pod was looked at just now.
