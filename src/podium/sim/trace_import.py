@@ -43,7 +43,7 @@ MILLI_PER_GPU = 1_000
 """The amount of that resource for one GPU."""
 
 _CLASS_OF_QOS = {"LS": "production", "Guaranteed": "production", "Burstable": "mid", "BE": "best-effort"}
-_APP, _ROLE = "podium.dev/app", "podium.dev/role"
+_APP, _OWNER, _ROLE = "podium.dev/app", "podium.dev/owner", "podium.dev/role"
 _TIMES = ("creation_time", "scheduled_time", "deletion_time")
 # The columns of each kind of file. The first has the names.
 _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -398,8 +398,6 @@ def _claiming(pod: Raw, templates: dict[int, Raw]) -> Raw:
 
 # Pods that run at least so long are treated as services.
 _SERVICE_SECONDS = 3_600
-_OWNER = "podium.dev/owner"
-_BEST_EFFORT = "best-effort"
 
 
 def with_owners(trace: Trace) -> Trace:
@@ -412,7 +410,7 @@ def with_owners(trace: Trace) -> Trace:
         name, labels, annotations = (pod["metadata"][key] for key in ("name", "labels", "annotations"))
         seconds = parse_duration(annotations[DURATION]) // 10**9 if annotations else None
         is_long = seconds is None or seconds >= _SERVICE_SECONDS
-        if is_long and pod["spec"].get("priorityClassName") != _BEST_EFFORT:
+        if is_long and pod["spec"].get("priorityClassName") != "best-effort":
             kind = "apps/v1", "ReplicaSet"
             labels = {_OWNER: name, **labels}
             template = {"metadata": {"labels": labels}, "spec": {**pod["spec"], "restartPolicy": "Always"}}
@@ -431,8 +429,7 @@ def with_owners(trace: Trace) -> Trace:
 def with_fewer_nodes(trace: Trace, share: float) -> Trace:
     """Return the trace with a share of the nodes, at least one, of each kind proportionally (largest remainders).
 
-    Nodes of a kind offer the same and have the same labels, names aside. The first nodes of a kind stay. Ties go to the
-    first kind.
+    Nodes of a kind offer the same and have the same labels, names aside. Its first nodes stay; the first kind wins ties.
     """
     kinds: defaultdict[bytes, list[str]] = defaultdict(list)
     for raw in trace.objects:

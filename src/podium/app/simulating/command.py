@@ -36,8 +36,6 @@ four times as fast
   podium simulate --trace nodes.csv --trace pods.csv --trace-nodes 0.02 --speed 4 --trace-devices
 """
 
-_SECOND = 10**9
-
 
 @click.command(cls=Command, epilog=_EPILOG)
 @source_options
@@ -183,7 +181,7 @@ def _play(simulation: Simulation) -> None:
     from podium.sim.run import share_done
 
     def description() -> str:
-        return f"simulating, at {format_duration(simulation.elapsed_ns // _SECOND * _SECOND)}"
+        return f"simulating, at {format_duration(simulation.elapsed_ns // 10**9 * 10**9)}"
 
     with ProgressBar("simulating") as bar:
         while simulation.step():
