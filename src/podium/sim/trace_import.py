@@ -429,7 +429,7 @@ def with_owners(trace: Trace) -> Trace:
 def with_fewer_nodes(trace: Trace, share: float) -> Trace:
     """Return the trace with a share of the nodes, at least one, of each kind proportionally (largest remainders).
 
-    Nodes of a kind offer the same and have the same labels, names aside. Its first nodes stay; ties go to the first kind.
+    Nodes of a kind offer the same and have equal labels, names aside. Its first nodes stay; ties go to the first kind.
     """
     kinds: defaultdict[bytes, list[str]] = defaultdict(list)
     for raw in trace.objects:
