@@ -200,3 +200,25 @@ def test_some_built_in_kinds_are_served_as_custom_objects(kind: str) -> None:
     refused = asked.ask("update", kind, "default/a" if resource.namespaced else "a", body=raw)
 
     assert (refused.code, refused.to_dict()["details"]["causes"][0]["field"]) == (422, "metadata.resourceVersion")
+
+
+def test_an_update_may_keep_values_that_a_newer_schema_refuses_and_change_none_of_them_to_another_such() -> None:
+    kept: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    asked = api(version(schema={"openAPIV3Schema": {"type": "object", "properties": {"spec": kept}}}))
+    asked.ask("create", KIND, namespace="default", body=widget(size=5, color="red", shape="odd"))
+    properties = {
+        "size": {"type": "integer"},
+        "color": {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'blue'"}]},
+        "shape": {"type": "string", "enum": ["round"]},
+    }
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}}
+    stricter = [{"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema}]
+    name = asked.store.objects("CustomResourceDefinition")[0].key
+    changed = asked.ask("patch", "CustomResourceDefinition", name, body=stricter, patch_type="json")
+    assert changed.code == 200, changed.to_dict()
+
+    def patched(**spec: Any) -> int:
+        return asked.ask("patch", KIND, "default/a", body={"spec": spec}).code
+
+    assert (patched(size=6), patched(color="green"), patched(shape="square")) == (200, 422, 422)
+    assert (patched(color="blue"), patched(shape="round")) == (200, 200)

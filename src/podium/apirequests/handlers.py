@@ -376,9 +376,8 @@ def _is_eviction(context: Context, request: Request, stored: Stored, options: De
 
 def apply(context: Context, request: Request, now: int) -> Response:
     """Apply a configuration to an object; 201 if that creates it (applyPatcher)."""
-    _check_manager(request)
     config = context.object_of(request, completes=False)
-    metadata = _applied_metadata(config)
+    metadata = _applied_metadata(request, config)
     config, warnings = checked_fields(context.store.resources, request, config)
     resource, part = context.store.resources.named(request.kind), request.subresource
     writer = context.writer(resource, request, "Apply", now)
@@ -403,11 +402,10 @@ def apply(context: Context, request: Request, now: int) -> Response:
 
 def apply_scale(context: Context, request: Request, now: int) -> Response:
     """Apply a configuration to a scale; the manager then owns the replicas in the workload's managed fields."""
-    _check_manager(request)
     stored, config = context.store.get(request.kind, request.key), request.body
     if not isinstance(config, dict):
         raise bad_request(_NO_SCALE)
-    _applied_metadata(config)
+    _applied_metadata(request, config)
     wanted = scaled(stored, config)
     path, spec = replicas_path(stored), config.get("spec") or {}
     writer = context.writer(stored.resource, request, "Apply", now)
@@ -418,13 +416,10 @@ def apply_scale(context: Context, request: Request, now: int) -> Response:
         return Response(object=scale_of(context.store.update(raw)))
 
 
-def _check_manager(request: Request) -> None:
+def _applied_metadata(request: Request, config: Raw) -> Raw:
+    """Return the metadata of an applied configuration. Raises StoreError 400, also without a manager."""
     if not request.field_manager:
         raise bad_request("fieldManager is required for apply patch")
-
-
-def _applied_metadata(config: Raw) -> Raw:
-    """Return the metadata of an applied configuration. Raises StoreError 400."""
     metadata = config.get("metadata")
     if not isinstance(metadata, dict):
         raise bad_request("metadata is not an object")

@@ -7,6 +7,7 @@ pkg/controlplane/controller/clusterauthenticationtrust.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
 from msgspec import ValidationError, convert
 
@@ -104,14 +105,12 @@ class RequiredObjects:
         """Create the object if it is missing, or restore its data."""
         metadata = raw["metadata"]
         stored = self._store.find(raw["kind"], f"{metadata['namespace']}/{metadata['name']}")
-        try:
+        # If a quota or an immutable object refuses the write, the next write in the namespace repeats it.
+        with suppress(StoreError):
             if stored is None:
                 self._store.create(raw, now=now, is_new=True)
             elif (stored.raw.get("data") or {}) != raw.get("data", {}):
                 self._store.update({**stored.raw, "data": raw["data"]})
-        except StoreError:
-            # A quota or an immutable object refuses the write; the next write in the namespace repeats it.
-            return
 
     def _aggregate(self) -> None:
         """Write the rules of all aggregated roles until nothing changes, since roles may aggregate aggregated ones."""

@@ -138,14 +138,11 @@ class CustomKinds:
             raise too_large_object() from None
 
     def check(self, resource: APIResource, raw: Raw, previous: Raw | None) -> None:
-        """Raise StoreError 422 for an object that violates its schema; violations that existed before are accepted."""
+        """Raise StoreError 422 for an object that violates its schema; values that an update does not change may."""
         structural = self._resources.structural(resource)
         if structural is None:
             return
         found = find_problems(raw, structural, previous)
-        if found and previous is not None:
-            known = frozenset(find_problems(previous, structural))
-            found = [finding for finding in found if finding not in known]
         if found:
             raise invalid_fields(resource, key_of(raw["metadata"]), found)
 

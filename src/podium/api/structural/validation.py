@@ -40,10 +40,10 @@ _TYPES: Mapping[str, _Test] = {
 
 
 def find_problems(raw: Raw, node: Structural, old: Raw | None = None) -> list[Finding]:
-    """Return the problems of an object, which replaces `old` in an update."""
+    """Return the problems of an object, which replaces `old` in an update: those of values that it changes."""
     check = _check_of(node)
     found: list[Finding] = []
-    check.find({name: value for name, value in raw.items() if name not in TYPE_FIELDS}, "", found)
+    check.find({name: value for name, value in raw.items() if name not in TYPE_FIELDS}, old, "", found)
     if not found:
         # CEL rules require an object of the right types.
         check.find_broken(raw, old, "", Variables({}, COST_LIMIT), found)
@@ -68,9 +68,9 @@ class _Check:
         below = (*self._fields.values(), self._values, self._items)
         self._has_rules: bool = bool(node.rules) or any(check is not None and check._has_rules for check in below)
 
-    def find(self, value: Any, path: _Path, found: list[Finding]) -> None:
-        """Append the violations of types and limits."""
-        node = self._node
+    def find(self, value: Any, old: Any, path: _Path, found: list[Finding]) -> None:
+        """Append the violations of types and limits, unless the value equals `old` (None for no old value)."""
+        node, known = self._node, len(found)
         if value is None and node.is_nullable:
             return
         if self._is_typed is not None and not self._is_typed(value):
@@ -78,27 +78,30 @@ class _Check:
             wanted = "integer,string" if node.is_number_or_text else node.type
             detail = f'{place.removeprefix(".")} in body must be of type {wanted}: "{given}"'
             found.append(Finding(place, "FieldValueTypeInvalid", f'Invalid value: "{given}": {detail}'))
-            return
-        _exceed(self._limits, value, path, found)
-        if isinstance(value, dict):
-            self._find_in_fields(value, path, found)
-        elif isinstance(value, list) and self._items is not None:
-            for index, item in enumerate(value):
-                if len(found) < MAX_FINDINGS:
-                    self._items.find(item, (path, index), found)
-            found += _repeated(value, node, path)
-        _exceed(self._junctors, value, path, found)
+        else:
+            _exceed(self._limits, value, path, found)
+            if isinstance(value, dict):
+                self._find_in_fields(value, old, path, found)
+            elif isinstance(value, list) and self._items is not None:
+                for index, (item, was) in enumerate(_with_old(value, old, node)):
+                    if len(found) < MAX_FINDINGS:
+                        self._items.find(item, was, (path, index), found)
+                found += _repeated(value, node, path)
+            _exceed(self._junctors, value, path, found)
+        if len(found) > known and old is not None and _identity(value) == _identity(old):
+            del found[known:]
 
-    def _find_in_fields(self, value: Raw, path: _Path, found: list[Finding]) -> None:
+    def _find_in_fields(self, value: Raw, old: Any, path: _Path, found: list[Finding]) -> None:
         for name in self._required:
             if name not in value and (path or name not in TYPE_FIELDS):
                 found.append(findings.required(_text((path, name))))
         if self._node.is_embedded:
             found += [findings.required(_text((path, name))) for name in ("apiVersion", "kind") if not value.get(name)]
+        before = old if isinstance(old, dict) and not self._node.is_atomic_map else {}
         for key, inner in value.items():
             check = self._fields.get(key, self._values)
             if check is not None and len(found) < MAX_FINDINGS:
-                check.find(inner, (path, key), found)
+                check.find(inner, before.get(key), (path, key), found)
 
     def find_broken(self, value: Any, old: Any, path: _Path, spent: Variables, found: list[Finding]) -> None:
         """Append the CEL rules that the value breaks; `old` None means that there is no old value."""
@@ -109,7 +112,8 @@ class _Check:
             now, before = seen(value, node), None if old is None else seen(old, node)
             for rule in node.rules:
                 problem = rule.broken(now, before, spent)
-                if problem:
+                # Only rules about a change also apply to a value that does not change.
+                if problem and (rule.is_about_change or old is None or _identity(value) != _identity(old)):
                     word = _WORDS.get(rule.reason, 'Invalid value: "{}"').format(_type_name(value))
                     found.append(Finding(f"{_text(path)}{rule.place}", rule.reason, f"{word}: {problem}"))
         if isinstance(value, dict):
@@ -119,10 +123,7 @@ class _Check:
                     was = old.get(key) if isinstance(old, dict) and not node.is_atomic_map else None
                     check.find_broken(inner, was, (path, key), spent, found)
         elif isinstance(value, list) and self._items is not None and self._items._has_rules:
-            is_keyed = node.list_type == "map" and isinstance(old, list)
-            known = {_keys_of(item, node): item for item in old} if is_keyed else {}
-            for index, item in enumerate(value):
-                was = known.get(_keys_of(item, node)) if known else None
+            for index, (item, was) in enumerate(_with_old(value, old, node)):
                 self._items.find_broken(item, was, (path, index), spent, found)
 
 
@@ -259,7 +260,7 @@ def _test_of(part: Raw) -> _Test:
 
     def fits(value: Any) -> bool:
         found: list[Finding] = []
-        check.find(value, ".", found)
+        check.find(value, None, ".", found)
         return not found
 
     return fits
@@ -315,6 +316,14 @@ def _identity(value: Any) -> bytes:
         return _ENCODER.encode(value)
     except (OverflowError, UnicodeEncodeError):
         return json.dumps(value, sort_keys=True).encode()
+
+
+def _with_old(value: list[Any], old: Any, node: Structural) -> Iterator[tuple[Any, Any]]:
+    """Yield the items of a list, each with the old item of its keys, None if there is none."""
+    is_keyed = node.list_type == "map" and isinstance(old, list)
+    known = {_keys_of(item, node): item for item in old} if is_keyed else {}
+    for item in value:
+        yield item, known.get(_keys_of(item, node)) if known else None
 
 
 def _keys_of(item: Any, node: Structural) -> bytes:
