@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, product
 from typing import Any
@@ -196,28 +197,34 @@ def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(effort: Eff
 
 
 def program_of(relaxation: Relaxation) -> LinearProgram:
-    """Return the linear program of a relaxation without limits: mixtures of states that together hold all pods."""
+    """Return the linear program of a relaxation without limits: mixtures of states, and of the pods that leave."""
     program, departures = LinearProgram(offset=relaxation.base), relaxation.departures
-    kinds, resources = relaxation.allowed.shape[1], relaxation.room.shape[1]
-    capacity: list[dict[int, float]] = [{} for _ in range(kinds * resources)]
-    states: dict[int, dict[int, float]] = {}
+    resources = range(relaxation.spare.shape[1])
+    capacity: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
+    states: dict[int, dict[int, float]] = defaultdict(dict)
+    leaving: dict[int, dict[int, float]] = defaultdict(dict)
     for state, entry in enumerate(relaxation.entries.tolist()):
         row = int(departures.rows[entry])
-        column = program.amount(float(relaxation.costs[state] + relaxation.price * departures.numbers[entry]))
-        states.setdefault(row, {})[column] = 1.0
-        for resource in range(resources):
-            capacity[int(relaxation.kinds[row]) * resources + resource][column] = -float(
-                relaxation.room[state, resource]
-            )
-    for requests, allowed, number in zip(relaxation.requests, relaxation.allowed, relaxation.numbers, strict=True):
-        homes = {}
-        for kind in np.flatnonzero(allowed).tolist():
-            column = program.amount(0.0)
-            homes[column] = 1.0
-            for resource in range(resources):
-                capacity[kind * resources + resource][column] = float(requests[resource])
-        program.row(homes, float(number), float(number))
-    for entries in capacity:
+        column = program.amount(float(relaxation.costs[state]))
+        states[row][column] = 1.0
+        gone: dict[int, float] = {column: -float(departures.numbers[entry])}
+        for at in np.flatnonzero(departures.pod_rows == row).tolist():
+            each = program.amount(0.0)
+            leaving[at][each] = gone[each] = 1.0
+            program.row({each: 1.0, column: -1.0}, 0.0)
+        program.row(gone, np.inf, 0.0)
+        for resource in resources:
+            capacity[int(relaxation.kinds[row]), resource][column] = -float(relaxation.spare[state, resource])
+    for at, row in enumerate(departures.pod_rows.tolist()):
+        shape, homes = int(relaxation.shape_of[at]), dict[int, float]()
+        for kind in np.flatnonzero(relaxation.allowed[shape]).tolist():
+            homes[program.amount(relaxation.price)] = -1.0
+            for resource in resources:
+                capacity[kind, resource][[*homes][-1]] = float(relaxation.requests[shape, resource])
+        for resource, column in product(resources, leaving[at]):
+            capacity[int(relaxation.kinds[row]), resource][column] = -float(relaxation.requests[shape, resource])
+        program.row({**leaving[at], **homes}, 0.0, 0.0)
+    for entries in capacity.values():
         program.row(entries, 0.0)
     for entries in states.values():
         program.row(entries, 1.0, 1.0)
@@ -312,6 +319,30 @@ def test_each_missing_preference_costs_at_least_one_move() -> None:
     assert found.bound == pytest.approx(0.5, abs=1e-5)
 
 
+def test_labels_tell_apart_which_pods_leave() -> None:
+    picture = picture_of([node("node-0"), node("node-1"), *[pod(f"p-{at}", on="node-0") for at in range(3)]])
+    departures = Departures(picture, labels=np.array([0, 1, 1]))
+
+    # None, one and two pods of the second label; then the same with the first pod.
+    assert departures.rows.tolist() == [0, 0, 0, 0, 0, 0, 1]
+    assert departures.numbers.tolist() == [0, 1, 2, 1, 2, 3, 0]
+    assert departures.most(np.array([1.0, 5.0, 3.0])).tolist() == [0, 5, 8, 1, 6, 9, 0]
+    assert departures.least(np.array([1.0, 5.0, 3.0])).tolist() == [0, 3, 8, 1, 4, 9, 0]
+    assert departures.leaving(np.array([4, 6]), np.array([1.0, 5.0, 3.0])).tolist() == [True, False, True]
+
+
+def test_a_part_of_a_large_pod_does_not_leave() -> None:
+    args = {"thresholds": {"cpu": 20}, "targetThresholds": {"cpu": 50}}
+    sizes = [1, 4]
+    pods = [pod(f"p-{at}", cpu=cpu, on="node-0") for at, cpu in enumerate(sizes)]
+    picture = picture_of([node("node-0", cpu=8), node("node-1", cpu=8), *pods])
+
+    found = certificate_of(picture, [(policy_of("MoveToUnderusedNodes", picture, args), 1.0)], 0.1)
+
+    # One core too many leaves with the pod that has one.
+    assert found.bound == pytest.approx(0.1, abs=0.001)
+
+
 class Plain:
     """A policy without a bound."""
 
@@ -351,6 +382,15 @@ class Short(Plain):
         return ObjectiveBound((NodeState(np.zeros(1)),))
 
 
+class Mislabelled(Plain):
+    """A policy with too few labels."""
+
+    name = "Mislabelled"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        return ObjectiveBound(labels=np.zeros(0, dtype=np.int64))
+
+
 class Modest(Plain):
     """A policy with a bound below its objective."""
 
@@ -363,11 +403,12 @@ class Modest(Plain):
 def test_policies_without_a_bound_or_with_a_wrong_one_are_named_and_left_out() -> None:
     picture = picture_of([node("node-0"), node("node-1"), pod("p", on="node-0")])
 
-    policies = [(Plain(), 1.0), (Boasting(), 1.0), (Failing(), 1.0), (Short(), 1.0), (Modest(), 2.0)]
+    policies: list[tuple[Policy, float]] = [(each, 1.0) for each in (Plain(), Boasting(), Failing(), Short())]
+    policies += [(Mislabelled(), 1.0), (Modest(), 2.0)]
     found = certificate_of(picture, policies, 0.5)
 
     assert found.covered == ("Modest",)
-    assert found.uncovered == ("Plain", "Boasting", "Failing", "Short")
+    assert found.uncovered == ("Plain", "Boasting", "Failing", "Short", "Mislabelled")
     assert (found.now, found.bound) == (14, 4)
     assert dict(found.relaxed)["Modest"] == ("the weather",)
     assert not isinstance(Plain(), BoundedObjective)

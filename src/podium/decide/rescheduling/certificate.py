@@ -1,7 +1,7 @@
 """Certificates of plans: a lower bound on the cost of every placement that evictions can reach.
 
 The bound is a Lagrangean one. Each node ends in one of several states, with a cost and the load that it can then hold;
-the loads of all nodes together must hold the pods that may move. Prices of capacity, and of moves that count against
+what arrives anywhere must be what left elsewhere. Prices of capacity, and of moves that count against
 limits, replace these common constraints. For any prices that are not negative, the cheapest state of each node then
 gives a lower bound, so that only the quality of the bound depends on how the prices were found.
 
@@ -11,8 +11,9 @@ linear programs (1960).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -32,6 +33,8 @@ _MOST_RESOURCES = 3
 # The steps of an ascent: more where they are cheap, in small clusters.
 _STEPS, _MOST_STEPS, _STATES_IN_ALL = 120, 400, 2_000_000
 _GOOD_ENOUGH = 1e-4
+# What a place costs pods that none takes: more than any pod is worth.
+_NOWHERE = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,10 @@ class Relaxation:
     """The nodes' states, and the constraints that they share.
 
     States are ordered by row, which begin at ``starts`` (`[rows]`): ``costs`` and ``entries`` (of `Departures`) are
-    `[states]`, ``room`` for movable pods `[states, resources]`. ``kinds`` are the kinds of nodes by row. Movable pods
-    with the same ``requests`` (`[shapes, resources]`) and possible kinds (``allowed``, `[shapes, kinds]`) are one
-    shape; ``numbers`` counts them. At most so many pods of each limit move (``limits``); ``limit_of`` and ``pod_of``
-    are the pairs of a limit and a pod (indices) that counts against it.
+    `[states]`, ``spare`` what may arrive beyond what leaves, `[states, resources]`. ``kinds`` are the kinds of nodes by
+    row. Movable pods with the same ``requests`` (`[shapes, resources]`) and possible kinds (``allowed``,
+    `[shapes, kinds]`) are one shape (``shape_of``, `[pods]`). At most so many pods of each limit move (``limits``);
+    ``limit_of`` and ``pod_of`` are the pairs of a limit and a pod (indices) that counts against it.
     """
 
     departures: Departures
@@ -99,11 +102,11 @@ class Relaxation:
     starts: Int64s
     costs: Float64s
     entries: Int64s
-    room: Float64s
+    spare: Float64s
     kinds: Int64s
     requests: Float64s
     allowed: Bools
-    numbers: Float64s
+    shape_of: Int64s
     limits: Float64s
     limit_of: Int64s
     pod_of: Int64s
@@ -111,65 +114,53 @@ class Relaxation:
     @property
     def free(self) -> Prices:
         """Prices of 0."""
-        return Prices(np.zeros((self.allowed.shape[1], self.room.shape[1])), np.zeros(len(self.limits)))
+        return Prices(np.zeros((self.allowed.shape[1], self.spare.shape[1])), np.zeros(len(self.limits)))
 
     def evaluate(self, prices: Prices) -> Evaluation:
-        """Return the lower bound by these prices."""
+        """Return the lower bound by these prices.
+
+        Pods that are better gone leave for nothing: where costs do not rise as more pods leave, that loses nothing.
+        """
         departures = self.departures
-        if len(self.limits):
-            moving = departures.least(self._prices_of_pods(prices))
-        else:
-            moving = np.asarray(self.price * departures.numbers, dtype=np.float64)
+        offers = np.where(self.allowed, self.requests @ prices.capacity.T, _NOWHERE)
+        homes = offers.argmin(axis=1)[self.shape_of]
+        sizes, own = self.requests[self.shape_of], self.kinds[departures.pod_rows]
+        moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
+        moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
         rows = departures.rows[self.entries]
-        sold = (prices.capacity[self.kinds[rows]] * self.room).sum(axis=1)
-        values = self.costs + moving[self.entries] - sold
+        sold = (prices.capacity[self.kinds[rows]] * self.spare).sum(axis=1)
+        values = self.costs + departures.least(np.maximum(moving, 0.0))[self.entries] - sold
         least = np.minimum.reduceat(values, self.starts)
         at = np.flatnonzero(values <= least[rows])
         chosen = at[np.searchsorted(rows[at], np.arange(len(self.starts)))]
-        offers = np.where(self.allowed, self.requests @ prices.capacity.T, np.inf)
-        homes = offers.argmin(axis=1)
-        paid = float((offers[np.arange(len(homes)), homes] * self.numbers).sum())
-        value = self.base + float(least.sum()) + paid
-        value -= float(prices.limits @ self.limits)
-        return Evaluation(prices, value, chosen, homes)
+        value = self.base + float(least.sum() + np.minimum(moving, 0.0).sum() - prices.limits @ self.limits)
+        leaving = (moving < 0) | departures.leaving(self.entries[chosen], np.maximum(moving, 0.0))
+        return Evaluation(prices, value, chosen, homes, leaving)
 
     def slope(self, found: Evaluation) -> Prices:
         """Return by how much the choice of an evaluation exceeds each constraint: a supergradient of the bound."""
-        wanted = np.zeros(found.prices.capacity.shape)
-        np.add.at(wanted, found.homes, self.requests * self.numbers[:, None])
-        held = np.zeros(wanted.shape)
-        np.add.at(held, self.kinds, self.room[found.states])
-        if not len(self.limits):
-            return Prices(wanted - held, self.limits)
-        moved = np.bincount(self.limit_of, self.leaving(found)[self.pod_of], len(self.limits))
-        return Prices(wanted - held, moved - self.limits)
-
-    def leaving(self, found: Evaluation) -> Bools:
-        """Return `[pods]` which pods leave: as many of each row as its state says, those with the lowest prices."""
-        departures = self.departures
-        of_pod = self._prices_of_pods(found.prices)
-        order = np.lexsort((of_pod, departures.pod_rows))
-        first = departures.starts[:-1] - np.arange(len(self.starts))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) - first[departures.pod_rows[order]]
-        return np.asarray(rank < departures.numbers[self.entries[found.states]][departures.pod_rows])
-
-    def _prices_of_pods(self, prices: Prices) -> Float64s:
-        further = np.bincount(self.pod_of, prices.limits[self.limit_of], len(self.departures.pods))
-        return np.asarray(self.price + further, dtype=np.float64)
+        leaving, rows = found.leaving, self.departures.pod_rows
+        sizes, wanted = self.requests[self.shape_of[leaving]], np.zeros(found.prices.capacity.shape)
+        np.add.at(wanted, found.homes[leaving], sizes)
+        np.add.at(wanted, self.kinds[rows[leaving]], -sizes)
+        np.add.at(wanted, self.kinds, -self.spare[found.states])
+        moved = np.bincount(self.limit_of, leaving[self.pod_of], len(self.limits))
+        return Prices(wanted, moved - self.limits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
     """The lower bound ``value`` by some prices, and the choice that gives it.
 
-    ``states`` is the chosen state of each row, ``homes`` the kind of node that each shape chooses.
+    ``states`` is the chosen state of each row, ``homes`` the kind of node that each pod would choose, ``leaving`` which
+    pods leave (`[pods]` each).
     """
 
     prices: Prices
     value: float
     states: Int64s
     homes: Int64s
+    leaving: Bools
 
 
 def ascend(relaxation: Relaxation, target: float) -> Evaluation:
@@ -190,7 +181,8 @@ def _ascent(relaxation: Relaxation, best: Evaluation, target: float, *, rises: f
     """Return the best evaluation of a subgradient ascent with Polyak's steps; prices of limits rise by ``rises``."""
     # Each constraint counts by its size, so that one step suits all prices.
     offered = np.zeros(best.prices.capacity.shape)
-    np.add.at(offered, relaxation.kinds, np.maximum.reduceat(relaxation.room, relaxation.starts))
+    np.add.at(offered, relaxation.kinds, np.maximum(np.maximum.reduceat(relaxation.spare, relaxation.starts), 0.0))
+    np.add.at(offered, relaxation.kinds[relaxation.departures.pod_rows], relaxation.requests[relaxation.shape_of])
     offered = np.maximum(offered, 1e-6)
     limited = np.maximum(np.bincount(relaxation.limit_of, minlength=len(relaxation.limits)), 1)
     each, scale, stuck = best, 1.0, 0
@@ -232,32 +224,17 @@ def certify(
     The bound holds for all placements of the pods that may be moved now, and within the ``limits``. Policies that fail
     or state a bound above their objective are left out.
     """
-    departures = Departures(picture, frozenset().union(*(limit.pods for limit in limits if limit.most <= 0)))
-    covered: list[tuple[Policy, float]] = []
-    bounds: list[tuple[ObjectiveBound, float]] = []
-    relaxed: list[tuple[str, tuple[str, ...]]] = []
-    now = then = 0.0
-    for policy, weight in policies:
-        if not isinstance(policy, BoundedObjective):
-            continue
-        try:
-            with calling_policy(policy.name, "bound"):
-                objective = float(policy.objective(picture))
-                bound = policy.bound(departures, price / weight)
-                present = _at_present(departures, bound)
-        except PolicyError:
-            continue
-        if not present <= objective + max(1.0, objective) * 1e-6:
-            continue
-        covered.append((policy, weight))
-        bounds.append((bound, weight))
-        now += weight * objective
-        then += weight * after.get(policy.name, objective)
-        if bound.relaxed:
-            relaxed.append((policy.name, bound.relaxed))
-    names = tuple(policy.name for policy, _ in covered)
-    then += price * moves
-    relaxation, everywhere = relax(departures, bounds, price, limits)
+    held = frozenset().union(*(limit.pods for limit in limits if limit.most <= 0))
+    departures = Departures(picture, held)
+    covered = list(_covered(departures, policies, price))
+    labels = [bound.labels for *_, bound in covered if bound.labels is not None]
+    if labels:
+        departures = Departures(picture, held, np.unique(np.array(labels), axis=1, return_inverse=True)[1].reshape(-1))
+        covered = list(_covered(departures, policies, price))
+    now = sum(weight * objective for _, weight, objective, _ in covered)
+    then = price * moves + sum(weight * after.get(name, objective) for name, weight, objective, _ in covered)
+    names = tuple(name for name, *_ in covered)
+    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, limits)
     best = ascend(relaxation, min(now, then))
     return Certificate(
         now,
@@ -267,8 +244,26 @@ def certify(
         moves,
         names,
         tuple(policy.name for policy, _ in policies if policy.name not in names),
-        (("", everywhere), *relaxed),
+        (("", everywhere), *((name, bound.relaxed) for name, *_, bound in covered if bound.relaxed)),
     )
+
+
+def _covered(
+    departures: Departures, policies: Sequence[tuple[Policy, float]], price: float
+) -> Iterator[tuple[str, float, float, ObjectiveBound]]:
+    """Yield the name, weight, objective and bound of each policy with a valid bound."""
+    for policy, weight in policies:
+        if not isinstance(policy, BoundedObjective):
+            continue
+        try:
+            with calling_policy(policy.name, "bound"):
+                objective = float(policy.objective(departures.picture))
+                bound = policy.bound(departures, price / weight)
+                present = _at_present(departures, bound)
+        except PolicyError:
+            continue
+        if present <= objective + max(1.0, objective) * 1e-6:
+            yield policy.name, weight, objective, bound
 
 
 def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
@@ -277,6 +272,8 @@ def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
     for state in bound.states:
         if any(len(amounts) != entries for amounts in (state.costs, *(load for _, load in state.loads))):
             raise ValueError(f"a state needs {entries} costs and loads, one for each entry")
+    if bound.labels is not None and len(bound.labels) != len(departures.pods):
+        raise ValueError(f"a bound needs {len(departures.pods)} labels, one for each pod")
     costs = [state.costs[first] for state in bound.states]
     return bound.base + (float(np.minimum.reduce(costs).sum()) if costs else 0.0)
 
@@ -293,22 +290,20 @@ def relax(
         states = [
             _both(state, other, weight) for state in states for other in bound.states or (NodeState(np.zeros(entries)),)
         ]
-    most, fixed = _capacities(departures, resources)
-    number, size = len(states), len(resources)
-    costs = np.array([state.costs for state in states]).T.reshape(-1)
-    room = np.broadcast_to((most - fixed)[:, departures.rows].T[:, None, :], (entries, number, size)).copy()
-    for place, state in enumerate(states):
-        for resource, load in state.loads:
-            if resource in resources:
-                at = resources.index(resource)
-                room[:, place, at] = np.minimum(room[:, place, at], load - fixed[at, departures.rows])
-    of_state = np.repeat(np.arange(entries, dtype=np.int64), number)
-    room = np.maximum(room.reshape(entries * number, size), 0.0)
-    possible = np.flatnonzero(np.isfinite(costs))
-    possible = possible[_undominated(departures, costs[possible], of_state[possible], room[possible], price)]
-    of_state = of_state[possible]
-    kinds, requests, allowed, numbers = _shapes(departures, resources)
-    total = np.maximum(requests.T @ numbers, 1.0)
+    most, fixed, held = _capacities(departures, resources)
+    number = len(states)
+    costs = np.array([state.costs for state in states]).T
+    spare = np.zeros((len(resources), entries, number))
+    for at, resource in enumerate(resources):
+        for place, state in enumerate(states):
+            load = next((load for index, load in state.loads if index == resource), np.inf)
+            load = np.maximum(np.minimum(most[at, departures.rows], load), fixed[at, departures.rows])
+            spare[at, :, place] = load - held[at, departures.rows]
+    possible = np.flatnonzero(_undominated(departures, costs, spare))
+    of_state = possible // number
+    departures.keep(of_state)
+    kinds, requests, allowed, shape_of = _shapes(departures, resources)
+    total = np.maximum(requests[shape_of].sum(axis=0), 1.0)
     index_of = {pod.uid: index for index, pod in enumerate(departures.pods)}
     pairs = [(at, index_of[uid]) for at, limit in enumerate(limits) for uid in limit.pods if uid in index_of]
     relaxation = Relaxation(
@@ -316,13 +311,13 @@ def relax(
         sum(weight * bound.base for bound, weight in bounds),
         price,
         np.searchsorted(departures.rows[of_state], np.arange(nodes.count)),
-        costs[possible],
+        costs.reshape(-1)[possible],
         of_state,
-        room[possible] / total,
+        spare.reshape(len(resources), entries * number)[:, possible].T / total,
         kinds,
         requests / total,
         allowed,
-        numbers,
+        shape_of,
         np.array([limit.most for limit in limits], dtype=np.float64),
         np.array([limit for limit, _ in pairs], dtype=np.int64),
         np.array([pod for _, pod in pairs], dtype=np.int64),
@@ -331,20 +326,23 @@ def relax(
     return relaxation, (ignored,) if resources else ("requests", ignored)
 
 
-def _undominated(departures: Departures, costs: Float64s, entries: Int64s, room: Float64s, price: float) -> Int64s:
-    """Return the states, in order, without those that cost as much as another one of the row and hold no more.
+def _undominated(departures: Departures, costs: Float64s, spare: Float64s) -> Bools:
+    """Return the possible states (`[entries * states]`), without those that another one makes needless.
 
-    Each is compared with the cheapest of the row's states that hold as much in total; other states are kept.
+    That costs no more, leaves as much room, and no pod leaves that stays in the first.
     """
-    rows, numbers = departures.rows[entries], departures.numbers[entries]
-    costs = costs + price * numbers
-    order = np.lexsort((numbers, costs, -room.sum(axis=1), rows))
-    # In later rows the numbers are lower, so that the minimum starts again with each row.
-    lowered = costs[order] - rows[order] * (float(costs.max(initial=0.0)) + 1.0)
-    is_least = lowered < np.concatenate([[np.inf], np.minimum.accumulate(lowered)[:-1]])
-    cheapest = order[np.maximum.accumulate(np.where(is_least, np.arange(len(order)), 0))]
-    holds = (room[cheapest] >= room[order]).all(axis=1) & (numbers[cheapest] <= numbers[order])
-    return np.sort(order[~holds | (cheapest == order)])
+    kept = np.isfinite(costs)
+    for one, other in permutations(range(costs.shape[1]), 2):
+        no_worse = (costs[:, other] <= costs[:, one]) & (spare[:, :, other] >= spare[:, :, one]).all(axis=0)
+        is_same = (costs[:, other] == costs[:, one]) & (spare[:, :, other] == spare[:, :, one]).all(axis=0)
+        kept[:, one] &= ~(no_worse & (~is_same | (other < one)))
+    entries, before = departures.fewer
+    for one in range(costs.shape[1]):
+        fewer = (costs[before, one] <= costs[entries, one]) & (spare[:, before, one] >= spare[:, entries, one]).all(
+            axis=0
+        )
+        kept[entries[fewer], one] = False
+    return kept.reshape(-1)
 
 
 def _both(state: NodeState, other: NodeState, weight: float) -> NodeState:
@@ -375,8 +373,8 @@ def counted_resources(picture: Picture) -> list[int]:
     return [index for share, index in shares[:_MOST_RESOURCES] if share > 0]
 
 
-def _capacities(departures: Departures, resources: Sequence[int]) -> tuple[Float64s, Float64s]:
-    """Return `[resources, rows]` each: the largest load that a node can end with, and that of pods that stay.
+def _capacities(departures: Departures, resources: Sequence[int]) -> tuple[Float64s, Float64s, Float64s]:
+    """Return `[resources, rows]`: the largest load that a node can end with, that of fixed pods, and the present one.
 
     A node that takes no pods ends with no more than it has. Terminating pods count as gone.
     """
@@ -385,14 +383,14 @@ def _capacities(departures: Departures, resources: Sequence[int]) -> tuple[Float
     slots = np.flatnonzero((pods.row[: pods.count] >= 0) & ~pods.terminating[: pods.count])
     rows = pods.row[slots]
     moving = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
-    most, fixed = np.zeros((len(resources), count)), np.zeros((len(resources), count))
+    most, fixed, present = np.zeros((3, len(resources), count))
     for place, resource in enumerate(resources):
         offered = nodes.allowed_pods if resource == PODS else nodes.allocatable[resource]
         held = np.bincount(rows, amounts_of(departures.picture, slots, resource), count)
         movable = np.bincount(pods.row[moving], amounts_of(departures.picture, moving, resource), count)
         most[place] = np.where(departures.picture.targets[:count], np.maximum(offered[:count], held), held)
-        fixed[place] = held - movable
-    return most, fixed
+        fixed[place], present[place] = held - movable, held
+    return most, fixed, present
 
 
 def amounts_of(picture: Picture, slots: Int64s, resource: int) -> Float64s:
@@ -405,43 +403,26 @@ def amounts_of(picture: Picture, slots: Int64s, resource: int) -> Float64s:
     return np.asarray(classes[resource, picture.cluster.pods.pod_class[slots]], dtype=np.float64)
 
 
-def _shapes(departures: Departures, resources: Sequence[int]) -> tuple[Int64s, Float64s, Bools, Float64s]:
-    """Return the kinds of nodes by row, and of each shape its requests, possible kinds, and number of pods."""
-    picture = departures.picture
-    count = picture.cluster.nodes.count
+def _shapes(departures: Departures, resources: Sequence[int]) -> tuple[Int64s, Float64s, Bools, Int64s]:
+    """Return the kinds of nodes by row, the requests and possible kinds of each shape, and the shape of each pod."""
+    picture, count = departures.picture, departures.picture.cluster.nodes.count
+    if not departures.pods:
+        nothing = np.zeros(0, dtype=np.int64)
+        return np.zeros(count, dtype=np.int64), np.zeros((0, len(resources))), np.zeros((0, 1), dtype=np.bool_), nothing
     known: dict[Hashable, int] = {}
     choices: list[Bools] = []
-    of_pod = np.zeros(len(departures.pods), dtype=np.int64)
-    for index, pod in enumerate(departures.pods):
+    of_pod: list[int] = []
+    for pod in departures.pods:
         key = _selection(pod)
         if key not in known:
             known[key] = len(choices)
             choices.append(_possible_rows(picture, pod))
-        of_pod[index] = known[key]
-    if not choices:
-        return (
-            np.zeros(count, dtype=np.int64),
-            np.zeros((0, len(resources))),
-            np.zeros((0, 1), dtype=np.bool_),
-            np.zeros(0),
-        )
-    rows, choice_of = np.unique(np.array(choices), axis=0, return_inverse=True)
-    columns, kinds = np.unique(rows, axis=1, return_inverse=True)
-    kinds = kinds.reshape(-1).astype(np.int64)
+        of_pod.append(known[key])
+    columns, kinds = np.unique(np.array(choices), axis=1, return_inverse=True)
     slots = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
-    amounts = np.array([amounts_of(picture, slots, resource) for resource in resources]).reshape(
-        len(resources), len(slots)
-    )
-    own = kinds[departures.pod_rows]
-    chosen = choice_of.reshape(-1)[of_pod]
-    # A pod may also stay where it could not go.
-    strays = np.where(columns[chosen, own], -1, own)
-    table = np.vstack([amounts, chosen, strays])
-    shapes, numbers = np.unique(table, axis=1, return_counts=True)
-    allowed = columns[shapes[-2].astype(np.int64)].copy()
-    at = np.flatnonzero(shapes[-1] >= 0)
-    allowed[at, shapes[-1][at].astype(np.int64)] = True
-    return kinds, shapes[:-2].T.copy(), allowed, numbers.astype(np.float64)
+    table = np.array([*(amounts_of(picture, slots, resource) for resource in resources), np.array(of_pod, dtype=float)])
+    shapes, shape_of = np.unique(table, axis=1, return_inverse=True)
+    return kinds.reshape(-1), shapes[:-1].T.copy(), columns[shapes[-1].astype(np.int64)], shape_of.reshape(-1)
 
 
 _SELECTING = frozenset(("NodeAffinity", "NodeUnschedulable", "TaintToleration"))

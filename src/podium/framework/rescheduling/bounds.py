@@ -8,41 +8,86 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import Float64s, Picture
 
+# The most entries, unless one stack for each row has more.
+_MOST_ENTRIES = 400_000
+
 
 class Departures:
-    """How many movable pods leave each node: an entry for each row and each number from 0 to all of them.
+    """Which movable pods leave each node: an entry for each row and each choice of a number of pods of each stack.
 
-    ``pods`` are the movable pods by row, then key and uid; ``pod_rows`` is their rows. ``rows`` and ``numbers`` are
-    `[entries]`, ordered by row, then number. ``starts`` is `[rows + 1]`: the entries of row r begin at ``starts[r]``.
+    ``pods`` are the movable pods by row, then key and uid; ``pod_rows`` is their rows. Pods of a row with the same
+    label form a stack. ``rows`` and ``numbers``, of all stacks, are `[entries]`, ordered by row. By the first entry of
+    row r, ``starts[r]`` (`[rows + 1]`), no pod leaves, by the last one all do. ``fewer`` are pairs of an entry and one
+    by which one pod less of a stack leaves.
     """
 
-    def __init__(self, picture: Picture, held: Collection[str] = ()) -> None:
-        """Read the movable pods, without the ``held`` ones (uids)."""
+    def __init__(self, picture: Picture, held: Collection[str] = (), labels: Int64s | None = None) -> None:
+        """Read the movable pods, without the ``held`` ones (uids). All pods of a row form one stack without ``labels``.
+
+        Labels are `[pods]`, 0 or more. Neighbours are merged in the rows with the most entries if there are too many.
+        """
         count = picture.cluster.nodes.count
         self.picture = picture
         movable = (pod for pod in picture.movable_pods() if pod.uid not in held)
         self.pods: Sequence[PodRecord] = sorted(movable, key=lambda pod: pod.row)
         self.pod_rows: Int64s = np.array([pod.row for pod in self.pods], dtype=np.int64)
-        held = np.bincount(self.pod_rows, minlength=count)
-        self.starts: Int64s = np.concatenate([[0], (held + 1).cumsum()])
-        self.rows: Int64s = np.repeat(np.arange(count, dtype=np.int64), held + 1)
-        self.numbers: Int64s = np.arange(len(self.rows), dtype=np.int64) - self.starts[self.rows]
+        labels = np.zeros(len(self.pods), dtype=np.int64) if labels is None else labels
+        while True:
+            pairs = np.array([self.pod_rows, labels])
+            keys, self._stacks, self._sizes = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+            logs = np.bincount(keys[0], np.log(self._sizes + 1), count)
+            several = np.bincount(keys[0], keys[1], count) > 0
+            if np.exp(np.minimum(logs, 50)).sum() <= _MOST_ENTRIES or not several.any():
+                break
+            crowded = several & (logs >= logs[several].max() - 1)
+            labels = np.where(crowded[self.pod_rows], labels // 2, labels)
+        self._stacks = self._stacks.reshape(-1)
+        # The entries of a row are its stacks' numbers of leaving pods, as the digits of a number.
+        choices = np.ones(count, dtype=np.int64)
+        self._strides = np.ones(len(self._sizes), dtype=np.int64)
+        for stack, row in reversed(list(enumerate(keys[0].tolist()))):
+            self._strides[stack] = choices[row]
+            choices[row] *= self._sizes[stack] + 1
+        self.starts: Int64s = np.concatenate([[0], choices.cumsum()])
+        self.rows: Int64s = np.repeat(np.arange(count, dtype=np.int64), choices)
+        first = np.searchsorted(keys[0], np.arange(count + 1))
+        each = np.diff(first)[self.rows]
+        entries = np.repeat(np.arange(len(self.rows), dtype=np.int64), each)
+        stacks = np.arange(len(entries)) - np.repeat(each.cumsum() - each - first[self.rows], each)
+        numbers = (entries - self.starts[self.rows[entries]]) // self._strides[stacks] % (self._sizes[stacks] + 1)
+        leaving = numbers > 0
+        # An item for each entry and stack of which pods leave: the entry, and the range of the stack's first such pods.
+        self._entries, stacks, numbers = entries[leaving], stacks[leaving], numbers[leaving]
+        self._first: Int64s = np.concatenate([[0], self._sizes.cumsum()])
+        self._from, self._upto = self._first[stacks], self._first[stacks] + numbers
+        self.numbers: Int64s = np.bincount(self._entries, numbers, len(self.rows)).astype(np.int64)
+        self.fewer: tuple[Int64s, Int64s] = (self._entries, self._entries - self._strides[stacks])
+
+    def keep(self, entries: Int64s) -> None:
+        """Forget all other entries: their sums become 0."""
+        kept = np.isin(self._entries, entries)
+        self._entries, self._from, self._upto = self._entries[kept], self._from[kept], self._upto[kept]
 
     def most(self, amounts: Float64s) -> Float64s:
-        """Return `[entries]` the largest sum of the amounts (`[pods]`) of that many pods of the row."""
-        ordered = amounts[np.lexsort((-amounts, self.pod_rows))]
-        sums = np.concatenate([[0.0], ordered.cumsum()])
-        # Before a row's pods are as many entries as pods and rows.
-        first = self.starts[:-1] - np.arange(len(self.starts) - 1)
-        return np.asarray(sums[first[self.rows] + self.numbers] - sums[first[self.rows]])
+        """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave."""
+        sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self._stacks))].cumsum()])
+        return np.bincount(self._entries, sums[self._upto] - sums[self._from], len(self.rows)).astype(np.float64)
 
     def least(self, amounts: Float64s) -> Float64s:
-        """Return `[entries]` the smallest sum of the amounts (`[pods]`) of that many pods of the row."""
+        """Return `[entries]` the smallest sum of the amounts (`[pods]`) of pods that leave."""
         return -self.most(-amounts)
+
+    def leaving(self, entries: Int64s, amounts: Float64s) -> Bools:
+        """Return `[pods]` which pods leave by an entry of each row (`[rows]`), the least amounts of a stack first."""
+        order = np.lexsort((amounts, self._stacks))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - self._first[self._stacks[order]]
+        chosen = (entries - self.starts[:-1])[self.pod_rows] // self._strides[self._stacks]
+        return np.asarray(rank < chosen % (self._sizes[self._stacks] + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,12 +110,13 @@ class ObjectiveBound:
     """A lower bound on an objective: ``base``, plus for each node the cost of its state.
 
     Each node ends in one of the ``states``, whatever pods arrive. ``relaxed`` names the parts of the objective that the
-    bound counts as less than they are.
+    bound counts as less than they are. With ``labels`` of pods it is asked for again with such `Departures`.
     """
 
     states: Sequence[NodeState] = ()
     base: float = 0.0
     relaxed: tuple[str, ...] = ()
+    labels: Int64s | None = None
 
 
 @runtime_checkable

@@ -154,6 +154,8 @@ class MoveToUnderusedNodes:
             return ObjectiveBound(relaxed=("marks that change as pods leave closed nodes",))
         rows, size = departures.rows, len(loads.resources)
         parts = loads.parts_of(picture, departures.pods).astype(np.float64)
+        labels = np.unique(parts, axis=1, return_inverse=True)[1].reshape(-1)
+        labels = np.where(situation.excess[departures.pod_rows] > 0, labels, 0)
         floor, ceilings = np.zeros(len(rows)), []
         for place in range(size):
             held, roots = loads.amounts[place].astype(np.float64), loads.roots[place] / ROOT_UNIT
@@ -173,9 +175,9 @@ class MoveToUnderusedNodes:
         name = loads.resources[scarce]
         index = PODS_INDEX if name == PODS else picture.cluster.nodes.resource_index.get(name)
         if self.needs_use or index is None:
-            return ObjectiveBound((NodeState(floor),))
+            return ObjectiveBound((NodeState(floor),), labels=labels)
         states = [NodeState(np.maximum(excess, floor), ((index, load),)) for excess, load in ceilings[scarce].states()]
-        return ObjectiveBound(states)
+        return ObjectiveBound(states, labels=labels)
 
     def _situation(self, picture: Picture) -> _Situation:
         loads, known = self._loads, self._known
@@ -276,8 +278,8 @@ class MoveToUnderusedNodes:
         )
 
 
-# The number of intervals of the load that a node ends with.
-_INTERVALS = 8
+# The number of intervals of the load that a node ends with, fewer if there are many entries in all.
+_FEWEST_INTERVALS, _INTERVALS, _INTERVALS_IN_ALL = 2, 8, 600_000
 
 
 @dataclass(slots=True)
@@ -313,8 +315,9 @@ class _Ceiling:
         yield np.where(self.left <= self.mark, 0.0, np.inf), self.mark
         begin = np.minimum(np.maximum(self.left, self.mark), self.most)
         yield self._excess(self.kept, begin), begin
-        low, width = begin, (self.most - begin) / _INTERVALS
-        for place in range(1, _INTERVALS + 1):
+        number = min(max(_INTERVALS_IN_ALL // len(begin), _FEWEST_INTERVALS), _INTERVALS)
+        low, width = begin, (self.most - begin) / number
+        for place in range(1, number + 1):
             end = low + width * place
             at_begin, at_end = self.roots + self.slope * begin, self.roots + self.slope * end
             grows = (at_begin >= self.kept) & (self.roots >= 0)
