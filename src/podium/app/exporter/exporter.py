@@ -38,7 +38,7 @@ from podium.runtime.clock import SystemClock
 MAX_NAMES = 50
 _KINDS = (NODE, *GROUPS)
 _CAVEATS = (
-    "the pods of each failure are evicted at once and placed in order of priority; no autoscaler adds nodes",
+    "the pods of failed nodes are evicted one node of a zone after another; no autoscaler adds nodes",
     "pods of StatefulSets are held until their node is back or its Node object is deleted, and not placed again",
     "two nodes of a pool that fail are the two with the most pods, not every pair",
 )

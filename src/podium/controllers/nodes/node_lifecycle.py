@@ -5,7 +5,8 @@ Source: pkg/controller/nodelifecycle.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -357,6 +358,17 @@ class ZoneDisruption:
         if interval_ns is None:
             return None
         return 0 if counts.given_up_ns is None else counts.given_up_ns + interval_ns
+
+    def turns(self, names: Iterable[str]) -> dict[str, int]:
+        """Return how long after the first node of its zone each node is evicted; none for those that never are."""
+        found, turns = {}, Counter[Zone]()
+        for name in names:
+            zone = self._nodes[name][0]
+            interval_ns = self._interval_ns(self._zones[zone])
+            if interval_ns is not None:
+                found[name] = turns[zone] * interval_ns
+                turns[zone] += 1
+        return found
 
     def _interval_ns(self, counts: _Counts) -> int | None:
         if self.is_total():
