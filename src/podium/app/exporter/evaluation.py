@@ -6,7 +6,7 @@ When nodes fail, their pods are evicted node by node, and replacements are place
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from podium.app.explaining.obstacles import RESOURCES
 from podium.app.inputs import read_objects
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
-from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
 from podium.cluster.arrays import Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
@@ -45,7 +45,8 @@ _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
 _TAINTS = tuple(Taint(key=UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
 # Replacements come after all pods of the same priority that wait already.
 _LATER_NS = 1 << 62
-_SECOND = 10**9
+# In how many turns the nodes of larger groups are evicted.
+_MAX_TURNS = 20
 
 Group = tuple[str, str]
 """The kind and the name of a zone, pool or rack."""
@@ -136,7 +137,10 @@ def evaluate(
     skipped: dict[str, int] = {}
     groups: list[FailureScope] = []
     for kind, keys in zip(GROUPS, (settings.zone_labels, settings.pool_labels, settings.rack_labels), strict=True):
-        named = sorted(_groups(labels, kind, keys), key=lambda scope: (-len(scope.nodes), scope.name))
+        values = ((next(filter(None, map(of_node.get, keys)), ""), name) for name, of_node in labels.items())
+        by_value = by_key((value, name) for value, name in values if value)
+        named = [FailureScope(kind, value, tuple(names)) for value, names in by_value.items()]
+        named.sort(key=lambda scope: (-len(scope.nodes), scope.name))
         groups += named[:MAX_GROUPS]
         skipped[kind] = len(named[MAX_GROUPS:])
     pods = Counter(pod.node_name for pod in decisions.cluster.placed.values())
@@ -185,13 +189,6 @@ def read_shapes(file: str) -> tuple[Pod, ...]:
             raise InputError(f"is a {kind}; shapes are Pods", source=document.source, document=document.index)
         pods.append(document.object)
     return tuple(pods)
-
-
-def _groups(labels: Mapping[str, Mapping[str, str]], kind: str, keys: Sequence[str]) -> Iterator[FailureScope]:
-    """Yield the nodes that share the value of the first of the ``keys`` that they have; labels are by node."""
-    values = {name: next(filter(None, map(of_node.get, keys)), "") for name, of_node in labels.items()}
-    for value, names in by_key((value, name) for name, value in values.items() if value).items():
-        yield FailureScope(kind, value, tuple(names))
 
 
 def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
@@ -289,15 +286,10 @@ def _fate(pod: PodRecord) -> str:
     kind = "" if pod.controller is None else pod.controller.kind
     if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
         return ""
-    if kind == "StatefulSet" or _tolerated_s(pod) is None:
+    toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
+    if kind == "StatefulSet" or (toleration is not None and toleration.toleration_seconds is None):
         return _HELD
     return _REPLACED if kind in _REPLACING else _UNMANAGED
-
-
-def _tolerated_s(pod: PodRecord) -> int | None:
-    """Return for how many seconds a pod tolerates that its node has failed, None for good."""
-    toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
-    return 0 if toleration is None else toleration.toleration_seconds
 
 
 def _replacement(pod: PodRecord) -> PodRecord:
@@ -340,91 +332,49 @@ class _Trials:
         for name, row in decisions.cluster.nodes.row_of.items():
             node = decisions.cluster.nodes.node(row)
             self._health.replace(name, node, is_healthy=is_ready(node))
-        placed = decisions.cluster.placed.values()
-        self._by_node = by_key((pod.node_name, (_fate(pod), _tolerated_s(pod), pod)) for pod in placed)
+        self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
         # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
         self._waiting = tuple(pod for pod in base.waiting if self._counted_for(pod) != _Counted())
 
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
-        pods = [each for name in scope.nodes for each in self._by_node.get(name, ()) if each[0]]
-        fates = Counter(fate for fate, *_ in pods)
-        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *map(fates.__getitem__, FATES))
-        turns = self._turns(scope.nodes)
-        due = by_key(
-            (turns[pod.node_name] + seconds * _SECOND, pod)
-            for _, seconds, pod in pods
-            if pod.node_name in turns and seconds is not None
-        )
-        evicted = Counter(pod.pod_class for leaving in due.values() for pod in leaving)
-        replaced = [pod for fate, _, pod in pods if fate == _REPLACED and pod.node_name in turns]
+        decisions, turns = self._decisions, self._health.turns(scope.nodes)
+        pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
+        counts = (len(pods.get(fate, ())) for fate in FATES)
+        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
+        replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
+        leaving = [pod for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns]
+        evicted = Counter(pod.pod_class for pod in leaving)
         # Evictions may make room for those that count the pods that do not terminate.
-        waiting = [pod for pod in self._waiting if self._is_concerned(pod, evicted)]
+        waiting = tuple(pod for pod in self._waiting if self._is_concerned(pod, evicted))
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
-            closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
-            unplaced, preempted = self._placed_in_turn(scope, due, waiting, closes=closes)
-            found = replace(found, preempted=preempted)
-        unplaced += [pod for fate, _, pod in pods if fate == _REPLACED and pod.node_name not in turns]
-        workloads = [self._decisions.workloads.of(pod) for pod in self._decisions.in_order(unplaced)]
+            known, left, victims = {pod.uid for pod in waiting}, waiting, 0
+            in_turn = [of_turn for _, of_turn in sorted(by_key((turns[pod.node_name], pod) for pod in leaving).items())]
+            at_once = -(-len(in_turn) // _MAX_TURNS)
+            with decisions.what_if() as what_if:
+                closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
+                for name in scope.nodes:
+                    row = decisions.cluster.nodes.row_of[name]
+                    if closes:
+                        what_if.close_node(row)
+                        continue
+                    node = decisions.cluster.nodes.node(row)
+                    taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
+                    what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
+                for first in range(0, len(in_turn), max(at_once, 1)):
+                    ending = [*chain(*in_turn[first : first + at_once])]
+                    for pod in ending:
+                        what_if.replace_pod(replace(pod, terminating=True))
+                    made = [_replacement(pod) for pod in ending if _fate(pod) == _REPLACED]
+                    result = decisions.schedule((*left, *made), preempts=self._preempts, replaces=self._preempts)
+                    left, victims = result.waiting, victims + len(result.preemptors)
+            unplaced = [pod for pod in left if pod.uid not in known]
+            found = replace(found, preempted=victims)
+        unplaced += [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
+        workloads = [decisions.workloads.of(pod) for pod in decisions.in_order(unplaced)]
         by_workload = dict(sorted(Counter(workloads).items()))
         return replace(found, unplaced=len(unplaced), first="".join(workloads[:1]), unplaced_by=by_workload)
-
-    def _turns(self, names: Sequence[str]) -> dict[str, int]:
-        """Return when each of the nodes that fail is evicted, after the first; none for those that never are."""
-        nodes, health = self._decisions.cluster.nodes, self._health
-        failed = [(name, node) for name in names if is_ready(node := nodes.node(nodes.row_of[name]))]
-        for name, node in failed:
-            health.replace(name, node)
-        turns = health.turns(names)
-        for name, node in failed:
-            health.replace(name, node, is_healthy=True)
-        return turns
-
-    def _placed_in_turn(
-        self, scope: FailureScope, due: Mapping[int, Sequence[PodRecord]], waiting: Sequence[PodRecord], *, closes: bool
-    ) -> tuple[list[PodRecord], int]:
-        """Evict pods when they are ``due``, and place replacements; return those that wait and the number of victims.
-
-        The pods ``waiting`` before may take room, but are not returned. If it ``closes`` the nodes, no pod sees more
-        of their failure than that.
-        """
-        decisions, nodes = self._decisions, self._decisions.cluster.nodes
-        # By kind; nothing makes room for a kind but evictions of pods that count for it, and preemption.
-        left, victims = by_key((kind_of(pod), pod) for pod in waiting), 0
-
-        def place(pods: Iterable[PodRecord]) -> None:
-            nonlocal left, victims
-            while tried := [*pods]:
-                result = decisions.schedule(tried, preempts=self._preempts, replaces=self._preempts)
-                victims += len(result.preemptors)
-                pods, left = (chain(*left.values()), {}) if result.preemptors else ((), left)
-                for pod in result.waiting:
-                    left.setdefault(kind_of(pod), []).append(pod)
-
-        with decisions.what_if() as what_if:
-            for row in map(nodes.row_of.__getitem__, scope.nodes):
-                if closes:
-                    what_if.close_node(row)
-                    continue
-                node = nodes.node(row)
-                taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
-                what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
-            for _, leaving in sorted(due.items()):
-                for pod in leaving:
-                    what_if.replace_pod(replace(pod, terminating=True))
-                evicted = Counter(pod.pod_class for pod in leaving)
-                concerned = [kind for kind, pods in left.items() if self._is_concerned(pods[0], evicted)]
-                again = [*chain(*map(left.pop, concerned))]
-                for pod in (_replacement(pod) for pod in leaving if _fate(pod) == _REPLACED):
-                    left.get(kind_of(pod), again).append(pod)
-                place(again)
-            if len(due) > 1:
-                # Pods placed later may matter to those that wait.
-                again, left = [*chain(*left.values())], {}
-                place(again)
-        known = {pod.uid for pod in waiting}
-        return [pod for pod in chain(*left.values()) if pod.uid not in known], victims
 
     def _certain(
         self, scope: FailureScope, replaced: Sequence[PodRecord], evicted: Mapping[PodClass, int]

@@ -6,7 +6,7 @@ Source: pkg/controller/nodelifecycle.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -359,12 +359,15 @@ class ZoneDisruption:
             return None
         return 0 if counts.given_up_ns is None else counts.given_up_ns + interval_ns
 
-    def turns(self, names: Iterable[str]) -> dict[str, int]:
-        """Return how long after the first node of its zone each node is evicted; none for those that never are."""
-        found, turns = {}, Counter[Zone]()
+    def turns(self, names: Sequence[str]) -> dict[str, int]:
+        """Return how long after the first of its zone each node is evicted if these fail, for those that ever are."""
+        failed = Counter(zone for zone, is_healthy in map(self._nodes.__getitem__, names) if is_healthy)
+        trial, turns, found = ZoneDisruption(), Counter[Zone](), {}
+        trial._healthy = self._healthy - failed.total()
         for name in names:
             zone = self._nodes[name][0]
-            interval_ns = self._interval_ns(self._zones[zone])
+            known, more = self._zones[zone], failed[zone]
+            interval_ns = trial._interval_ns(_Counts(known.healthy - more, known.unhealthy + more))
             if interval_ns is not None:
                 found[name] = turns[zone] * interval_ns
                 turns[zone] += 1

@@ -404,6 +404,29 @@ def test_the_grid_groups_nodes_and_shows_the_one_that_is_reached_by_keys(browser
         life.ask("DELETE", f"/api/v1/nodes/grid-{number}")
 
 
+ANSWERS_ON_NODES = {
+    "fit": ({"manifests": json.dumps({"apiVersion": "v1", **pod("more", cpu="1m")})}, "fit: 50 or more: 2"),
+    "pending": ({}, "lacks room: 2"),
+    "survive": ({"target": "default/here"}, "none of its pods: 1, its pods survive: 1"),
+    "fail": ({"nodes": "node-1"}, "fails: 1"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS_ON_NODES)
+def test_the_grid_shows_what_an_answer_says_about_nodes(browser: Any, life: Life, name: str) -> None:
+    values, counts = ANSWERS_ON_NODES[name]
+    life.ask("POST", PODS, pod("here", cpu=1, spec={"nodeName": "node-1"}))
+    life.ask("POST", PODS, pod("waiting", cpu=1000))
+    with visiting(browser, life.server) as visit:
+        visit.shown().page.evaluate("([name, values]) => podium.page.askPlan(name, values)", [name, values])
+        visit.page.click("text=Show on the grid of nodes")
+        visit.page.wait_for_selector(f"small:has-text('{counts}')")
+        assert visit.page.input_value("select[aria-label=colour]") == "answer"
+        assert counts.split(":")[0] in visit.page.inner_text(".legend")
+    for each in ("here", "waiting"):
+        life.ask("DELETE", f"{PODS}/{each}?gracePeriodSeconds=0")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [420, 1200])
 def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(

@@ -12,6 +12,7 @@ from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, by_key, counted, listed
 from podium.app.console.page import Section
+from podium.app.explaining.obstacles import joined
 from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.deciding.capacity import NodeShape, shapes_of
 from podium.app.planning.deciding.causes import BlockedPods, RefusedPods, blocked_pods, refused_pods
@@ -98,7 +99,7 @@ def pending_answer(
         outcomes,
         findings=tuple(_findings(causes, refused, result)),
         remedy=remedy,
-        further=(_pods_section(decisions, causes, result),),
+        further=(_pods_section(decisions, causes, result), _obstacles_section(decisions, waiting)),
         table=Frame.of_rows("table", table, {**kinds("workload", "pods"), **kinds("cause change", "placed")}),
     )
 
@@ -221,6 +222,17 @@ def _pods_section(decisions: Decisions, causes: Sequence[PendingCause], result: 
     pods = decisions.in_order([*(each.pod for each in result.placed), *result.waiting])
     rows = tuple((Name(pod.key, cells.PODS), f"{pod.priority}", texts.get(pod.uid, "waits")) for pod in pods)
     return Section("pods", "Pods", rows, ("pod", "priority", ""), counted(len(rows), "pending pod"))
+
+
+def _obstacles_section(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Section:
+    """Return by node the obstacles for the most pods, of those kinds to which it is among the nearest."""
+    names, data = decisions.cluster.nodes.names, dict[str, tuple[str, str]]()
+    for each in sorted(waiting, key=lambda each: -len(each.pods)):
+        for group in each.nearest:
+            first = min(group.obstacles, key=lambda obstacle: obstacle.order)
+            for row in group.rows:
+                data.setdefault(names[row], (first.type, joined(group.obstacles)))
+    return Section("obstacles", "Obstacles", (), data=data)
 
 
 def _changes_section(

@@ -95,16 +95,9 @@ class Answering:
             await self._end(ended)
         # It imports from the same path as this process, including plugins, but not from the working directory.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        command, limit = (sys.executable, "-P", "-m", _WORKER), self._limits.answer_bytes
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            _WORKER,
-            stdin=PIPE,
-            stdout=PIPE,
-            env=environment,
-            limit=self._limits.answer_bytes,
-            start_new_session=True,
+            *command, stdin=PIPE, stdout=PIPE, env=environment, limit=limit, start_new_session=True
         )
         self._processes.add(process)
         return process
@@ -148,9 +141,8 @@ class Answering:
 
 def _has_ended(spare: asyncio.Task[Process]) -> bool:
     """Return whether a process that was to wait for a question has ended, or was never started."""
-    if not spare.done():
-        return False
-    return spare.cancelled() or spare.exception() is not None or spare.result().returncode is not None
+    has_failed = spare.done() and (spare.cancelled() or spare.exception() is not None)
+    return has_failed or (spare.done() and spare.result().returncode is not None)
 
 
 async def _send(process: Process, question: bytes, objects: Sequence[Stored], options: RunOptions) -> None:

@@ -150,17 +150,12 @@ class Form(msgspec.Struct, frozen=True):
 
 @click.command()
 @deciding_options("pods")
-def _decided(**_: Any) -> None:
-    pass
-
-
-@click.command()
 @playing_options
-def _played(**_: Any) -> None:
+def _any_plan(**_: Any) -> None:
     pass
 
 
-_SHARED = {parameter.name for command in (_decided, _played) for parameter in command.params}
+_SHARED = {parameter.name for parameter in _any_plan.params}
 # The page has a field for whole documents instead.
 _ON_COMMAND_LINE = {"patch"}
 

@@ -37,19 +37,9 @@ if TYPE_CHECKING:
 PREFIX = "/ui/"
 """The path of the page."""
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "connect-src 'self'",
-        "img-src 'self'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    )
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'none'; "
+    "frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 """The content security policy: scripts and requests of this server alone, and no markup from text (trusted types)."""
 
@@ -117,13 +107,11 @@ class LivePage:
             _check_own(exchange)
             if exchange.path == _ABOUT and exchange.method in _SAFE:
                 return await self._about(exchange)
-            if exchange.path == _NOW and exchange.method in _SAFE:
-                found = await self._now.answer(self._shown())
+            if exchange.path in (_NOW, _OBJECT) and exchange.method in _SAFE:
+                cluster, query = self._shown(), dict(exchange.query)
+                about = query.get("kind", ""), query.get("name", "")
+                found = await self._now.answer(cluster) if exchange.path == _NOW else described(cluster, *about)
                 return await send(exchange.request, of_object(found), exchange.reply_headers)
-            if exchange.path == _OBJECT and exchange.method in _SAFE:
-                query = dict(exchange.query)
-                about = described(self._shown(), query.get("kind", ""), query.get("name", ""))
-                return await send(exchange.request, of_object(about), exchange.reply_headers)
             if exchange.path == _ASK and exchange.method == "POST":
                 return await self._ask(exchange)
             if exchange.path == _READ and exchange.method == "POST":
@@ -223,15 +211,9 @@ def _documents(text: str) -> list[dict[str, Any]]:
         if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
             raise InputError("is not an object with apiVersion, kind and metadata", document=index)
         metadata = document.get("metadata", {})
-        found.append(
-            {
-                "apiVersion": str(document.get("apiVersion", "")),
-                "kind": str(document.get("kind", "")),
-                "name": str(metadata.get("name", "")),
-                "namespace": str(metadata.get("namespace", "")),
-                "json": encoded(document).decode(),
-            }
-        )
+        texts = {name: str(document.get(name, "")) for name in ("apiVersion", "kind")}
+        texts |= {name: str(metadata.get(name, "")) for name in ("name", "namespace")}
+        found.append({**texts, "json": encoded(document).decode()})
     return found
 
 

@@ -109,13 +109,12 @@ def state_of(objects: Iterable[Stored], events: Iterable[Stored]) -> dict[str, A
     groups = by_key((reason or _UNTRIED, key) for key, reason in reasons.items())
     pending = [{"reason": reason, **few(keys)} for reason, keys in groups.items()]
     marks = by_key((mark, key) for key, node in nodes.items() for mark in _marks(node))
+    unusual = [{"kind": kind, "mark": mark, **few(names)} for (_, kind, mark), names in sorted(marks.items())]
     return {
         "counts": {"nodes": len(nodes), "pods": len(pods), "pending": len(reasons)},
         "pending": sorted(pending, key=lambda row: (-row["number"], row["names"]))[:MAX_ROWS],
         "reasons": dict(islice(((key, reported[key]) for key in reasons.keys() & reported.keys()), _MAX_REASONS)),
-        "nodes": [{"kind": kind, "mark": mark, **few(names)} for (_, kind, mark), names in sorted(marks.items())][
-            :MAX_ROWS
-        ],
+        "nodes": unusual[:MAX_ROWS],
         "preemptions": _preemptions(recorded, pods),
     }
 
@@ -149,11 +148,8 @@ def _preemptions(events: Iterable[Raw], pods: Mapping[str, Pod]) -> list[dict[st
         if event.get("reason") == "Preempted":
             uid, _, node = event.get("message", "").removeprefix("Preempted by pod ").partition(" on node ")
             preemptor = key_of(event.get("related") or {}) or keys.get(uid, uid)
-            found[key_of(event.get("involvedObject") or {})] = {
-                "preemptor": preemptor,
-                "node": node,
-                "at": _time_of(event),
-            }
+            victim = key_of(event.get("involvedObject") or {})
+            found[victim] = {"preemptor": preemptor, "node": node, "at": _time_of(event)}
     rows = [{"victim": key, **row} for key, row in found.items()]
     return sorted(rows, key=lambda row: (row["at"], row["victim"]), reverse=True)[:_MAX_VICTIMS]
 

@@ -86,13 +86,7 @@ class PageInputs:
         """Answer a question that is decided."""
         self.found = ask(self.progress)
 
-    def answer(
-        self,
-        question: Callable[..., PlanAnswer],
-        *arguments: Any,
-        doing: str = "",
-        **options: Any,
-    ) -> None:
+    def answer(self, question: Callable[..., PlanAnswer], *arguments: Any, doing: str = "", **options: Any) -> None:
         """Answer a question that is played."""
         self.found = question(PlanRun(self.read, self.options, self.progress), *arguments, **options)
 
@@ -135,7 +129,16 @@ def answered(
     picture = msgspec.structs.replace(picture_of(answer), text=page.text)
     # To show an answer that was not played, the scenario needs the cluster: the command saves both.
     scenario = None if answer.result is None else answer.scenario
-    return {"picture": msgspec.to_builtins(picture), "scenario": scenario}
+    return {"picture": msgspec.to_builtins(picture), "scenario": scenario, "onNodes": _on_nodes(answer)}
+
+
+def _on_nodes(answer: PlanAnswer) -> dict[str, Any]:
+    """Return what an answer says about nodes, and the pods of each at the end without the plan and with it."""
+    known = {section.name: section.data for section in (*answer.sections, *answer.further)}
+    runs = (answer.baseline, answer.result) if answer.baseline is not None else ()
+    pods = [{node.node: node.pods for node in run.nodes} for run in runs if run is not None]
+    found = {"table": list(answer.table or ()), "changed": {node.node: node.change for node in answer.nodes}}
+    return {**found, "placed": known.get("placed"), "obstacles": known.get("obstacles"), "pods": pods}
 
 
 def _explained(inputs: PageInputs, *, target: str, namespace: str, node: str | None, scheduler: str) -> dict[str, Any]:

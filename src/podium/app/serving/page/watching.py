@@ -135,13 +135,9 @@ async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
 def _line_of(seen: Seen) -> bytes:
     if not isinstance(seen, Gone):
         return _event("MODIFIED", slim(seen.raw))
-    metadata = seen.object.metadata
-    gone: Raw = {
-        "uid": metadata.uid,
-        "name": metadata.name,
-        "namespace": metadata.namespace,
-        "resourceVersion": metadata.resource_version,
-    }
+    meta = seen.object.metadata
+    identity = {"uid": meta.uid, "name": meta.name, "namespace": meta.namespace}
+    gone = {**identity, "resourceVersion": meta.resource_version}
     return _event("DELETED", {"metadata": gone, "spec": {}, "status": {}})
 
 

@@ -48,6 +48,12 @@ class Page {
     this.go("plans", name);
   }
 
+  // Colours the grid of nodes by what an answer says about them.
+  showOnNodes(answer) {
+    this.grid.take(answer);
+    this.go("nodes");
+  }
+
   targetOf(workload) {
     return targetOf(workload);
   }
@@ -99,7 +105,8 @@ class App {
     this.page = page;
     const live = new LiveTab(page);
     page.cluster = live;
-    const parts = [["now", "Now", new NowTab(page)], ["nodes", "Nodes", new GridTab(page)], ["cluster", "Cluster", live]];
+    page.grid = new GridTab(page);
+    const parts = [["now", "Now", new NowTab(page)], ["nodes", "Nodes", page.grid], ["cluster", "Cluster", live]];
     if (page.about.mode === "control-plane") {
       parts.push(["objects", "Objects", new ObjectsTab(page)]);
     }

@@ -1,4 +1,5 @@
-// The nodes as a grid by zone and pool, coloured by how full they are, by their state, or by what their loss would do.
+// The nodes as a grid by zone and pool, coloured by how full they are, by their state, by what their loss would do, or by
+// what an answer says about them.
 
 import { coloursOf } from "./drawing/colours.js";
 import { button, choice, element, fill } from "./drawing/dom.js";
@@ -6,7 +7,7 @@ import { NATURAL, amount, counted, number, percent } from "./drawing/formats.js"
 import { Described } from "./described.js";
 
 const EACH_MS = 1000;
-const STATE = "state", RISK = "risk";
+const STATE = "state", RISK = "risk", ANSWER = "answer";
 // Where the shades of fill begin.
 const STEPS = [0, 0.25, 0.5, 0.7, 0.85, 0.95];
 const STATES = [["ready", "gone"], ["cordoned or tainted", "refused"], ["not ready or under pressure", "disrupted"]];
@@ -54,6 +55,13 @@ export class GridTab {
     this.show();
   }
 
+  // Colours the nodes by an answer from now on.
+  take(answer) {
+    this.answer = answer;
+    this.by = ANSWER;
+    this.shown = "";
+  }
+
   // Shows what has changed.
   tick(isForced = false) {
     const { nodes, pods, changes } = this.page.cluster;
@@ -89,7 +97,8 @@ export class GridTab {
 
   // Makes the elements of the groups, unless they are there already.
   build() {
-    const options = [...this.resources.map((name) => [name, `requested ${name}`]), [STATE, "state"], ...(this.risks ? [[RISK, "pods without a place if it is lost"]] : [])];
+    const options = [...this.resources.map((name) => [name, `requested ${name}`]), [STATE, "state"], ...(this.risks ? [[RISK, "pods without a place if it is lost"]] : []),
+      ...(this.answer ? [[ANSWER, `answer: ${this.answer.title}`]] : [])];
     const text = JSON.stringify([options, this.by, this.sorted.map(([title, cells]) => [title, cells.length])]);
     if (text === this.shown) {
       this.groups.forEach((group, place) => {
@@ -143,6 +152,9 @@ export class GridTab {
     if (this.by === RISK) {
       return this.risks[cell.node.name] ? 1 : 0;
     }
+    if (this.by === ANSWER) {
+      return this.answer.of.get(cell.node.name)?.[0] || 0;
+    }
     const share = this.share(cell, this.by);
     return STEPS.findLastIndex((step) => share >= step);
   }
@@ -156,14 +168,17 @@ export class GridTab {
     if (this.by === RISK) {
       return [["every pod finds a place", colours.gone], ["pods find no place", colours.disrupted]];
     }
+    if (this.by === ANSWER) {
+      return this.answer.scale.map(([text, name]) => [text, colours[name] || colours.priorities[name]]);
+    }
     return STEPS.map((step, place) => [place + 1 < STEPS.length ? `${percent(step)} to ${percent(STEPS[place + 1])}` : `${percent(step)} and more`, colours.priorities[place]]);
   }
 
   lines(cell) {
     const { node, used, pods } = cell;
     const shares = this.resources.filter((name) => node.offers[name] || used[name]).map((name) => `${percent(this.share(cell, name))} of ${name}: ${amount(used[name] || 0, name)} of ${amount(node.offers[name] || 0, name)}`);
-    const risk = this.risks?.[node.name];
-    return [`${counted(pods, "pod")}; requested ${shares.join(", ")}`, node.marks, risk ? `if it is lost, ${counted(risk, "pod")} find no place` : ""].filter((line) => line);
+    const risk = this.risks?.[node.name], said = this.by === ANSWER && this.answer.of.get(node.name)?.[1];
+    return [said, `${counted(pods, "pod")}; requested ${shares.join(", ")}`, node.marks, risk ? `if it is lost, ${counted(risk, "pod")} find no place` : ""].filter((line) => line);
   }
 
   // Says in the hint what is known of a node; without one, how to select it.

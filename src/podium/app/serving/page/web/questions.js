@@ -6,6 +6,7 @@ import { number } from "./drawing/formats.js";
 import { Compared } from "./drawing/run_page.js";
 import { listOf, tableOf } from "./drawing/tables.js";
 import { Asking, Form, Messages } from "./form.js";
+import { nodesOf } from "./node_answers.js";
 
 // The page's theme for as long as a drawing lasts: who listens by it is forgotten with it.
 class Lent {
@@ -308,7 +309,8 @@ export class PlansTab {
       this.answer.clear();
       return;
     }
-    const { picture, scenario } = answer;
-    this.answer.show(picture, scenario ? disclosure("The scenario that was played", JSON.stringify(scenario, null, 2)) : null);
+    const { picture, scenario } = answer, about = nodesOf(this.current.name, answer);
+    const show = () => this.page.showOnNodes(about);
+    this.answer.show(picture, about ? button("Show on the grid of nodes", "Colours the nodes by this answer", show) : null, scenario ? disclosure("The scenario that was played", JSON.stringify(scenario, null, 2)) : null);
   }
 }
