@@ -340,7 +340,7 @@ class _Trials:
         """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
         decisions, turns = self._decisions, self._health.turns(scope.nodes)
         pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
-        counts = (len(pods.get(fate, ())) for fate in FATES)
+        counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
         leaving = [pod for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns]
