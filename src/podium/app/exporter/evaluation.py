@@ -330,8 +330,7 @@ class _Trials:
         self._counts_pods = all(RESOURCES in names for names in filters)
         self._health = ZoneDisruption()
         for name, row in decisions.cluster.nodes.row_of.items():
-            node = decisions.cluster.nodes.node(row)
-            self._health.replace(name, node, is_healthy=is_ready(node))
+            self._health.replace(name, node := decisions.cluster.nodes.node(row), is_healthy=is_ready(node))
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
         # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
         self._waiting = tuple(pod for pod in base.waiting if self._counted_for(pod) != _Counted())
@@ -354,8 +353,7 @@ class _Trials:
             at_once = -(-len(in_turn) // _MAX_TURNS)
             with decisions.what_if() as what_if:
                 closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
-                for name in scope.nodes:
-                    row = decisions.cluster.nodes.row_of[name]
+                for row in map(decisions.cluster.nodes.row_of.__getitem__, scope.nodes):
                     if closes:
                         what_if.close_node(row)
                         continue
