@@ -1,11 +1,16 @@
 """A restart of the kubelet process does not affect running pods (faults K2 and K4)."""
 
+import random
+from contextlib import suppress
+
 import pytest
 
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
+from podium.controllers.kubelets import node_kubelet
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.observations import Problem
+from podium.store.errors import StoreError
 from tests.controllers.cluster_rig import BROKEN, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
 from tests.store.objects import SECOND, Raw, node, pod
 
@@ -249,3 +254,93 @@ def test_a_kubelet_reaches_the_same_end_after_a_crash_at_any_point(
     assert rig.pods() == {"a": "Failed", "b": "Running", "d": "Succeeded"}
     assert rig.node_condition("n1", "MemoryPressure")["status"] == "False"
     assert rig.is_at_rest()
+
+
+class Fleet:
+    """Random changes of two nodes and their pods, with restarts of the kubelet."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.rig = Rig(Kubelet)
+        self.rig.apply(node("n1", cpu=6), node("n2", cpu=6))
+
+    def run(self) -> list[str]:
+        """Return what the kubelet did, and the pods at the end."""
+        deeds = [self.arrive, self.arrive, self.go, self.change, self.restart, self.restart, self.change_node]
+        for _ in range(60):
+            with suppress(StoreError):
+                self.random.choice(deeds)()
+            self.rig.pass_to(self.rig.seconds + self.random.choice((0, 1, 15)))
+        return [*self.rig.log, *(f"{stored.raw}" for stored in self.rig.store.objects("Pod"))]
+
+    def arrive(self) -> None:
+        annotations = {} if self.random.random() < 0.9 else {"podium.dev/memory-usage": "1Gi"}
+        spec: Raw = {} if self.random.random() < 0.9 else {"activeDeadlineSeconds": 20}
+        where = self.random.choice(("n1", "n2"))
+        name, cpu = f"p{self.random.randrange(6)}", self.random.randrange(3)
+        self.rig.apply(pod(name, node=where, cpu=cpu, annotations=annotations, spec=spec))
+
+    def go(self) -> None:
+        self.rig.delete("Pod", f"p{self.random.randrange(6)}", grace=self.random.choice((0, 5)))
+
+    def change(self) -> None:
+        name = f"p{self.random.randrange(6)}"
+        if self.random.random() < 0.95:
+            ready = [{"type": "Ready", "status": "False", "reason": self.random.choice(("", "NodeNotReady"))}]
+            self.rig.store.patch("Pod", f"default/{name}", {"status": {"conditions": ready}}, "merge", "status")
+        else:
+            self.rig.patch("Pod", name, {"metadata": {"annotations": QUIRK}})
+        if self.random.random() < 0.5:
+            self.rig.restart()
+
+    def restart(self) -> None:
+        self.rig.restart()
+
+    def change_node(self) -> None:
+        name, trouble = self.random.choice(("n1", "n2")), self.random.choice(("5s", "5s app=web"))
+        if self.random.random() < 0.5:
+            self.rig.restart()
+            self.rig.fail(name)
+            self.rig.recover(name)
+        else:
+            self.rig.patch("Node", name, {"metadata": {"annotations": {"podium.dev/trouble": trouble}}})
+            self.rig.pass_to(self.rig.seconds + self.random.choice((2, 8)))
+            self.rig.patch("Node", name, {"metadata": {"annotations": {"podium.dev/trouble": None}}})
+
+
+QUIRK = {"podium.dev/crash-after": "10s"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pods_that_run_undisturbed_fare_as_if_a_new_kubelet_took_in_all(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Fleet(seed).run()
+
+    monkeypatch.setattr(node_kubelet, "_runs_undisturbed", lambda _: False)
+
+    assert found == Fleet(seed).run()
+
+
+def test_a_new_kubelet_takes_in_no_pod_before_anything_concerns_its_node() -> None:
+    rig = rig_of(pod("a", node="n1"), pod("b", node="n2"))
+    rig.apply(node("n2", cpu=4))
+    rig.restart()
+    nodes = rig.places[0].machine._nodes  # type: ignore[attr-defined]
+    assert not any(each._pods.runs for each in nodes.values())
+
+    rig.delete("Pod", "a", grace=5)
+
+    assert [list(each._pods.runs) != [] for each in nodes.values()] == [True, False]
+
+
+def test_a_new_kubelet_continues_the_count_of_restarts() -> None:
+    rig = rig_of(pod("a", node="n1"))
+    for restarts in (1, 2):
+        rig.patch("Node", "n1", {"metadata": {"annotations": {"podium.dev/trouble": "5s"}}})
+        rig.pass_to(rig.seconds + 6)
+        rig.patch("Node", "n1", {"metadata": {"annotations": {"podium.dev/trouble": None}}})
+        rig.pass_to(rig.seconds + 60)
+        rig.restart()
+
+        assert rig.pod("a")["status"]["containerStatuses"][0]["restartCount"] == restarts

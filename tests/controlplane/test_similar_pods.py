@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.input.documents import Document
-from podium.controlplane.assembly import SimilarPods, create_objects
+from podium.controlplane import assembly
+from podium.controlplane.assembly import create_objects
 from podium.store.store import Store
 from tests.api.dumps import Raw, dump
 from tests.api.test_pod_stencils import pod_of, pod_of_stateful_set, without_managers
@@ -49,7 +50,7 @@ def created(pods: Sequence[Raw]) -> list[tuple[Any, ...]]:
 
 def created_one_by_one(pods: Sequence[Raw]) -> list[tuple[Any, ...]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SimilarPods, "create", lambda *_: False)
+        patch.setattr(assembly, "_pattern_of", lambda *_: None)
         return created(pods)
 
 

@@ -3,8 +3,9 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+from operator import or_
 
 import pytest
 
@@ -12,10 +13,12 @@ from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.meta import Raw
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import ReportStatus
+from podium.controllers.controller import is_watched_kind
 from podium.controllers.observations import Answered, Problem
-from podium.runtime.runtime import Component, RequestedAction, Runtime
+from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from podium.store.watch_log import WatchEvent
 from tests.proof.test_watches import MAKERS
 from tests.store.objects import SECOND, node, pod
 
@@ -37,12 +40,16 @@ class Log:
         self.rested: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
         self.driver = Runtime(self)
+        self.is_eager = is_eager
         for name, make in RESTING.items():
-            component = Component(name, make)
-            self.driver.add(component)
-            self.driver.begin(component)
-            if is_eager:
-                component.rest = None
+            self.driver.add(Component(name, make))
+            self.begin(self.driver.components[-1], ())
+
+    def begin(self, component: Component, existing: Iterable[ExistingObjects]) -> None:
+        self.driver.begin(component)
+        if self.is_eager:
+            component.rest = None
+        self.driver.show_existing(component, existing)
 
     def send(self, asked: RequestedAction, now: int) -> None:
         self.asked.append(asked)
@@ -80,7 +87,7 @@ class Play:
             *[self.change_node] * 2,
             *[self.end_pod, self.new_node, self.answer] * 2,
             *(self.end_node, self.workload, self.budget, self.claim, self.template, self.disrupt, self.end_object),
-            self.pass_time,
+            *(self.pass_time, self.restart),
         ]
 
     def go(self, steps: int) -> None:
@@ -213,6 +220,21 @@ class Play:
 
     def pass_time(self) -> None:
         self.now += self.random.choice((1, 10, 60, 400)) * SECOND
+
+    def restart(self) -> None:
+        """Let a controller begin again, with all objects."""
+        place = self.random.randrange(len(RESTING))
+        for outcome in self.both:
+            component = outcome.driver.components[place]
+            outcome.driver.stop(component)
+            machine = component.make()
+            kinds = [kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, machine.watches)]
+            outcome.begin(component, map(self.existing, kinds))
+
+    def existing(self, kind: str) -> ExistingObjects:
+        events = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)]
+        aspects = reduce(or_, (aspects_of(event, self.store) for event in events), 0)
+        return kind, [*map(observation_of, events)], aspects
 
     def answer(self) -> None:
         problem = self.random.choice((None, None, REFUSED))

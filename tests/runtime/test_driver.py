@@ -138,6 +138,54 @@ def test_an_idle_component_receives_deferred_observations_first() -> None:
     assert rig.log() == ["a Changed 7", "a Gone 7"]
 
 
+def test_an_idle_component_receives_existing_pods_when_it_is_woken_up() -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+    nodes = ("Node", [Gone(THING)], EVERY)
+
+    rig.driver.show_existing(rig.components[0], [nodes, ("Pod", [Changed(THING)], EVERY)])
+    rig.driver.deliver(6)
+    assert rig.log() == ["a Gone 6"]
+    rig.driver.show("Node", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Changed 7", "a Gone 7"]
+
+
+@pytest.mark.parametrize("why", ["it is not idle", "an urgent kind follows", "a pod is urgent"])
+def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
+    rig.machine(0).is_idle = why != "it is not idle"
+    aspects = EVERY | ENDING if why == "a pod is urgent" else EVERY
+    nodes = ("Node", [Gone(THING)], EVERY) if why == "an urgent kind follows" else None
+
+    pods = ("Pod", [Changed(THING)], aspects)
+    rig.driver.show_existing(rig.components[0], [pods] if nodes is None else [pods, nodes])
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Changed 7"] + ["a Gone 7"] * (nodes is not None)
+
+
+def test_a_component_receives_a_change_after_the_existing_pods() -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
+
+    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY)])
+    rig.driver.show("Pod", Gone(THING))
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Changed 7", "a Gone 7"]
+
+
+def test_a_component_that_begins_receives_pods_if_one_may_concern_it() -> None:
+    rig = Rig("Pod Node")
+    rig.machine(0).pod_aspects = OWNED
+
+    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY | PLACED)])
+    rig.driver.show_existing(rig.components[0], [("Pod", [Gone(THING)], EVERY | OWNED)])
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Gone 7"]
+
+
 def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> None:
     rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
     rig.driver.first_due(0)

@@ -23,13 +23,8 @@ def start_time(documents: Iterable[Document]) -> int:
     """
     typed = [(document.object, document) for document in documents if document.object is not None]
     # The times of conditions are read from the documents. Many objects have equal ones.
-    of_conditions: set[str] = set()
-    for object_, document in typed:
-        if isinstance(object_, Pod | Node):
-            for condition in document.read_conditions():
-                of_conditions.add(condition.get("lastTransitionTime") or "")
-                of_conditions.add(condition.get("lastHeartbeatTime") or "")
-    of_conditions.discard("")
+    conditioned = (document for object_, document in typed if isinstance(object_, Pod | Node))
+    of_conditions = {time for document in conditioned for time in document.condition_times()}
     times = chain.from_iterable(_times(object_) for object_, _ in typed)
     return max(chain(times, map(parse_time, of_conditions)), default=DEFAULT_START_NS)
 

@@ -196,22 +196,20 @@ def _computed(
     from podium.controllers.observations import Changed, Tick
 
     controller = DisruptionController()
-    namespaces = set()
-    for document in budgets:
-        budget = document.object
-        if budget is None:
-            raise AssertionError("a budget that lacks a status was not read")
-        namespaces.add(budget.metadata.namespace)
-        # The controller compares generations, and a budget that was never stored has none.
-        raw = {**document.raw, "metadata": {"generation": 1, **document.raw["metadata"]}}
-        budget = replace(budget, metadata=replace(budget.metadata, generation=raw["metadata"]["generation"]))
-        controller.handle(Changed(budget, raw), 0)
+    open_budgets = [(document.object, document.raw) for document in budgets if document.object is not None]
+    namespaces = {budget.metadata.namespace for budget, _ in open_budgets}
     for document in documents:
         item = document.object
         if isinstance(item, Pod) and item.metadata.namespace in namespaces:
             controller.handle(Changed(_as_running(item, document)), 0)
         elif isinstance(item, _WATCHED):
             controller.handle(Changed(item), 0)
+    # Last: a budget finds its pods faster than each pod its budgets.
+    for budget, written in open_budgets:
+        # The controller compares generations, and a budget that was never stored has none.
+        raw = {**written, "metadata": {"generation": 1, **written["metadata"]}}
+        metadata = replace(budget.metadata, generation=raw["metadata"]["generation"])
+        controller.handle(Changed(replace(budget, metadata=metadata), raw), 0)
     for action in controller.handle(Tick(), 0):
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
             found = read(action.raw, PodDisruptionBudget)

@@ -51,21 +51,28 @@ def create_objects(
 ) -> None:
     """Create the objects as `complete` returns them, in an order independent of the input's.
 
-    Raises InputError for objects that the store refuses.
+    Pods that were read with a stencil are created from the first pod of that stencil: their texts differ only in names,
+    uids, times, addresses and the like, on which neither defaults nor admission of a pod from a cluster depend. That
+    holds while no classes change. Raises InputError for objects that the store refuses.
     """
-    similar = SimilarPods(store)
+    # By stencil; None for pods that the store completes.
+    patterns: dict[PodStencil, _Pattern | None] = {}
     for document in sorted(documents, key=_place):
-        if document.object is None:
+        object_, filled = document.object, document.filled
+        if object_ is None:
             raise TypeError(f"{document.raw.get('kind')} is not of a kind that Podium reads")
+        pattern = None if filled is None else patterns.get(filled.stencil)
         try:
-            if similar.create(document):
+            if pattern is not None and filled is not None and isinstance(object_, Pod):
+                store.create_alike(*pattern.pod(object_, filled.values), pattern.stored)
                 continue
             written = _with_shared_parts(document.read_raw())
-            raw = complete(as_running(written, document.object, now))
-            stored = store.create(raw, now=now, reading=reread(document.object, written, raw), was_there=True)
+            raw = complete(as_running(written, object_, now))
+            stored = store.create(raw, now=now, reading=reread(object_, written, raw), was_there=True)
         except StoreError as error:
             raise located(InputError(error.message), document) from None
-        similar.learn(document, stored)
+        if filled is not None and filled.stencil not in patterns:
+            patterns[filled.stencil] = _pattern_of(document, filled, stored)
 
 
 def _with_shared_parts(raw: Raw) -> Raw:
@@ -98,35 +105,6 @@ def _known(packed: bytes) -> Any:
     return msgspec.msgpack.decode(packed)
 
 
-class SimilarPods:
-    """Creates pods that were read with a stencil from the first pod of that stencil.
-
-    Their texts differ only in names, uids, times, addresses and the like, on which neither defaults nor admission of a
-    pod from a cluster depend. All pods must be created in one go: the result for the first one holds while no classes
-    change.
-    """
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        # By stencil; None for pods that the store completes.
-        self._patterns: dict[PodStencil, _Pattern | None] = {}
-
-    def create(self, document: Document) -> bool:
-        """Create the pod; return False if it has to be created like any object. Raises StoreError as `create` does."""
-        filled = _filled(document)
-        pattern = None if filled is None else self._patterns.get(filled.stencil)
-        if pattern is None or filled is None or not isinstance(document.object, Pod):
-            return False
-        self._store.create_alike(*pattern.pod(document.object, filled.values), pattern.stored)
-        return True
-
-    def learn(self, document: Document, stored: Stored) -> None:
-        """Record what the store made of a pod."""
-        filled = _filled(document)
-        if filled is not None and filled.stencil not in self._patterns:
-            self._patterns[filled.stencil] = _pattern_of(document, filled, stored)
-
-
 class _Pattern:
     """A pod as the store created it, and the wire form of all pods like it."""
 
@@ -151,11 +129,6 @@ class _Pattern:
         if pod.metadata.generation != self._generation:
             pod = structs.replace(pod, metadata=structs.replace(pod.metadata, generation=self._generation))
         return raw, pod
-
-
-def _filled(document: Document) -> FilledStencil | None:
-    text = document.written.text if isinstance(document.written, Encoded) else None
-    return text if isinstance(text, FilledStencil) else None
 
 
 def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _Pattern | None:

@@ -62,7 +62,15 @@ class LiveRuntime:
 
     def begin(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
         """Add several components at once; each gets all objects in ``there``, by kind, exactly once."""
-        self._hand_in(partial(self._begin_all, components, there))
+
+        def begin_all() -> None:
+            for component in components:
+                self._driver.add(component)
+                self._driver.begin(component, self.news(component.name))
+            for kind, observation in there:
+                self._driver.show(kind, observation)
+
+        self._hand_in(begin_all)
 
     def restart(self, component: Component) -> None:
         """End a component's life and begin another; queued observations and answers of the former are dropped."""
@@ -140,13 +148,6 @@ class LiveRuntime:
     def _add(self, component: Component) -> None:
         self._driver.add(component)
         self._begin(component)
-
-    def _begin_all(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
-        for component in components:
-            self._driver.add(component)
-            self._driver.begin(component, self.news(component.name))
-        for kind, observation in there:
-            self._driver.show(kind, observation)
 
     def _begin(self, component: Component) -> None:
         self._failures.pop(component, None)

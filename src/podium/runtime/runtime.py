@@ -23,6 +23,8 @@ from podium.controllers.deadlines import Deadline, earliest
 from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
 
 MakeMachine = Callable[[], controllers.Controller]
+ExistingObjects = tuple[str, Sequence[Observation], int]
+"""A kind, all its objects, and the aspects that any of them has (`podium.controllers.controller`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +35,7 @@ class Component:
     driver: earlier observations and answers are not for it. A component that `waits` acts only when all others are
     quiet, such as a scheduler. ``place`` grows with each component that joins a driver. ``deadline`` is the
     controller's last deadline, and ``rest`` selects the observations that are deferred while it `is_at_rest`.
+    ``unshown`` are existing objects that it gets before anything else when it is not idle any more.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Component:
     deadline: Deadline | None = None
     rest: controllers.IdleDeferral | None = None
     is_at_rest: bool = False
+    unshown: tuple[Sequence[Observation], ...] = ()
 
 
 class CallCount:
@@ -121,6 +125,8 @@ class Runtime:
         # leaves.
         self._routes: dict[tuple[str, int, int], _Route] = {}
         self._unread = DeferredObservations()
+        # The components that have begun, and may be idle.
+        self._beginning: dict[Component, None] = {}
         self._called: dict[Component, None] = {}
         self._acting = Wakeups()
         self._waiting = Wakeups()
@@ -149,7 +155,7 @@ class Runtime:
         """Begin a component's life with its first observations."""
         if component.is_at_rest:
             self._unread.end(component)
-        component.machine = component.make()
+        component.machine, component.unshown = component.make(), ()
         component.rest = getattr(component.machine, "idle_deferral", None)
         self._lives += 1
         component.life += 1
@@ -157,6 +163,18 @@ class Runtime:
         self._routes.clear()
         self._called[component] = None
         self._inbox.extend(((component,), component.began, (observation,)) for observation in observations)
+
+    def show_existing(self, component: Component, existing: Iterable[ExistingObjects]) -> None:
+        """Show a component that begins the existing objects of the kinds that it watches.
+
+        Those of the kinds after the last one that cannot wait are shown only when the component is not idle.
+        """
+        machine, rest = component.machine, component.rest
+        found = [one for one in existing if machine and one[1] and may_concern(machine, one[0], one[2])]
+        while rest is not None and found and rest.covers(found[-1][0], found[-1][2]):
+            component.unshown = (found.pop()[1], *component.unshown)
+            self._beginning[component] = None
+        self._inbox.extend(((component,), component.began, observations) for _, observations, _ in found)
 
     def stop(self, component: Component) -> None:
         """Stop a component: it gets nothing, not even what is queued, until it begins again."""
@@ -172,6 +190,9 @@ class Runtime:
 
     def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
         """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
+        for component in self._beginning:
+            self._rouse(component)
+        self._beginning.clear()
         concern = kind, aspects, self._unread.bits
         route = self._routes.get(concern)
         if route is None:
@@ -189,7 +210,7 @@ class Runtime:
 
     def enqueue_all(self, component: Component, observations: Sequence[Observation]) -> None:
         """Queue observations for one component in its current life; they are delivered one after the other."""
-        if component.is_at_rest:
+        if component.is_at_rest or component.unshown:
             self._rouse(component)
         self._inbox.append(((component,), component.began, observations))
 
@@ -201,7 +222,7 @@ class Runtime:
         if type(asked.action) is Record:
             return
         component = asked.component
-        if component.is_at_rest:
+        if component.is_at_rest or component.unshown:
             self._rouse(component)
         self._inbox.append(((component,), asked.began, (answered,)))
 
@@ -217,7 +238,7 @@ class Runtime:
         ``most`` limits the number of entries of the queue, None means no limit.
         """
         inbox, left = self._inbox, most
-        while inbox and left != 0:
+        while left != 0 and (inbox or self._end_beginnings()):
             targets, newest, observations = inbox.popleft()
             self._hand(targets, newest, observations, now)
             if left is not None:
@@ -325,9 +346,22 @@ class Runtime:
         self.stop(component)
         self._on_failure(component, error)
 
+    def _end_beginnings(self) -> bool:
+        """Let the idle ones of the components that have begun rest; return whether anything is queued for others."""
+        for component in self._beginning:
+            machine = component.machine
+            if machine is not None and machine.deadline().time_ns is None and is_idle(machine):
+                self._unread.begin(component)
+            else:
+                self._rouse(component)
+        self._beginning.clear()
+        return bool(self._inbox)
+
     def _rouse(self, component: Component) -> None:
-        """Deliver the deferred observations to a component."""
-        self._inbox.extend(((component,), component.began, (missed,)) for missed in self._unread.end(component))
+        """Deliver the existing objects that were put off, and the deferred observations, to a component."""
+        missed = [(one,) for one in self._unread.end(component)] if component.is_at_rest else ()
+        self._inbox.extend(((component,), component.began, seen) for seen in (*component.unshown, *missed))
+        component.unshown = ()
 
     def _route(self, kind: str, aspects: int) -> _Route:
         """Return the components subscribed to this change, excluding idle ones for which it is deferred."""

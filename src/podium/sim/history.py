@@ -227,8 +227,8 @@ class EventHistory:
         """Record restarts and the start of termination."""
         key, node, meta = stored.key, pod.spec.node_name, pod.metadata
         if pod.status.container_statuses:
-            restarts = read_restarts(stored.raw).count
-            if restarts and restarts > read_restarts(previous.raw).count:
+            restarts, _ = read_restarts(stored.raw)
+            if restarts and restarts > read_restarts(previous.raw)[0]:
                 self._add_pod_event(time, "Restarted", key, node, by, f"restart {restarts}")
         grace = meta.deletion_grace_period_seconds
         if meta.deletion_timestamp is not None and grace != previous.object.metadata.deletion_grace_period_seconds:

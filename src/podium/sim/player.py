@@ -355,10 +355,7 @@ class SimulatedControlPlane:
         self._power = NodePower(given.values(), start_ns)
         self.components = controllers(ComponentSettings(kubelets, scenario.node_lifecycle, given))
         self._by_name = {component.name: component for component in self.components}
-
-    @property
-    def kubelet(self) -> Component:
-        return self._by_name[KUBELET]
+        self.kubelet = self._by_name[KUBELET]
 
     def is_running(self, pod: Pod) -> bool:
         """Return whether a pod's containers run; False while kubelets are down."""

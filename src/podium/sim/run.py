@@ -172,7 +172,14 @@ def unbound_claims(store: Store) -> Iterator[Caveat]:
     pods = (stored.object for stored in store.objects("Pod"))
     waiting = [pod for pod in pods if isinstance(pod, Pod) and pod.waits_for_node]
     mounted = {f"{pod.metadata.namespace}/{name}" for pod in waiting for name in claim_names(pod.metadata, pod.spec)}
-    keys = [key for key in sorted(mounted) if _is_left(store, key)]
+    keys = []
+    for key in sorted(mounted):
+        claim = store.reading("PersistentVolumeClaim", key)
+        if isinstance(claim, PersistentVolumeClaim) and claim.status.phase != "Bound":
+            class_ = store.reading("StorageClass", claim.class_name)
+            binds_late = isinstance(class_, StorageClass) and class_.volume_binding_mode != "Immediate"
+            if not binds_late or claim.spec.volume_name:
+                keys.append(key)
     if keys:
         count = f"{len(keys):,} claim{'' if len(keys) == 1 else 's'}"
         message = (
@@ -181,29 +188,20 @@ def unbound_claims(store: Store) -> Iterator[Caveat]:
         yield caveat_of("claims-unbound", message, keys)
 
 
-def _is_left(store: Store, key: str) -> bool:
-    stored = store.find("PersistentVolumeClaim", key)
-    if stored is None or not isinstance(claim := stored.object, PersistentVolumeClaim) or claim.status.phase == "Bound":
-        return False
-    found = store.find("StorageClass", claim.class_name)
-    binds_late = isinstance(of := found and found.object, StorageClass) and of.volume_binding_mode != "Immediate"
-    return not binds_late or bool(claim.spec.volume_name)
-
-
 def components_of(
     scenario: Scenario,
     options: RunOptions,
     release: Release = DEFAULT_RELEASE,
     schedulers: Sequence[Component] | None = None,
 ) -> list[Component]:
-    """Return all components of a scenario: schedulers (by default its own), autoscaler and rescheduler.
+    """Return all components of a scenario: schedulers, autoscaler and rescheduler.
 
+    By default the schedulers are its own, each with the profile of its name, or the single one of the configuration.
     The rescheduler has the profiles of all schedulers. Raises InputError if the components are invalid, and for a
     cut-off without an autoscaler.
     """
     given, seed, wanted = options.configuration, options.seed, scenario.autoscaling
     if schedulers is None:
-        # Each uses the profile of its name, or the default one without a configuration.
         own = {each.name: configuration_of(each.name, given) for each in scenario.schedulers}
         make_one = partial(scheduler, seed=options.scheduler_seed, release=release, on_attempt=options.on_attempt)
         found = (own or {SCHEDULER: given or default_configuration()}).items()
@@ -213,8 +211,8 @@ def components_of(
         groups, settings = wanted
         if options.priority_cutoff is not None:
             settings = changed(settings, priority_cutoff=options.priority_cutoff)
-        make = partial(Autoscaler, groups, settings, given, seed=seed, release=release)
-        made.append(Component(AUTOSCALER, make))
+        autoscaler = partial(Autoscaler, groups, settings, given, seed=seed, release=release)
+        made.append(Component(AUTOSCALER, autoscaler))
     elif options.priority_cutoff is not None:
         raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
     if scenario.rescheduling is not None:

@@ -18,9 +18,9 @@ from podium.controllers.actions import Bind, Evict, Record, ReportUnschedulable
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
-from podium.controllers.observations import Answered, Changed, Observation
+from podium.controllers.observations import Answered
 from podium.controlplane.assembly import create_objects, located
-from podium.runtime.runtime import Component, RequestedAction, Runtime
+from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
 from podium.sim.faults import Faults
 from podium.sim.history import Backlog, EventHistory
@@ -85,22 +85,18 @@ class InitialState:
     """
 
     def __init__(self) -> None:
-        self._state: RevisionsState | None = None
-        # What the state depends on besides the objects.
-        self._made_for: tuple[int, int] | None = None
+        # The settings that it depends on, and the state.
+        self._made: tuple[tuple[int, int], RevisionsState | None] = (0, 0), None
 
     def fill(self, store: Store, documents: Sequence[Document], settings: SimulationSettings) -> None:
         """Create the objects in an empty store, or restore them from the first simulation with the same settings."""
         made_for = settings.seed, settings.start_ns
-        if self._state is not None and self._made_for == made_for:
-            store.restore(self._state)
-            return
-        create_objects(store, documents, settings.start_ns)
-        self._state, self._made_for = store.state(), made_for
-
-    def forget(self) -> None:
-        """Forget the objects: another simulation creates them again."""
-        self._state = None
+        known_for, state = self._made
+        if state is not None and known_for == made_for:
+            store.restore(state)
+        else:
+            create_objects(store, documents, settings.start_ns)
+            self._made = made_for, store.state()
 
 
 class Simulation:
@@ -148,8 +144,8 @@ class Simulation:
         self._in_flight = RequestsInFlight(settings.latency_ns, settings.latency_seed)
         # The cluster exists already: what controllers still have to write is written at the start.
         self._takes_time = False
-        # By kind, the observations of all objects, and the number of changes until then; while components start.
-        self._listed: dict[str, tuple[int, Sequence[Observation]]] = {}
+        # By kind and the number of changes until then, all objects; while components start.
+        self._listed: dict[tuple[str, int], ExistingObjects] = {}
         # By uid, the reports that only reword the last one. Nothing looks at the messages of pods, so they are written
         # before the next action about the pod, or at the end.
         self._held: dict[str, ReportUnschedulable] = {}
@@ -257,9 +253,9 @@ class Simulation:
             for one in self._informers.begin(component, self.now):
                 self.driver.enqueue(component, one)
         elif component.machine is not None:
-            for kind in self.store.resources.all():
-                if is_watched_kind(kind.name, component.machine.watches) and (seen := self._existing(kind.name)):
-                    self.driver.enqueue_all(component, seen)
+            watches = component.machine.watches
+            kinds = (kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, watches))
+            self.driver.show_existing(component, map(self._existing, kinds))
 
     def send(self, asked: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -312,12 +308,15 @@ class Simulation:
         self.driver.add(component)
         self.start(component)
 
-    def _existing(self, kind: str) -> Sequence[Observation]:
+    def _existing(self, kind: str) -> ExistingObjects:
         """Return all objects of a kind; components that start before one of them changes share the observations."""
-        version, found = self._listed.get(kind, (-1, ()))
-        if version != self.store.changes(kind):
-            found = [Changed(stored.object, stored.raw) for stored in self.store.objects(kind)]
-            self._listed[kind] = self.store.changes(kind), found
+        found = self._listed.get((kind, self.store.changes(kind)))
+        if found is None:
+            events, aspects = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)], 0
+            for event in events:
+                aspects |= aspects_of(event, self.store)
+            found = kind, [observation_of(event) for event in events], aspects
+            self._listed[kind, self.store.changes(kind)] = found
         return found
 
     def _play(self, step: ScenarioStep) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.input.codec import Document, Input, decode
 from podium.app.planning import question as questions
-from podium.app.planning.question import PlanQuestion, PlanRun, can_fork
+from podium.app.planning.question import CAN_FORK, PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
 from podium.controlplane.assembly import create_objects
@@ -80,7 +80,7 @@ def test_baseline_changes_are_those_of_a_run_without_the_steps(
     assert played.baseline.placement == alone.placement
 
 
-@pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
+@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 @pytest.mark.parametrize("question", [DRAIN, LATER])
 @pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3, records_placements=True)])
 def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: RunOptions) -> None:
@@ -95,7 +95,7 @@ def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: 
     assert forked.impact == plain.impact
 
 
-@pytest.mark.skipif(not can_fork(), reason="the platform does not fork processes")
+@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 def test_the_baseline_is_played_here_if_the_forked_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     given = cluster(pod("never", "30"))
     plain = PlanRun(given, RunOptions()).play(LATER)

@@ -18,7 +18,7 @@ from podium.api.checks import check_time
 from podium.api.errors import InputError, InputWarning, PassedOver, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
-from podium.api.input.pod_stencil import FilledStencil, PodTemplate
+from podium.api.input.pod_stencil import FilledStencil, PodTemplate, times_in
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Narrow, Raw
 from podium.api.objects import label_of, metadata_of, read_object
@@ -52,14 +52,6 @@ class Encoded(Struct, frozen=True, gc=False):
         if template is not None and isinstance(self.text, FilledStencil):
             return {**self.common, **template.of(self.text.values)}
         return {**self.common, **without_nulls(self.form.decode(bytes(self.text)))}
-
-    def conditions(self) -> Sequence[Raw]:
-        """Return the conditions of the object alone, which is faster; empty if it has none."""
-        template = self.template()
-        if template is not None and isinstance(self.text, FilledStencil):
-            return template.conditions(self.text.values)
-        found: Sequence[Raw] = self.form.status(bytes(self.text)).get("conditions", ())
-        return found
 
     def template(self) -> PodTemplate | None:
         """Return the template of a pod that a stencil read; None for any other object."""
@@ -101,12 +93,20 @@ class Document:
         """Return the same as `raw` without caching it: the text takes much less memory."""
         return self.written if isinstance(self.written, dict) else self.written.decode()
 
-    def read_conditions(self) -> Sequence[Raw]:
-        """Return the conditions in the object's status as written; they are not cached."""
-        if isinstance(self.written, dict):
-            found: Sequence[Raw] = self.written.get("status", {}).get("conditions", ())
-            return found
-        return self.written.conditions()
+    def condition_times(self) -> Iterable[str]:
+        """Return the times in the conditions of the object's status."""
+        written, filled = self.written, self.filled
+        if isinstance(written, dict):
+            return times_in(written.get("status", {}).get("conditions", ()))
+        if filled is not None and (template := written.template()) is not None:
+            return template.condition_times(filled.values)
+        return times_in(written.form.status(bytes(written.text)).get("conditions", ()))
+
+    @property
+    def filled(self) -> FilledStencil | None:
+        """The text of a pod that a stencil read: those of one stencil have the same fields. None for others."""
+        text = None if isinstance(self.written, dict) else self.written.text
+        return text if isinstance(text, FilledStencil) else None
 
     def located(self, error: InputError) -> InputError:
         """Return an error about the object with its location."""

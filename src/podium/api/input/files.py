@@ -185,23 +185,21 @@ def _stays_within(entry: Path, root: Path, left_out: list[InputWarning]) -> bool
 
 def _only_gathers(kustomization: Path, root: Path) -> bool:
     """Return whether kustomize would produce exactly what the folder's files contain."""
+    # It then only lists files of the folder, or adds objects that pods do not depend on.
     if kustomization.is_symlink() and not kustomization.resolve().is_relative_to(root):
         return False
     try:
         documents = [document for _, document in yaml.parse_documents(read_bytes(kustomization).decode())]
     except (InputError, UnicodeDecodeError):
         return False
-    return all(isinstance(document, dict) and _gathers(document, kustomization.parent) for document in documents)
-
-
-def _gathers(document: dict[str, Any], folder: Path) -> bool:
-    """Return whether a kustomization only lists files of its folder, or adds objects that pods do not depend on."""
-    resources = document.get("resources", [])
-    if not isinstance(resources, list) or not all(isinstance(resource, str) for resource in resources):
-        return False
-    names = [resource.removeprefix("./") for resource in resources]
-    are_files = all("/" not in name and (folder / name).is_file() for name in names)
-    return are_files and _GATHERS.issuperset(document)
+    names: list[Any] = []
+    for document in documents:
+        resources = document.get("resources", []) if isinstance(document, dict) else None
+        if not isinstance(resources, list) or not _GATHERS.issuperset(document):
+            return False
+        names += resources
+    files = (isinstance(name, str) and name.removeprefix("./") for name in names)
+    return all(file and "/" not in file and (kustomization.parent / file).is_file() for file in files)
 
 
 def _left_out(path: Path, message: str) -> InputWarning:

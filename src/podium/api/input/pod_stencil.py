@@ -8,7 +8,7 @@ comes from a template: that of one pod, and the place of each value of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple, SupportsBytes, TypeAlias
@@ -31,7 +31,7 @@ from podium.api.input.pod_gaps import (
     is_time,
 )
 from podium.api.input.yaml import is_text
-from podium.api.meta import Raw
+from podium.api.meta import Raw, object_at
 from podium.api.names import MAX_LABEL
 from podium.api.pod import Affinity, Pod
 from podium.api.selectors import NodeSelectorTerm
@@ -45,6 +45,7 @@ BETWEEN = b" "
 """The separator of values, which no usual value contains."""
 _BETWEEN = BETWEEN.decode()
 
+_CONDITION_TIMES = ("lastTransitionTime", "lastHeartbeatTime")
 _METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
 
@@ -313,25 +314,28 @@ class PodTemplate:
     Parts without own values are shared by all pods, and must not be changed. The ``numbers`` are those of the values.
     """
 
-    __slots__ = ("_counts", "_part", "_places", "numbers")
+    __slots__ = ("_counts", "_part", "_places", "_times", "numbers")
 
     def __init__(self, part: Any, places: Places, counts: frozenset[int]) -> None:
         self._part = part
         self._places = places
         # The values that are integers.
         self._counts = counts
+        # The times in conditions, or the numbers of their values; found on first use.
+        self._times: list[str | int] | None = None
         self.numbers = tuple(_numbers(places))
 
     def of(self, values: Sequence[str]) -> Any:
         """Return the wire form of the pod with these values."""
         return self._filled(self._part, self._places, values)
 
-    def conditions(self, values: Sequence[str]) -> list[Raw]:
-        """Return the conditions of the wire form, empty if the pods have none."""
-        conditions: list[Raw] = self._part.get("status", {}).get("conditions", [])
-        status = self._places.get("status")
-        places = status.get("conditions") if isinstance(status, dict) else None
-        return self._filled(conditions, places, values) if isinstance(places, dict) else conditions
+    def condition_times(self, values: Sequence[str]) -> list[str]:
+        """Return the times in the conditions of the wire form."""
+        if self._times is None:
+            places: Any = object_at(self._places, "status", "conditions")
+            conditions = self._part.get("status", {}).get("conditions", ())
+            self._times = times_in({**each, **places.get(index, {})} for index, each in enumerate(conditions))
+        return [time if isinstance(time, str) else values[time] for time in self._times]
 
     def apart(self, name: str) -> tuple[PodTemplate, dict[str, PodTemplate]]:
         """Return the template without the values within parts of a section, and by name the templates of these parts.
@@ -362,6 +366,12 @@ class PodTemplate:
             else:
                 filled[key] = values[place]
         return filled
+
+
+def times_in(conditions: Iterable[Raw]) -> list[Any]:
+    """Return the times in conditions, or what stands for them."""
+    times = (condition.get(name) for condition in conditions for name in _CONDITION_TIMES)
+    return [time for time in times if time not in (None, "")]
 
 
 def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm) -> PodTemplate | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from podium.api.basis import Caveat, caveat_of
 from podium.api.input.documents import Document, snapshots_of
+from podium.api.input.pod_stencil import PodStencil
 from podium.api.node import Node
 from podium.api.versions.apis import dropped_from, dropped_paths, gates_of_fields, is_served
 from podium.api.versions.gates import MINORS, Gate
@@ -86,6 +87,7 @@ class ReleaseChoice:
         own = set() if self.version else {document.source for _, document in snapshots_of(documents)}
         found: dict[str, list[str]] = {}
         whole: set[str] = set()
+        of_stencils: dict[PodStencil | None, list[str]] = {}
         for document in documents:
             object_ = document.object
             if object_ is None or object_.kind in whole or document.source in own:
@@ -95,7 +97,10 @@ class ReleaseChoice:
             elif not dropped_paths(object_.kind, release):
                 whole.add(object_.kind)
                 continue
-            for path in dropped_from(document.read_raw(), object_.kind, release):
+            stencil = None if document.filled is None else document.filled.stencil
+            if stencil is None or stencil not in of_stencils:
+                of_stencils[stencil] = [*dropped_from(document.read_raw(), object_.kind, release)]
+            for path in of_stencils[stencil]:
                 found.setdefault(f"{object_.kind} .{path}", []).append(object_.key)
         if found:
             message = f"Kubernetes {release.short} does not keep all of the input; left out"

@@ -224,8 +224,8 @@ class LiveExporter(FollowingProgram):
         work = partial(_share, cluster.decisions(began_ns), settings, groups)
         # All copies are forked before a thread exists, and end before the threads that wait for them.
         with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
-            finish = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
-            tasks = [loop.run_in_executor(waiting, each, place, None) for place, each in enumerate(finish)]
+            begin = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
+            tasks = [loop.run_in_executor(waiting, each(place), None) for place, each in enumerate(begin)]
             shares = await asyncio.gather(*tasks)
         for share in shares:
             if not isinstance(share, Evaluation):

@@ -141,7 +141,6 @@ def nodes_of(result: Result, baseline: Result) -> tuple[NodeImpact, ...]:
 def findings_of(result: Result, impact: Sequence[WorkloadImpact], baseline: Result) -> list[PlanFinding]:
     """Return the findings in the order of their codes."""
     found = [
-        *_disrupted(impact),
         *_of_workloads(impact),
         *_budgets(result, baseline),
         *_drains(result, baseline),
@@ -334,12 +333,12 @@ def _change(node: FinalNode) -> str:
     for mark in ("down", "not ready"):
         if mark in node.marks:
             return mark
-    if node.was_emptied:
+    if node.pods_before and not node.pods:
         return "emptied"
     return "cordoned" if "cordoned" in node.marks else ""
 
 
-def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
+def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     causes = counts_of(impact).keys() - {_DELETION}
     for code, of_code in (("preempt", causes & {PREEMPTION}), ("evict", causes - {PREEMPTION})):
         workloads = [workload.workload for workload in impact if of_code & workload.disruptions.keys()]
@@ -347,9 +346,6 @@ def _disrupted(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
             number = sum(counts_of(impact)[cause] for cause in of_code)
             message = f"{counted(number, 'pod', 'is')} {code}ed: {listed(workloads, _MAX_NAMES)}"
             yield PlanFinding(code, message, tuple(workloads[:_MAX_SUBJECTS]))
-
-
-def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
     waiting = [workload for workload in impact if workload.pending and (workload.missing or workload.stuck)]
     for workload in waiting[:_MAX_SUBJECTS]:
         waits = f"{counted(workload.pending, 'pod')} of {workload.workload} {agreeing(workload.pending, 'waits')}"

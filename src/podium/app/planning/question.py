@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -33,11 +33,8 @@ Report = Callable[..., None]
 
 _REPORT_SECONDS = 0.2
 _REPORT, _RESULT = "report", "result"
-
-
-def can_fork() -> bool:
-    """Return whether the platform forks processes."""
-    return "fork" in multiprocessing.get_all_start_methods()
+CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
+"""Whether the platform forks processes."""
 
 
 def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], Any]) -> None:
@@ -64,22 +61,27 @@ _SHARE_OF_PLAN = 0.6
 
 
 @contextmanager
-def forked(work: Callable[[Any, Report], Any]) -> Iterator[Callable[[Any, Report | None], Any]]:
+def forked(work: Callable[[Any, Report], Any]) -> Iterator[Callable[[Any], Callable[[Report | None], Any]]]:
     """Fork a copy of this process that waits for an argument and then computes a result from its own state.
 
-    Yield the function that sends the argument and returns the result, None if the copy has failed: the caller then does
-    the work itself. The copy reports its progress a few times a second. It shares memory with its parent until one of
-    them writes, and ends with its parent, or with the context. Use it only if no other thread holds locks that the work
-    needs.
+    Yield the function that sends the argument. It returns the one that waits for the result, None if the copy has
+    failed: the caller then does the work itself. The copy reports its progress a few times a second. It shares memory
+    with its parent until one of them writes, and ends with its parent, or with the context. Use it only if no other
+    thread holds locks that the work needs.
     """
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=_serve, args=(ours, theirs, work), daemon=True)
     process.start()
     theirs.close()
 
-    def finish(argument: Any, report: Report | None) -> Any:
-        try:
+    def begin(argument: Any) -> Callable[[Report | None], Any]:
+        # If the copy has ended, receiving fails, too.
+        with suppress(OSError):
             ours.send(argument)
+        return finish
+
+    def finish(report: Report | None) -> Any:
+        try:
             while True:
                 kind, value = ours.recv()
                 if kind == _RESULT:
@@ -90,7 +92,7 @@ def forked(work: Callable[[Any, Report], Any]) -> Iterator[Callable[[Any, Report
             return None
 
     try:
-        yield finish
+        yield begin
     finally:
         ours.close()
         process.kill()
@@ -197,7 +199,21 @@ class PlanRun:
 
         def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
             read, deciding = after(options)
-            baseline, result = _play_both((before(replace(options, on_attempt=None)), (read, deciding)), progress)
+            sides = (before(replace(options, on_attempt=None)), (read, deciding))
+            results, lasted = [], []
+            for place, side in enumerate(sides):
+                free_cycles()
+                part = _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings")
+                results.append(play_shown(*side, part))
+                lasted.append(results[-1].measures.end_ns - results[-1].measures.start_ns)
+            for place, side in enumerate(sides):
+                # The one that ends first is played for as long as the other.
+                if lasted[place] < max(lasted):
+                    free_cycles()
+                    longer = replace(side[1], until_ns=max(lasted))
+                    part = _part(progress, 0.8, 1, "extending the shorter run")
+                    results[place] = play_shown(side[0], longer, part)
+            baseline, result = results
             scenario = scenario_of_spec(read, name, {})
             return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, tuple(caveats))
 
@@ -236,10 +252,10 @@ def _play_once(
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
-    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=initial)
-    if run.forks and is_all and can_fork():
-        # The copy of this process has the cluster already.
-        initial.forget()
+    forks = run.forks and is_all and CAN_FORK
+    # A copy of this process has the cluster already.
+    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=None if forks else initial)
+    if forks:
         result, baseline = _play_forked(given, options, simulation, part, rest)
     else:
         result, baseline = _play_both_at_once(given, options, simulation, part, is_all=is_all)
@@ -302,28 +318,12 @@ def _play_forked(
         play_on(simulation, report)
         return replace(shown_result(given, simulation, options), with_reasons=None)
 
-    with forked(play_without_steps) as finish:
+    with forked(play_without_steps) as begin:
         simulation.add_steps()
         play_on(simulation, progress)
-        return shown_result(given, simulation, options), finish(simulation.elapsed_ns, rest)
-
-
-def _play_both(
-    sides: Sequence[tuple[Input, RunOptions]], progress: PlanProgress | None
-) -> tuple[SimulationResult, SimulationResult]:
-    """Play two inputs, the one that ends first for as long as the other."""
-    results = []
-    for place, (read, options) in enumerate(sides):
-        free_cycles()
-        part = _part(progress, place * 0.4, place * 0.4 + 0.4, "playing both settings")
-        results.append(play_shown(read, options, part))
-    lasted = [result.measures.end_ns - result.measures.start_ns for result in results]
-    for place, (read, options) in enumerate(sides):
-        if lasted[place] < max(lasted):
-            longer = replace(options, until_ns=max(lasted))
-            free_cycles()
-            results[place] = play_shown(read, longer, _part(progress, 0.8, 1, "extending the shorter run"))
-    return results[0], results[1]
+        # The copy plays while this process makes its result.
+        finish = begin(simulation.elapsed_ns)
+        return shown_result(given, simulation, options), finish(rest)
 
 
 def _part(progress: PlanProgress | None, begin: float, end: float, what: str) -> Callable[[float, object], None] | None:

@@ -5,7 +5,6 @@ Source: pkg/kubelet (status, eviction, preemption, nodestatus/setters.go).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import msgspec
@@ -231,29 +230,21 @@ KILLED: Raw = {"exitCode": 137, "reason": "Error"}
 LOST: Raw = {"exitCode": 255, "reason": "Unknown"}
 
 
-@dataclass(frozen=True, slots=True)
-class Restarts:
-    """How often a pod's containers were restarted, and when last; None while they do not run."""
+def read_restarts(raw: Raw) -> tuple[int, int | None]:
+    """Return how often a pod's containers were restarted, and when last: None while they do not run.
 
-    count: int = 0
-    started_ns: int | None = None
-
-
-_NO_RESTARTS = Restarts()
-
-
-def read_restarts(raw: Raw) -> Restarts:
-    """Return the restarts in a pod's status; none if it cannot be read."""
+    A status that cannot be read has no restarts.
+    """
     listed = objects_at(raw, "status", "containerStatuses")
     counts = (status.get("restartCount") for status in listed)
     count = max((count for count in counts if isinstance(count, int)), default=0)
     # Nearly all containers never restarted, and for them there is nothing else to read.
     if count <= 0:
-        return _NO_RESTARTS
+        return 0, None
     running = (state for status in listed if (state := value_at(status, "state", "running")))
     started = [time_of(value_at(state, "startedAt")) for state in running]
     times = [time for time in started if time is not None]
-    return _NO_RESTARTS if len(times) < len(started) else Restarts(count, max(times, default=None))
+    return (0, None) if len(times) < len(started) else (count, max(times, default=None))
 
 
 def terminated(exit_: Raw, now: int | None = None) -> Raw:

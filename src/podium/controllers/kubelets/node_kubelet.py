@@ -13,20 +13,23 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
+from podium.api.quantity import MEMORY
 from podium.api.resource_requests import is_resize_deferred
 from podium.api.times import time_of
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Behavior
 from podium.cluster.pod_classes import CountingRules
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
-from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, soonest
+from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
-from podium.controllers.kubelets.pod_run import PodRun, trouble_after_ns
+from podium.controllers.kubelets.pod_run import READERS, PodRun, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide import kubelet
-from podium.decide.kubelet import Holding, Refusal
+from podium.decide.kubelet import Holding, MemoryUse, Refusal
 
+# Running pods are not rejected for these (feature gate NotEvictPodOnKubeletRestart).
+_NOT_FOR_RUNNING = ("NodeAffinity", "TaintToleration")
 _PREEMPTED = "Preempted in order to admit critical pod"
 
 
@@ -56,15 +59,16 @@ class NodeKubelet:
         self._actions = actions
         self._hosts = hosts
         release = settings.release
-        self._there = NodePods(
+        self._pods = NodePods(
             honors_policy=release.enabled(Gate.NON_PREEMPTING_PRIORITY),
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
         self._rules = CountingRules.of(release)
-        self._workers = PodWorkers(self._there, actions, settings.start_delay_ns, records_stops=hosts is not None)
-        self._evictions = EvictionManager(settings, self._there, self._workers)
-        # The pods that were not processed yet, by uid.
+        self._workers = PodWorkers(self._pods, actions, settings.start_delay_ns, records_stops=hosts is not None)
+        self._evictions = EvictionManager(settings, self._pods, self._workers)
+        # The pods that were not processed yet, by uid; and those that need not be before anything concerns the node.
         self._arrivals: dict[str, Arrival] = {}
+        self._undisturbed: list[Arrival] = []
         # By uid, the pods with a deferred resize.
         self._resizing: dict[str, PodRun] = {}
         # The last report about the node by type of condition; under "" the registration.
@@ -79,7 +83,7 @@ class NodeKubelet:
     def deadline(self) -> Deadline:
         """Return when to `tick`; repeated container failures do not keep a simulation running."""
         workers = self._workers
-        if self._is_down or self._there.node is None:
+        if self._is_down or self._pods.node is None:
             return NEVER
         if self._has_news or (workers.has_freed and self._is_room_wanted()):
             return AT_ONCE
@@ -100,13 +104,13 @@ class NodeKubelet:
                 self._take_in_arrivals(now)
             self._workers.move_on(now)
             self._has_news = self._workers.has_freed = False
-            if self._there.may_wait:
+            if self._pods.may_wait:
                 self._start_waiting(now)
             if self._resizing:
                 self._resize()
-            if self._evictions.synchronize(now) and self._there.node is not None:
+            if self._evictions.synchronize(now) and self._pods.node is not None:
                 condition = reports.memory_pressure(is_short=self._evictions.is_short)
-                self._report(reports.of_node(self._there.node, condition))
+                self._report(reports.of_node(self._pods.node, condition))
             deadline = self.deadline()
             if deadline.time_ns is None or deadline.time_ns > now:
                 return deadline
@@ -149,6 +153,16 @@ class NodeKubelet:
         self._reported[reports.reported(report)] = report
         self._actions.append(report)
 
+    @property
+    def _there(self) -> NodePods:
+        """The node and its pods, those included that ran undisturbed until now."""
+        if self._undisturbed:
+            arrivals, self._undisturbed = self._undisturbed, []
+            for arrival in arrivals:
+                # Nothing is due for it, whatever the time.
+                self._take_in(arrival, 0, is_alone=False)
+        return self._pods
+
     # The machine
 
     @property
@@ -167,10 +181,12 @@ class NodeKubelet:
             self._boot(now)
 
     def _lose_containers(self) -> None:
-        """Queue all pods for admission again; no containers are left."""
-        for run in self._workers.lose():
+        """Queue all pods for admission again that have not ended; no containers are left."""
+        for run in [run for run in self._there.runs.values() if not run.is_ended]:
+            self._there.drop(run)
             has_run = run.started_ns is not None or run.last_exit is not None
             self._arrivals[run.uid] = Arrival(run.pod, run.raw, has_run, run.restarts)
+        self._workers.deadlines = Deadlines()
         for arrival in self._arrivals.values():
             arrival.is_lost = True
         self._reported.clear()
@@ -181,7 +197,11 @@ class NodeKubelet:
         if node is not None:
             self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
             self._assert_known(node)
-            self._workers.report_ends()
+            # The API may not know the ends; failed reports were dropped when the machine stopped.
+            self._actions += [run.wanted for run in self._there.runs.values() if run.wanted is not None]
+            for run in self._workers.ended.values():
+                run.wanted = None
+                self._workers.finish_ended(run)
             self._has_news = True
 
     def _assert_known(self, node: Node) -> None:
@@ -291,7 +311,9 @@ class NodeKubelet:
 
     def _is_room_wanted(self) -> bool:
         """Return whether freed resources matter: a pod waits for them or for its resize, or memory is short."""
-        return not self._evictions.is_at_rest or self._there.has_waiting() or bool(self._resizing)
+        if not self._evictions.is_at_rest or self._resizing:
+            return True
+        return self._there.may_wait and any(run.is_waiting for run in self._there.runs.values())
 
     # Admission
 
@@ -304,6 +326,10 @@ class NodeKubelet:
         if len(arrivals) > 1:
             arrivals.sort(key=lambda arrival: arrival.pod.metadata.creation_timestamp or "")
         self._arrivals.clear()
+        is_quiet = self._hosts is None and self._evictions.has_nothing_to_do and not self._there.trouble
+        if is_quiet and not self._there.runs and all(map(_runs_undisturbed, arrivals)):
+            self._undisturbed = arrivals
+            return
         for arrival in arrivals:
             if arrival.has_run:
                 self._take_in(arrival, now, is_alone=False)
@@ -344,10 +370,13 @@ class NodeKubelet:
             self._workers.stop_deleted(run, now)
         elif not arrival.is_lost:
             self._workers.assert_ready(run)
-        elif (refusal := self._there.judge_again(run)) is not None:
-            self._reject(run, refusal)
         else:
-            self._workers.restart(run, now)
+            others = [holder for holder in self._there.holders() if not holder.is_ended]
+            refusals = (each for each in self._there.refusals(run, others) if each.reason not in _NOT_FOR_RUNNING)
+            if (refusal := next(refusals, None)) is not None:
+                self._reject(run, refusal)
+            else:
+                self._workers.restart(run, now)
 
     def _admit(self, run: PodRun, now: int, *, is_alone: bool) -> None:
         there, settings = self._there, self._settings
@@ -369,10 +398,10 @@ class NodeKubelet:
             self._workers.stop(victim, now, max(victim.pod.spec.termination_grace_period_seconds, 0))
 
     def _start_waiting(self, now: int) -> None:
-        """Start the waiting pods that fit now; reject those that will not fit."""
-        waiting = self._there.waiting()
+        """Start the waiting pods that fit now, by priority, then arrival; reject those that will not fit."""
+        waiting = [run for run in self._there.runs.values() if run.is_waiting]
         self._there.may_wait = bool(waiting)
-        for run in waiting:
+        for run in sorted(waiting, key=lambda run: -run.pod.priority):
             here = [holder for holder in self._there.holders() if not holder.is_waiting]
             if not self._there.refusals(run, here):
                 self._workers.start(run, now)
@@ -397,6 +426,19 @@ class NodeKubelet:
 
     def _reject(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal.reason, refusal.message))
+
+
+def _runs_undisturbed(arrival: Arrival) -> bool:
+    """Return whether a pod runs as the API shows it, so that there is nothing to report, and nothing is due."""
+    pod = arrival.pod
+    return (
+        pod.is_ready
+        and pod.status.phase == "Running"
+        and bool(pod.status.start_time)
+        and not (arrival.is_lost or pod.is_terminating or is_resize_deferred(pod))
+        and pod.spec.active_deadline_seconds is None
+        and READERS.keys().isdisjoint(pod.metadata.annotations)
+    )
 
 
 _SECOND = 10**9
@@ -430,12 +472,17 @@ class EvictionManager:
         self.is_at_rest = not (is_short or self._is_below)
         self._next_cycle_ns = now + _CYCLE_NS if is_short else now
 
+    @property
+    def has_nothing_to_do(self) -> bool:
+        """Return whether there was no pressure at the last check, and there is none now."""
+        return self.is_at_rest and self.there.available_bytes() >= self.settings.memory_threshold_bytes
+
     def synchronize(self, now: int) -> bool:
         """Evict the next pod if it is time; return whether the node's condition has changed."""
-        available, threshold = self.there.available_bytes(), self.settings.memory_threshold_bytes
-        if self.is_at_rest and available >= threshold:
+        if self.has_nothing_to_do:
             self.due_ns = None
             return False
+        available, threshold = self.there.available_bytes(), self.settings.memory_threshold_bytes
         was_short, was_below = self.is_short, self._is_below
         self._is_below = available < threshold
         if self._is_below or was_below:
@@ -445,7 +492,9 @@ class EvictionManager:
         self.is_at_rest = not self.is_short
         ranking: Sequence[kubelet.MemoryUse] = ()
         if self._is_below and self._next_cycle_ns <= now:
-            ranking = kubelet.memory_ranking(self.there.memory_uses(), self.settings.eviction_order)
+            runs = [run for run in self.there.staying() if run.is_running]
+            uses = [MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0)) for run in runs]
+            ranking = kubelet.memory_ranking(uses, self.settings.eviction_order)
         if ranking:
             # The next eviction comes a cycle later, when the memory of this pod is free.
             self._next_cycle_ns = now + _CYCLE_NS

@@ -20,7 +20,7 @@ from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.kubelet_reports import CRASHED, LOST, OUT_OF_MEMORY_KILLED, read_restarts, terminated
 from podium.controllers.kubelets.pod_run import TROUBLE, CrashBackOff, PodRun
 from podium.decide import kubelet
-from podium.decide.kubelet import HeldResources, Holding, MemoryUse, Refusal
+from podium.decide.kubelet import HeldResources, Holding, Refusal
 
 
 @dataclass(eq=False)
@@ -38,22 +38,6 @@ class PodWorkers:
     deadlines: Deadlines[PodRun] = field(default_factory=Deadlines)
     ended: dict[str, PodRun] = field(default_factory=dict)
     has_freed: bool = False
-
-    def lose(self) -> list[PodRun]:
-        """Drop the pods whose containers end with the machine, and return them. Ended pods are kept."""
-        lost = [run for run in self.there.runs.values() if not run.is_ended]
-        for run in lost:
-            self.there.drop(run)
-        self.deadlines = Deadlines()
-        return lost
-
-    def report_ends(self) -> None:
-        """Report the ends that the API may not know, after the machine has started again."""
-        self.actions += [run.wanted for run in self.there.runs.values() if run.wanted is not None]
-        for run in self.ended.values():
-            # Failed reports were dropped when the machine stopped.
-            run.wanted = None
-            self.finish_ended(run)
 
     def move_on(self, now: int) -> None:
         """Advance the pods that are due."""
@@ -94,12 +78,12 @@ class PodWorkers:
 
     def resume(self, run: PodRun, now: int) -> None:
         """Continue a pod that ran before the kubelet started."""
-        status, restarts = run.pod.status, read_restarts(run.raw)
-        run.restarts = restarts.count
-        if restarts.count and restarts.started_ns is None and run.is_failing:
+        status = run.pod.status
+        run.restarts, started_ns = read_restarts(run.raw)
+        if run.restarts and started_ns is None and run.is_failing:
             run.fail(_failure(run, now), now)
         else:
-            run.begin(restarts.started_ns or (parse_time(status.start_time) if status.start_time else now))
+            run.begin(started_ns or (parse_time(status.start_time) if status.start_time else now))
             ready = status.condition("Ready")
             if ready is not None and (ready.status == "True" or ready.reason == nodes.NODE_NOT_READY):
                 run.is_ready, run.ready_ns = True, None
@@ -109,7 +93,7 @@ class PodWorkers:
 
     def restart(self, run: PodRun, now: int) -> None:
         """Restart a pod that ran until its machine stopped, or fail it by its restart policy."""
-        run.restarts = max(run.restarts, read_restarts(run.raw).count)
+        run.restarts = max(run.restarts, read_restarts(run.raw)[0])
         exit_ = terminated(LOST, now)
         if run.pod.spec.restart_policy == "Never":
             self.end(run, reports.failed(run, exit_))
@@ -209,10 +193,6 @@ class PodWorkers:
 def _failure(run: PodRun, now: int) -> Raw:
     """Return the exit of failed containers."""
     return terminated(OUT_OF_MEMORY_KILLED if run.is_over_limit else CRASHED, now)
-
-
-# Running pods are not rejected for these (feature gate NotEvictPodOnKubeletRestart).
-_NOT_FOR_RUNNING = ("NodeAffinity", "TaintToleration")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +297,6 @@ class NodePods:
         waits = waits_for_victims and not self.refusals(run, self.staying())
         return AdmissionVerdict(must_wait=True) if waits else AdmissionVerdict(found[0])
 
-    def judge_again(self, run: PodRun) -> Refusal | None:
-        """Return why a pod may not continue after a restart of the machine, or None."""
-        others = [holder for holder in self.holders() if not holder.is_ended]
-        return next((each for each in self.refusals(run, others) if each.reason not in _NOT_FOR_RUNNING), None)
-
     def refusals(self, run: PodRun, others: Iterable[PodRun]) -> list[Refusal]:
         """Return why a pod may not run beside others."""
         return self._refusals(run, HeldResources(other.holding for other in others if other is not run))
@@ -340,25 +315,12 @@ class NodePods:
         """Return the holders that are neither being killed nor ended."""
         return [run for run in self.holders() if not run.is_stopping and not run.is_ended]
 
-    def has_waiting(self) -> bool:
-        """Return whether any pod waits for others to end."""
-        return self.may_wait and any(run.is_waiting for run in self.runs.values())
-
-    def waiting(self) -> list[PodRun]:
-        """Return the waiting pods by priority, then arrival."""
-        return sorted([run for run in self.runs.values() if run.is_waiting], key=lambda run: -run.pod.priority)
-
     def available_bytes(self) -> int:
         """Return the memory that running pods leave; negative if they use too much."""
         available = self.allocatable.get(MEMORY, 0)
         if self._users:
             available -= sum(run.behaviour.memory_bytes for run in self._users.values() if run.is_running)
         return available
-
-    def memory_uses(self) -> list[MemoryUse]:
-        """Return the memory use of running pods that are not being killed."""
-        runs = (run for run in self.staying() if run.is_running)
-        return [MemoryUse(run.pod, run.behaviour.memory_bytes, run.holding.amounts.get(MEMORY, 0)) for run in runs]
 
     def _make_room(self, run: PodRun, refusal: Refusal) -> AdmissionVerdict:
         """Return whether a critical pod fits after the end of less important ones."""

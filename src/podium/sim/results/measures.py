@@ -278,9 +278,7 @@ class Meters:
         readiness, disruptions, holds = self._readiness, self._disruptions, self._holds
         has_budgets, has_held = bool(disruptions.budgets), bool(holds.held)
         for event, now, _, _ in writes:
-            if now != self._now:
-                self._sample()
-                self._now = now
+            self._pass_time(now)
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":

@@ -50,10 +50,6 @@ class FinalNode(JSONValue, frozen=True, kw_only=True):
     gone_at: int | float | None
     requested: dict[str, int]
 
-    @property
-    def was_emptied(self) -> bool:
-        return bool(self.pods_before) and not self.pods and self.gone_at is None
-
 
 def final_nodes(store: Store, measures: Measures, states: NodeStates) -> tuple[FinalNode, ...]:
     """Return all nodes, by name."""
