@@ -23,7 +23,7 @@ from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing
-from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, DONE_WITH_ERROR, LOST, REFUSED, WatchDelivery
+from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, DONE_WITH_ERROR, LOST, WatchDelivery
 from tests.sim.fleet_invariants import FleetChecker
 from tests.sim.invariants import InvariantChecker
 from tests.sim.judged_scheduler import JudgedScheduler, let_wait
@@ -39,8 +39,7 @@ OUTAGE_NS = 3 * SECOND
 PLUGINS = ("NodeUnschedulable", "TaintToleration", "NodeResourcesFit", "DefaultPreemption")
 
 FATES: Mapping[str, FaultOutcome] = {
-    "one too many": FaultOutcome(0, Problem(429, "TooManyRequests", "too many requests")),
-    "answered with a server's error": REFUSED,
+    "refused": FaultOutcome(0, Problem(429, "TooManyRequests", "too many requests")),
     "carried out, and answered with a server's error": DONE_WITH_ERROR,
     "carried out, and the answer lost": ANSWER_LOST,
     "lost": LOST,
@@ -243,8 +242,8 @@ def forgotten(right: Right, *args: Any) -> list[Action]:
 @pytest.mark.parametrize(
     ("what", "bug"),
     [
-        ("one too many", instead(Scheduler, "_preemption_ended", nothing)),
-        ("one too many", instead(BindingCycles, "_undo", none_of_it)),
+        ("refused", instead(Scheduler, "_preemption_ended", nothing)),
+        ("refused", instead(BindingCycles, "_undo", none_of_it)),
         ("lost", instead(BindingCycles, "retries", forgotten)),
     ],
 )
