@@ -6,7 +6,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src/podium"
 CLASS = re.compile(r"^class ([A-Z]\w*)", re.MULTILINE)
-# Kubernetes uses the first for the field and the plugin. The second is what users import, and what schedulers decide on.
+# The first is a field and a plugin of Kubernetes; the second is what users import, and what schedulers decide on.
 SHARED = frozenset({"NodeAffinity", "Cluster"})
 
 

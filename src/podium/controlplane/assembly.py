@@ -14,7 +14,7 @@ from msgspec import structs
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
-from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodTemplate
+from podium.api.input.pod_stencil import FilledStencil, PodStencil, WireTemplate
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import HOSTNAME_LABEL, Namespace
@@ -108,7 +108,7 @@ def _known(packed: bytes) -> Any:
 class _Pattern:
     """A pod as the store created it, and the wire form of all pods like it."""
 
-    def __init__(self, stored: Stored, template: PodTemplate) -> None:
+    def __init__(self, stored: Stored, template: WireTemplate) -> None:
         self.stored = stored
         self._generation = stored.object.metadata.generation
         # Pods that started at the same times share parts of their status: by name of the part and values.

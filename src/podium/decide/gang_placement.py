@@ -19,13 +19,7 @@ from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
 from podium.decide.placement import Placement, place, rejecting_plugins
 from podium.decide.post_filter import answer_of, checked
-from podium.decide.preempting.gang.gang import (
-    AssumedMembers,
-    Gang,
-    GangTransaction,
-    gang_domains,
-    gang_priority,
-)
+from podium.decide.preempting.gang.gang import AssumedMembers, Gang, GangTransaction, gang_domains, gang_priority
 from podium.framework.plugin import is_own
 from podium.framework.pre_filters import EVERYWHERE, Domain, GroupDemand, GroupPostFilterPlugin, GroupPostFilterResult
 from podium.framework.runner import Runner

@@ -267,14 +267,14 @@ class Row:
         return InputError(f"line {self.line}, column {column}: {problem}", source=self.source)
 
 
-class Table(NamedTuple):
+class TraceTable(NamedTuple):
     """The rows of a file, and the columns that it has for certain."""
 
     columns: Sequence[str]
     rows: list[Row]
 
 
-def read_table(name: FileName, *kinds: Sequence[str]) -> Table:
+def read_table(name: FileName, *kinds: Sequence[str]) -> TraceTable:
     """Return the rows of a file that has the columns of one of the kinds, in any order; others are ignored.
 
     Raises InputError if the file cannot be read, lacks columns, has too many rows, or a row of the wrong length.
@@ -304,7 +304,7 @@ def read_table(name: FileName, *kinds: Sequence[str]) -> Table:
             rows.append(Row(source, reader.line_num, dict(zip(header, values, strict=True))))
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: not valid CSV: {error}", source=source) from None
-    return Table(columns, rows)
+    return TraceTable(columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

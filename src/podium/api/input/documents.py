@@ -18,7 +18,7 @@ from podium.api.checks import check_time
 from podium.api.errors import InputError, InputWarning, PassedOver, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
-from podium.api.input.pod_stencil import FilledStencil, PodTemplate, times_in
+from podium.api.input.pod_stencil import FilledStencil, WireTemplate, times_in
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import Kubernetes, Narrow, Raw
 from podium.api.objects import label_of, metadata_of, read_object
@@ -53,7 +53,7 @@ class Encoded(Struct, frozen=True, gc=False):
             return {**self.common, **template.of(self.text.values)}
         return {**self.common, **without_nulls(self.form.decode(bytes(self.text)))}
 
-    def template(self) -> PodTemplate | None:
+    def template(self) -> WireTemplate | None:
         """Return the template of a pod that a stencil read; None for any other object."""
         return self.text.stencil.template(self.form) if isinstance(self.text, FilledStencil) else None
 

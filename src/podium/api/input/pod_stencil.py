@@ -116,7 +116,7 @@ class PodStencil:
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         self._counts = frozenset(number for number, gap in enumerate(gaps) if gap.what == "count")
         # Made on first use; empty if there is none.
-        self._template: tuple[PodTemplate, ...] | None = None
+        self._template: tuple[WireTemplate, ...] | None = None
         volume = next((gap.value for gap in gaps if gap.what == "volume"), None)
         self._own_volumes = tuple(
             place for place, own in enumerate(pod.spec.volumes) if volume is not None and own.name == volume
@@ -149,7 +149,7 @@ class PodStencil:
                 return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
-    def template(self, form: TextForm) -> PodTemplate | None:
+    def template(self, form: TextForm) -> WireTemplate | None:
         """Return the template of the wire form of all pods; None if it takes a full parse."""
         if self._template is None:
             found = template_of(self.around, self._counts, form)
@@ -308,7 +308,7 @@ Places: TypeAlias = "dict[Any, int | Places]"
 """By key or index, the number of the value there, or the places within."""
 
 
-class PodTemplate:
+class WireTemplate:
     """The wire form of similar pods, or a part of it, made from the values of one pod in the order of its text.
 
     Parts without own values are shared by all pods, and must not be changed. The ``numbers`` are those of the values.
@@ -337,7 +337,7 @@ class PodTemplate:
             self._times = times_in({**each, **places.get(index, {})} for index, each in enumerate(conditions))
         return [time if isinstance(time, str) else values[time] for time in self._times]
 
-    def apart(self, name: str) -> tuple[PodTemplate, dict[str, PodTemplate]]:
+    def apart(self, name: str) -> tuple[WireTemplate, dict[str, WireTemplate]]:
         """Return the template without the values within parts of a section, and by name the templates of these parts.
 
         The former makes a new section for each pod.
@@ -348,13 +348,13 @@ class PodTemplate:
         parts = {key: place for key, place in places.items() if isinstance(place, dict)}
         own = {key: place for key, place in places.items() if key not in parts}
         section = self._part[name]
-        return PodTemplate(self._part, {**self._places, name: own}, self._counts), {
-            key: PodTemplate(section[key], place, self._counts) for key, place in parts.items()
+        return WireTemplate(self._part, {**self._places, name: own}, self._counts), {
+            key: WireTemplate(section[key], place, self._counts) for key, place in parts.items()
         }
 
-    def on(self, raw: Raw) -> PodTemplate:
+    def on(self, raw: Raw) -> WireTemplate:
         """Return the template of another wire form, in which these values have the same places."""
-        return PodTemplate(raw, self._places, self._counts)
+        return WireTemplate(raw, self._places, self._counts)
 
     def _filled(self, part: Any, places: Places, values: Sequence[str]) -> Any:
         filled = part.copy()
@@ -374,7 +374,7 @@ def times_in(conditions: Iterable[Raw]) -> list[Any]:
     return [time for time in times if time not in (None, "")]
 
 
-def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm) -> PodTemplate | None:
+def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm) -> WireTemplate | None:
     """Return the template of the pods with this text around their values, of which ``counts`` are numbers.
 
     None if a value is not one in the wire form, such as part of a key.
@@ -383,7 +383,7 @@ def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm)
     marks = (f"{MARK}{place}" for place in range(number))
     written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
     raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
-    found = PodTemplate(raw, _places_in(raw), counts)
+    found = WireTemplate(raw, _places_in(raw), counts)
     return found if len(found.numbers) == number else None
 
 

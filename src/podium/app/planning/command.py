@@ -10,13 +10,7 @@ import click
 
 from podium.api.errors import InputError, shown
 from podium.app.console.command import Command, Group
-from podium.app.console.options import (
-    Duration,
-    Source,
-    namespace_option,
-    output_option,
-    source_options,
-)
+from podium.app.console.options import Duration, Source, namespace_option, output_option, source_options
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
     CHECKED,

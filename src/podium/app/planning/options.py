@@ -228,11 +228,7 @@ class RunInputs(QuestionInputs):
     options: RunOptions
 
     def answer(
-        self,
-        question: Callable[..., PlanAnswer],
-        *arguments: Any,
-        doing: str = "playing the plan",
-        **options: Any,
+        self, question: Callable[..., PlanAnswer], *arguments: Any, doing: str = "playing the plan", **options: Any
     ) -> None:
         """Ask a question about the cluster, showing progress, and show the answer."""
         from podium.app.planning.question import PlanRun

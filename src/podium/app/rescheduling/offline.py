@@ -37,12 +37,7 @@ from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.policy import MonthlyCost
 from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings, Steering
-from podium.framework.settings.configuration import (
-    DEFAULT_PLUGINS,
-    Configuration,
-    PluginEntry,
-    upstream_departures,
-)
+from podium.framework.settings.configuration import DEFAULT_PLUGINS, Configuration, PluginEntry, upstream_departures
 from podium.store.store import Store
 
 _DAY_NS = 86_400 * 10**9
@@ -99,11 +94,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
 
 
 def _plan(
-    objects: Sequence[Document],
-    settings: ReschedulerSettings,
-    schedulers: Configuration,
-    now: int,
-    release: Release,
+    objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, release: Release
 ) -> tuple[ReschedulingPlan, ExcludedPods, PlanCertificate]:
     """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
     found: list[ReschedulingPlan] = []

@@ -107,13 +107,7 @@ Example: record for an hour, and replay it with another configuration
 
 @click.command(cls=Command, epilog=_RECORD_EPILOG)
 @cluster_options
-@click.option(
-    "--save",
-    "target",
-    metavar="FILE",
-    required=True,
-    help="The file to write; with --every, the folder.",
-)
+@click.option("--save", "target", metavar="FILE", required=True, help="The file to write; with --every, the folder.")
 @click.option("--for", "length", type=Duration(), help="How long to record; default: until interrupted.")
 @click.option(
     "--max-size",

@@ -79,10 +79,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
     help="Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
 )
 @click.option(
-    "--dask",
-    "scheduler",
-    metavar="URL",
-    help="Play them on the workers of a Dask scheduler: tcp://host:8786.",
+    "--dask", "scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786."
 )
 @output_option_of(_FORMS)
 @click.option(

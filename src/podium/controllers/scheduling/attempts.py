@@ -95,13 +95,7 @@ class SchedulingAttempts:
         return self.start_binding(self.cluster.nodes.name(placement.row), queued, runner, placement.state, now)
 
     def start_binding(
-        self,
-        node_name: str,
-        queued: QueuedPod,
-        runner: Runner,
-        state: CycleState,
-        now: int,
-        is_together: bool = False,
+        self, node_name: str, queued: QueuedPod, runner: Runner, state: CycleState, now: int, is_together: bool = False
     ) -> list[Action]:
         """Start a pod's binding cycle; if ``is_together``, it waits until enough of its gang are ready."""
         pod = queued.record

@@ -104,13 +104,7 @@ class BindingCycles:
         return uid in self._cycles or uid in self.unseen
 
     def start(
-        self,
-        queued: QueuedPod,
-        runner: Runner,
-        state: CycleState,
-        node_name: str,
-        now: int,
-        is_together: bool = False,
+        self, queued: QueuedPod, runner: Runner, state: CycleState, node_name: str, now: int, is_together: bool = False
     ) -> StepResult:
         """Assume the pod on the node, and take all steps that need not wait."""
         pod = queued.record

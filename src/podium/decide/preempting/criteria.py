@@ -380,9 +380,7 @@ UPSTREAM = (
     CRITERIA["BudgetViolations"],
     CRITERIA["HighestPriority"],
     replace(
-        CRITERIA["SumOfPriorities"],
-        values=lambda sets: sets.sums(_priorities(sets) + PRIORITY_SHIFT),
-        growth="Always",
+        CRITERIA["SumOfPriorities"], values=lambda sets: sets.sums(_priorities(sets) + PRIORITY_SHIFT), growth="Always"
     ),
     CRITERIA["Victims"],
     CRITERIA["LatestStart"],

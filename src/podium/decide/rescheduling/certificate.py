@@ -116,7 +116,7 @@ class Relaxation:
         """Prices of 0."""
         return Prices(np.zeros((self.allowed.shape[1], self.spare.shape[1])), np.zeros(len(self.limits)))
 
-    def evaluate(self, prices: Prices) -> Evaluation:
+    def evaluate(self, prices: Prices) -> PricedBound:
         """Return the lower bound by these prices.
 
         Pods that are better gone leave for nothing: where costs do not rise as more pods leave, that loses nothing.
@@ -135,9 +135,9 @@ class Relaxation:
         chosen = at[np.searchsorted(rows[at], np.arange(len(self.starts)))]
         value = self.base + float(least.sum() + np.minimum(moving, 0.0).sum() - prices.limits @ self.limits)
         leaving = (moving < 0) | departures.leaving(self.entries[chosen], np.maximum(moving, 0.0))
-        return Evaluation(prices, value, chosen, homes, leaving)
+        return PricedBound(prices, value, chosen, homes, leaving)
 
-    def slope(self, found: Evaluation) -> Prices:
+    def slope(self, found: PricedBound) -> Prices:
         """Return by how much the choice of an evaluation exceeds each constraint: a supergradient of the bound."""
         leaving, rows = found.leaving, self.departures.pod_rows
         sizes, wanted = self.requests[self.shape_of[leaving]], np.zeros(found.prices.capacity.shape)
@@ -149,7 +149,7 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
+class PricedBound:
     """The lower bound ``value`` by some prices, and the choice that gives it.
 
     ``states`` is the chosen state of each row, ``homes`` the kind of node that each pod would choose, ``leaving`` which
@@ -163,7 +163,7 @@ class Evaluation:
     leaving: Bools
 
 
-def ascend(relaxation: Relaxation, target: float) -> Evaluation:
+def ascend(relaxation: Relaxation, target: float) -> PricedBound:
     """Return the best evaluation found by an ascent of prices, if no bound can exceed ``target``.
 
     Prices of capacity rise first, then those of limits with them, from the best common price of all limits.
@@ -177,7 +177,7 @@ def ascend(relaxation: Relaxation, target: float) -> Evaluation:
     return _ascent(relaxation, max(begun, key=lambda evaluation: evaluation.value), target, rises=1.0)
 
 
-def _ascent(relaxation: Relaxation, best: Evaluation, target: float, *, rises: float) -> Evaluation:
+def _ascent(relaxation: Relaxation, best: PricedBound, target: float, *, rises: float) -> PricedBound:
     """Return the best evaluation of a subgradient ascent with Polyak's steps; prices of limits rise by ``rises``."""
     # Each constraint counts by its size, so that one step suits all prices.
     offered = np.zeros(best.prices.capacity.shape)

@@ -549,6 +549,6 @@ REPAIRS = {
 """The violation that each plugin repairs, for the plugins that RepairViolations covers."""
 
 WITHOUT = {
-    "RemoveFailedPods": "pods that have ended are not moved; controllers and the pod garbage collector see to them",
+    "RemoveFailedPods": "pods that have ended are not moved; controllers and the pod garbage collector see to them"
 }
 """Known plugins without a counterpart, and why."""

@@ -38,11 +38,7 @@ from podium.plugins.dynamic_resources.requests import (
     fits,
     gather_pools,
 )
-from podium.plugins.dynamic_resources.selectors import (
-    AllocationError,
-    NodeAllocationError,
-    TooManyStepsError,
-)
+from podium.plugins.dynamic_resources.selectors import AllocationError, NodeAllocationError, TooManyStepsError
 
 MOST_STEPS = 50_000
 """The largest number of steps of the search for one node; upstream allows ten seconds (filterTimeout)."""
@@ -67,10 +63,7 @@ class _SearchState:
 
 
 def allocate(
-    devices: Devices,
-    node: Node,
-    claims: Iterable[tuple[str, ResourceClaim]],
-    most_steps: int = MOST_STEPS,
+    devices: Devices, node: Node, claims: Iterable[tuple[str, ResourceClaim]], most_steps: int = MOST_STEPS
 ) -> tuple[AllocationResult, ...] | None:
     """Return the allocations of labelled claims on a node; None if not all can be served.
 

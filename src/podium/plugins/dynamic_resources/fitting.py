@@ -33,11 +33,7 @@ from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, matching_rows
 from podium.framework.verdicts import SUCCESS, Code, Status, unresolvable
 from podium.plugins.dynamic_resources.allocator import allocate
-from podium.plugins.dynamic_resources.selectors import (
-    AllocationError,
-    NodeAllocationError,
-    TooManyStepsError,
-)
+from podium.plugins.dynamic_resources.selectors import AllocationError, NodeAllocationError, TooManyStepsError
 
 _CANNOT = unresolvable("cannot allocate all claims")
 _LATE = unresolvable("timed out trying to allocate devices")

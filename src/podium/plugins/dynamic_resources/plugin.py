@@ -13,13 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from podium.api.devices import (
-    DELETE_PROTECTION,
-    AllocatedDeviceStatus,
-    AllocationResult,
-    DeviceResult,
-    ResourceClaim,
-)
+from podium.api.devices import DELETE_PROTECTION, AllocatedDeviceStatus, AllocationResult, DeviceResult, ResourceClaim
 from podium.api.meta import Raw, plain
 from podium.api.selectors import NodeTerm, compile_node_selector
 from podium.api.times import parse_duration

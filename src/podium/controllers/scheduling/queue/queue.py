@@ -248,12 +248,7 @@ class SchedulingQueue:
             self.delete(uid)
 
     def add_unschedulable(
-        self,
-        queued: QueuedPod,
-        plugins: Collection[str],
-        pending_plugins: Iterable[str],
-        now: int,
-        error: bool = False,
+        self, queued: QueuedPod, plugins: Collection[str], pending_plugins: Iterable[str], now: int, error: bool = False
     ) -> QueuePlace | None:
         """Return a pod to the queue after a failed attempt; return its place.
 
