@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -62,33 +62,32 @@ def test_the_judges_have_nothing_to_say_against_many_more_stories() -> None:
 # That they can tell: with the product spoilt, they object.
 
 
-def objection(seeds: Iterable[int]) -> str:
-    """Return the objection to the first story that a judge rejects, or ""."""
+def objections(seeds: Iterable[int]) -> Iterator[str]:
+    """Yield the objection to each story that a judge rejects."""
     for seed in seeds:
         try:
             judged(seed)
         except AssertionError as error:
-            return str(error)
-    return ""
+            yield str(error)
 
 
 def test_judges_detect_a_preempted_protected_pod(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PodRecord, "is_preemptible", property(lambda self: True))
 
-    assert "and is preempted" in objection(MANY_SEEDS)
+    assert any("and is preempted" in each for each in objections(MANY_SEEDS))
 
 
 def test_judges_detect_a_violated_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disruptions, "check_allowed", lambda *_, **__: None)
 
-    assert "allows no disruption" in objection(MANY_SEEDS)
+    assert any("allows no disruption" in each for each in objections(MANY_SEEDS))
 
 
 def test_judges_detect_a_violated_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rate, "tokens", lambda self, full_ns, now: 1)
     monkeypatch.setattr(Rate, "next_ns", lambda self, full_ns, now: now)
 
-    assert "disruptions within" in objection(MANY_SEEDS)
+    assert any("disruptions within" in each for each in objections(MANY_SEEDS))
 
 
 def pod(name: str, cpu: str, **status: object) -> Raw:

@@ -240,17 +240,6 @@ def test_no_row_is_examined_after_a_further_taint_of_a_node_that_keeps_pods_off(
     assert not found["DerivedFailures._update"]
 
 
-def test_failures_that_concern_no_component_are_found_in_one_tick() -> None:
-    there = Waiting(FEW)
-    ticks = len(there.driver.attempt_ns)
-
-    found = operations(lambda: there.lose_node(1))
-
-    assert found["DerivedFailures.derive"]
-    assert not found["place"]
-    assert len(there.driver.attempt_ns) == ticks + 1
-
-
 def test_a_taint_does_not_end_what_labels_say_about_domains() -> None:
     there = Waiting(FEW, needs_nodes=[build.node_term(f"{ZONE} in (z1)")])
 

@@ -328,10 +328,9 @@ class Scheduler:
         return actions + self._write_again(now) if self.reports.unwritten else actions
 
     def _attempt_next(self, now: int) -> list[Action]:
-        """Attempt the first pods of the queue, or resolve them by known failures.
+        """Attempt the first pod of the queue; before it, resolve those whose failure is known.
 
         This ends with the first action that others may react to: more than an event, or a report of another message.
-        Recorders of decisions get the actions of each attempt separately.
         """
         actions: list[Action] = []
         if self.preemptions.blocking:
@@ -346,11 +345,8 @@ class Scheduler:
             known = None if is_in_gang else self.known.find(pod, now)
             if known is None or self.futile.knows(pod):
                 self.queue.begin(queued, now)
-                made = (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
-                if is_in_gang or queued.place is not QueuePlace.UNSCHEDULABLE or self.attempts.on_attempt is not None:
-                    return actions + made
-            else:
-                made = self.attempts.fail_as_known(queued, known, now)
+                return actions + (self.gangs.attempts if is_in_gang else self.attempts).attempt(queued, now)
+            made = self.attempts.fail_as_known(queued, known, now)
             actions += made
             # Most only have their event.
             if len(made) > 1 and any(type(one) is not Record and not getattr(one, "rewords", False) for one in made):
