@@ -364,6 +364,15 @@ def test_the_pods_of_an_eks_cluster_run_where_they_fit_and_one_fits_nowhere(tmp_
     assert min(free.values()) >= 0
 
 
+def test_no_controller_replaces_a_pod_of_an_eks_cluster(tmp_path: Path) -> None:
+    EKSCluster(40).write(tmp_path / "cluster.json")
+
+    played = load(tmp_path / "cluster.json").simulate(until="10m")
+
+    killed = {(event.by or "").partition(" ")[0] for event in played.events if event.reason == "Killing"}
+    assert not killed & {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
+
+
 def test_no_two_pods_of_a_large_eks_cluster_have_the_same_name() -> None:
     pods = [raw["metadata"] for raw in EKSCluster(3000).objects() if raw["kind"] == "Pod"]
 

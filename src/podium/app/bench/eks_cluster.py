@@ -215,10 +215,12 @@ class EKSCluster:
         count = len(self._rooms)
         numbers = ("currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberReady")
         controller["status"] = {**dict.fromkeys((*numbers, "updatedNumberScheduled"), count), "numberMisscheduled": 0}
+        controller["status"]["observedGeneration"] = 1
         yield controller
         owner = _owner(controller)
         labels = {"app": name, "controller-revision-hash": revision, "pod-template-generation": "1"}
-        yield self._revision(controller, f"{name}-{revision}")
+        # The pods are those of this revision, so that none is to be replaced.
+        yield self._revision(controller, f"{name}-{revision}", {"app": name, "controller-revision-hash": revision})
         for room in self._rooms:
             room.take(cpu_milli, memory_mib)
             fields = [{"key": "metadata.name", "operator": "In", "values": [room.name]}]
@@ -277,7 +279,7 @@ class EKSCluster:
             named = {"currentRevision": revision, "updateRevision": revision, "currentReplicas": replicas}
             controller["status"] = {**status, **named, "updatedReplicas": replicas}
             yield controller
-            yield self._revision(controller, revision)
+            yield self._revision(controller, revision, {**labels, "controller.kubernetes.io/hash": suffix})
             labels["controller-revision-hash"], owner, stem = revision, _owner(controller), name
         else:
             self.deployments.append((f"{namespace}/{name}", replicas))
@@ -341,9 +343,9 @@ class EKSCluster:
         full = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
         return _object("apps/v1", "ReplicaSet", metadata, spec=full)
 
-    def _revision(self, controller: Raw, name: str) -> Raw:
+    def _revision(self, controller: Raw, name: str, labels: Raw) -> Raw:
         owners = [_owner(controller)]
-        metadata = self._metadata(controller["metadata"]["namespace"], name, ownerReferences=owners)
+        metadata = self._metadata(controller["metadata"]["namespace"], name, labels, ownerReferences=owners)
         data = {"spec": {"template": {**controller["spec"]["template"], "$patch": "replace"}}}
         return _object("apps/v1", "ControllerRevision", metadata, data=data, revision=1)
 
