@@ -166,6 +166,21 @@ def test_ctrl_c_ends_the_question_and_not_the_session(home: Path) -> None:
     assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
 
 
+def test_an_interrupt_that_comes_with_its_question_is_left_for_later() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        text = json.dumps({"identity": []}).encode()
+        socket.send_fds(ours, [len(text).to_bytes(client.LENGTH_BYTES)], [0, 1, 2])
+        ours.sendall(text + client.INTERRUPT)
+
+        theirs.settimeout(10)
+        _, descriptors = session._received(theirs)
+
+        for descriptor in descriptors:
+            os.close(descriptor)
+        assert theirs.recv(8) == client.INTERRUPT
+
+
 def test_a_question_ends_with_its_client(home: Path) -> None:
     with waiting_for_input(home) as asked:
         asked.kill()

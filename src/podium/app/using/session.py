@@ -212,8 +212,11 @@ def _received(connection: socket.socket) -> tuple[_Request, list[int]]:
     length = int.from_bytes(head)
     if len(head) != client.LENGTH_BYTES or len(descriptors) != 3 or length > MOST_BYTES:
         raise ValueError("no request of a client")
-    with connection.makefile("rb") as stream:
-        return msgspec.json.decode(stream.read(length), type=_Request), descriptors
+    text = b""
+    # No more than the request: an interrupt may follow at once.
+    while len(text) < length and (part := connection.recv(length - len(text))):
+        text += part
+    return msgspec.json.decode(text, type=_Request), descriptors
 
 
 def _watch(connection: socket.socket) -> None:
