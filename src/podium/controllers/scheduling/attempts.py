@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -253,24 +252,18 @@ def preemption_grounds(plan: Any) -> Rationale | None:
         return None
     chosen, choice = plan.chosen, plan.choice
     others = tuple(filter(chosen.node_name.__ne__, choice.equals))
-    what = f"{_victims_in_words(len(chosen.victims))} for room on {chosen.node_name}"
+    number = len(chosen.victims)
+    what = f"{number:,} victim{'' if number == 1 else 's'} for room on {chosen.node_name}"
     if chosen.budget_violations:
         what += f", {chosen.budget_violations:,} beyond their budgets"
     if choice.candidates == 1:
         rule = "the only candidate"
     else:
-        rule = choice.criterion
-        if not rule:
-            stated = ", ".join([criterion.words for criterion in plan.criteria]) if plan.criteria else ""
-            rule = stated or "kube-scheduler's order of candidates"
+        rule = choice.criterion or ", ".join([criterion.words for criterion in plan.criteria])
+        rule = rule or "kube-scheduler's order of candidates"
     if plan.is_exchange:
         rule = f"fairer shares among equals: {rule}"
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)
-
-
-@lru_cache(maxsize=64)
-def _victims_in_words(number: int) -> str:
-    return f"{number:,} victim{'' if number == 1 else 's'}"
 
 
 ASSIGNED_POD_DELETE = "AssignedPodDelete"

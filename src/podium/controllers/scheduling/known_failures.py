@@ -165,8 +165,7 @@ class DerivedFailures:
         trials, inputs = self._trials_for(runner, state), _inputs(runner, state, pod)
         if trials is None or inputs is None or outcome.has_errors or not placement.pre_filter.is_open:
             return
-        key = (pod.scheduler_name, pod.priority, pod.preemption_policy)
-        found = self._kept.get(pod.pod_class, key, DerivedFailure)
+        found = self._kept.get(pod.pod_class, _key_in_class(pod), DerivedFailure)
         wide = runner.filter_view(state, pod, View(self._cluster), Scope.CLUSTER)
         found.refused, found.wide, found.tried = outcome.refused.copy(), wide.refused, np.zeros_like(wide.refused)
         found.decoders = {**outcome.decoders, **wide.decoders}
@@ -180,8 +179,7 @@ class DerivedFailures:
 
     def derive(self, runner: Runner, pod: PodRecord) -> KnownFailure | None:
         """Return the result of an attempt at a pod; None if it must be made."""
-        key = (pod.scheduler_name, pod.priority, pod.preemption_policy)
-        found, nodes, state = self._kept.find(pod.pod_class, key), self._cluster.nodes, CycleState()
+        found, nodes, state = self._kept.find(pod.pod_class, _key_in_class(pod)), self._cluster.nodes, CycleState()
         if found is None or found.position < 0:
             return None
         rows = nodes.changes.entries_since(found.position)
@@ -282,3 +280,8 @@ def _place_of_taints(runner: Runner) -> int:
         if not isinstance(plugin, NodeUnschedulable | NodeName):
             break
     return -1
+
+
+def _key_in_class(pod: PodRecord) -> tuple[str, int, str]:
+    """Return what pods of one class with the same result have in common."""
+    return pod.scheduler_name, pod.priority, pod.preemption_policy
