@@ -40,9 +40,8 @@ What = Literal[
 class RecordedEvent(Narrow, frozen=True, kw_only=True):
     """An event ``at`` a time after the start.
 
-    ``object`` is the whole object if a controller created or changed it. ``node`` is where a pod was bound or for which
-    it preempts, ``reason``
-    that of its condition DisruptionTarget; "" if they do not apply.
+    ``object`` is the whole object if a controller created or changed it. ``node`` is the one to which a pod was bound,
+    or for which it is nominated, ``reason`` that of its condition DisruptionTarget; "" if they do not apply.
     """
 
     at: str
