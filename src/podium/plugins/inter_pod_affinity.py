@@ -11,15 +11,9 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from podium.cluster import matchers
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import (
-    Predicate,
-    SelectedByTerms,
-    carries_affinity,
-    carries_anti_affinity,
-    carries_preference,
-)
 from podium.cluster.pod_classes import AffinityTerm, PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -102,18 +96,20 @@ class InterPodAffinity:
             for whose, repelling in sides
             for predicate, key in repelling
         ]
-        selected = SelectedByTerms(pod_class.required_affinity)
+        selected = matchers.SelectedByTerms(pod_class.required_affinity)
         keys = dict.fromkeys(term.topology_key for term in pod_class.required_affinity)
         return found + [Reach(selected, key, "Stay", f"affinity over {key}") for key in keys]
 
-    def counted(self, state: CycleState, pod: PodRecord) -> list[Predicate]:
+    def counted(self, state: CycleState, pod: PodRecord) -> list[matchers.Predicate]:
         """Return the predicates of the pods of `reaches`."""
         return [reach.predicate for reach in self.reaches(state, pod)]
 
     def inputs(self, state: CycleState, pod: PodRecord) -> list[object]:
         """Return the counts of the pods of `reaches`, and whether the pod may be the first of its group."""
         cluster, terms = self._cluster, pod.pod_class.required_affinity
-        found: list[object] = [SelectedByTerms(terms).matches(pod.pod_class, cluster.namespaces)] if terms else []
+        found: list[object] = (
+            [matchers.SelectedByTerms(terms).matches(pod.pod_class, cluster.namespaces)] if terms else []
+        )
         for reach in self.reaches(state, pod):
             column, counts = cluster.nodes.labels(reach.key), cluster.domain_counts(reach.predicate, reach.key)
             found += (reach, column, column.version, counts.tobytes())
@@ -136,7 +132,7 @@ class InterPodAffinity:
         any node with the topology labels.
         """
         terms = pod_class.required_affinity
-        selected = SelectedByTerms(terms)
+        selected = matchers.SelectedByTerms(terms)
         labelled = np.ones(len(view), dtype=np.bool_)
         found = np.ones(len(view), dtype=np.bool_)
         alone = np.ones(len(view), dtype=np.bool_)
@@ -184,17 +180,17 @@ class InterPodAffinity:
             EventToRegister(EventResource.NAMESPACE, ActionType.ADD | ActionType.UPDATE),
         )
 
-    def _preferences(self, pod_class: PodClass) -> Iterator[tuple[int, Predicate, str]]:
+    def _preferences(self, pod_class: PodClass) -> Iterator[tuple[int, matchers.Predicate, str]]:
         """Yield weight, counted pods, and topology key of everything that scores nodes for the class."""
         if self._args.ignore_preferred_terms_of_existing_pods and not pod_class.preferred:
             return
         for weighted in pod_class.preferred:
-            yield weighted.weight, SelectedByTerms((weighted.term,)), weighted.term.topology_key
+            yield weighted.weight, matchers.SelectedByTerms((weighted.term,)), weighted.term.topology_key
         if self._args.hard_pod_affinity_weight:
             for term in self._cluster.carried.affinity.selecting(pod_class):
-                yield self._args.hard_pod_affinity_weight, carries_affinity(term), term.topology_key
+                yield self._args.hard_pod_affinity_weight, matchers.carries_affinity(term), term.topology_key
         for weighted in self._cluster.carried.preferences.selecting(pod_class):
-            predicate = carries_preference(weighted)
+            predicate = matchers.carries_preference(weighted)
             yield weighted.weight, predicate, weighted.term.topology_key
 
     def _concerns_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
@@ -244,28 +240,28 @@ class InterPodAffinity:
         return any(
             term.topology_key in left
             and (
-                self._cluster.matcher(carries_anti_affinity(term)).count.any()
+                self._cluster.matcher(matchers.carries_anti_affinity(term)).count.any()
                 or any(term in waiting.pod_class.required_anti_affinity for waiting, _ in nominated)
             )
             for term in opposing
         )
 
     def _select(self, terms: tuple[AffinityTerm, ...], pod_class: PodClass) -> bool:
-        return SelectedByTerms(terms).matches(pod_class, self._cluster.namespaces)
+        return matchers.SelectedByTerms(terms).matches(pod_class, self._cluster.namespaces)
 
 
-def repelling_pods(cluster: Cluster, pod_class: PodClass) -> list[tuple[Predicate, str]]:
+def repelling_pods(cluster: Cluster, pod_class: PodClass) -> list[tuple[matchers.Predicate, str]]:
     """Return the pods whose required anti-affinity selects a class, with the topology key of each term."""
     opposing = cluster.carried.anti_affinity.selecting(pod_class)
-    return [(carries_anti_affinity(term), term.topology_key) for term in opposing]
+    return [(matchers.carries_anti_affinity(term), term.topology_key) for term in opposing]
 
 
-def repelled_pods(pod_class: PodClass) -> list[tuple[Predicate, str]]:
+def repelled_pods(pod_class: PodClass) -> list[tuple[matchers.Predicate, str]]:
     """Return the pods that the required anti-affinity of a class selects, with the topology key of each term."""
-    return [(SelectedByTerms((term,)), term.topology_key) for term in pod_class.required_anti_affinity]
+    return [(matchers.SelectedByTerms((term,)), term.topology_key) for term in pod_class.required_anti_affinity]
 
 
-def _is_found(cluster: Cluster, predicate: Predicate, key: str) -> bool:
+def _is_found(cluster: Cluster, predicate: matchers.Predicate, key: str) -> bool:
     """Return whether any pod on a node with the topology label matches."""
     return bool(cluster.domain_counts(predicate, key)[1:].any())
 
@@ -276,7 +272,7 @@ class AffinityFilterCells(DomainCounts):
     def __init__(self, cluster: Cluster, pod_class: PodClass) -> None:
         self._cluster = cluster
         self._opposing = tuple(cluster.carried.anti_affinity.selecting(pod_class))
-        self._selected = SelectedByTerms(pod_class.required_affinity)
+        self._selected = matchers.SelectedByTerms(pod_class.required_affinity)
         repelling = [*repelling_pods(cluster, pod_class), *repelled_pods(pod_class)]
         self._refusing = tuple(DomainCount(cluster, predicate, key) for predicate, key in repelling)
         keys = [term.topology_key for term in pod_class.required_affinity]
@@ -307,7 +303,7 @@ class AffinityScoreCells(DomainCounts):
     """Cells by the preferences of a class, and by other pods' terms that select it."""
 
     def __init__(
-        self, cluster: Cluster, pod_class: PodClass, preferences: Sequence[tuple[int, Predicate, str]]
+        self, cluster: Cluster, pod_class: PodClass, preferences: Sequence[tuple[int, matchers.Predicate, str]]
     ) -> None:
         self._cluster = cluster
         carried = cluster.carried

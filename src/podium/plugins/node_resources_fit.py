@@ -24,13 +24,7 @@ from podium.framework.handle import CycleState
 from podium.framework.plugin import FitsRow, PluginContext, Scope, ScoreRow
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import Code, Status, Verdicts
-from podium.plugins.resource_scores import (
-    ResourceWatch,
-    ScoringStrategy,
-    check_strategy,
-    row_score_by_strategy,
-    score_by_strategy,
-)
+from podium.plugins import resource_scores
 
 _TOO_MANY_PODS = 1
 _UNRESOLVABLE = 1 << 31
@@ -44,7 +38,7 @@ class NodeResourcesFitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()
-    scoring_strategy: ScoringStrategy = ScoringStrategy()
+    scoring_strategy: resource_scores.ScoringStrategy = resource_scores.ScoringStrategy()
 
 
 class NodeResourcesFit:
@@ -57,9 +51,9 @@ class NodeResourcesFit:
         self._args = read_arguments(context.args, NodeResourcesFitArgs, self.name)
         self._cluster = context.cluster
         release = context.cluster.release
-        check_strategy(self._args.scoring_strategy, self.name, release)
+        resource_scores.check_strategy(self._args.scoring_strategy, self.name, release)
         self._unresolvable = _UNRESOLVABLE if release.has(Behavior.TOO_SMALL_IS_UNRESOLVABLE) else 0
-        self._watch = ResourceWatch(self._args.scoring_strategy.resources, with_defaults=True)
+        self._watch = resource_scores.ResourceWatch(self._args.scoring_strategy.resources, with_defaults=True)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         """Reject nodes that lack something; the code has a bit for each missing resource.
@@ -136,10 +130,12 @@ class NodeResourcesFit:
         return fits
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        return score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
+        return resource_scores.score_by_strategy(self._args.scoring_strategy, self._watch.usage(view, pod))
 
     def row_score(self, pod_class: PodClass) -> ScoreRow:
-        return row_score_by_strategy(self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class))
+        return resource_scores.row_score_by_strategy(
+            self._args.scoring_strategy, self._watch.by_row(self._cluster.nodes, pod_class)
+        )
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (

@@ -17,17 +17,11 @@ from podium.framework.handle import CycleState
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope, StatelessPlugin
 from podium.framework.settings.registry import Factory
 from podium.framework.verdicts import SKIP, SUCCESS, Status, Verdicts, unresolvable
+from podium.plugins import node_filters
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
 from podium.plugins.gang_scheduling import GangScheduling
 from podium.plugins.inter_pod_affinity import InterPodAffinity
-from podium.plugins.node_filters import (
-    NodeAffinity,
-    NodeDeclaredFeatures,
-    NodePorts,
-    NodeUnschedulable,
-    TaintToleration,
-)
 from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread import PodTopologySpread
@@ -129,11 +123,11 @@ class PrioritySort(StatelessPlugin):
 IN_TREE: Mapping[str, Factory] = {
     "SchedulingGates": SchedulingGates,
     "PrioritySort": PrioritySort,
-    "NodeUnschedulable": NodeUnschedulable,
+    "NodeUnschedulable": node_filters.NodeUnschedulable,
     "NodeName": NodeName,
-    "TaintToleration": TaintToleration,
-    "NodeAffinity": NodeAffinity,
-    "NodePorts": NodePorts,
+    "TaintToleration": node_filters.TaintToleration,
+    "NodeAffinity": node_filters.NodeAffinity,
+    "NodePorts": node_filters.NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
     "VolumeRestrictions": VolumeRestrictions,
     "NodeVolumeLimits": NodeVolumeLimits,
@@ -147,6 +141,6 @@ IN_TREE: Mapping[str, Factory] = {
     "ImageLocality": ImageLocality,
     "NodePreferAvoidPods": NodePreferAvoidPods,
     "DefaultBinder": DefaultBinder,
-    "NodeDeclaredFeatures": NodeDeclaredFeatures,
+    "NodeDeclaredFeatures": node_filters.NodeDeclaredFeatures,
     "GangScheduling": GangScheduling,
 }

@@ -16,20 +16,8 @@ from typing import Any, NamedTuple, SupportsBytes, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from podium.api.input import pod_gaps
 from podium.api.input.json import without_nulls
-from podium.api.input.pod_gaps import (
-    FORMS,
-    HOSTNAME,
-    LABELS,
-    MARK,
-    MARKED,
-    SHARED,
-    TIMES,
-    Gap,
-    TextForm,
-    gaps_in,
-    is_time,
-)
 from podium.api.input.yaml import is_text
 from podium.api.meta import Raw, object_at
 from podium.api.names import MAX_LABEL
@@ -86,14 +74,14 @@ class _Layout(NamedTuple):
 class PodStencil:
     """A reader of pods that differ from one pod only in pod-specific values; made by `stencil_of`."""
 
-    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[Gap]) -> None:
+    def __init__(self, text: bytes, pod: Pod, gaps: Sequence[pod_gaps.Gap]) -> None:
         groups: dict[tuple[str, str], str] = {}
         forms: list[str] = []
         numbers: list[int] = []
         for number, gap in enumerate(gaps):
             group = f"gap{number}"
-            first = groups.setdefault((gap.what, gap.value if gap.what in SHARED else group), group)
-            forms.append(f"(?P<{group}>{FORMS[gap.what]})" if first is group else f"(?P={first})")
+            first = groups.setdefault((gap.what, gap.value if gap.what in pod_gaps.SHARED else group), group)
+            forms.append(f"(?P<{group}>{pod_gaps.FORMS[gap.what]})" if first is group else f"(?P={first})")
             numbers.append([*groups.values()].index(first))
         self._form = re.compile(BETWEEN.join(map(str.encode, forms)))
         starts = [0, *(gap.end for gap in gaps)]
@@ -109,9 +97,9 @@ class PodStencil:
         # The first of each type.
         self._own = {what: group for (what, _), group in reversed(groups.items())}
         self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
-        self._labels = [(gap.field, self._own[gap.what]) for gap in gaps if gap.field in LABELS]
-        self._is_hostname = any(gap.field == HOSTNAME for gap in gaps)
-        self._times = [group for (what, _), group in groups.items() if what in TIMES]
+        self._labels = [(gap.field, self._own[gap.what]) for gap in gaps if gap.field in pod_gaps.LABELS]
+        self._is_hostname = any(gap.field == pod_gaps.HOSTNAME for gap in gaps)
+        self._times = [group for (what, _), group in groups.items() if what in pod_gaps.TIMES]
         self._addresses = [group for (what, _), group in groups.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         self._counts = frozenset(number for number, gap in enumerate(gaps) if gap.what == "count")
@@ -133,7 +121,7 @@ class PodStencil:
     def read_gaps(self, gaps: bytes) -> ReadPod | None:
         """Return the pod with this content in the gaps; None unless each has its usual form and fits the others."""
         found = self._form.fullmatch(gaps)
-        if found is None or not all(map(is_time, {found[group] for group in self._times})):
+        if found is None or not all(map(pod_gaps.is_time, {found[group] for group in self._times})):
             return None
         if self._labels or self._is_hostname:
             # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
@@ -149,7 +137,7 @@ class PodStencil:
                 return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
-    def template(self, form: TextForm) -> WireTemplate | None:
+    def template(self, form: pod_gaps.TextForm) -> WireTemplate | None:
         """Return the template of the wire form of all pods; None if it takes a full parse."""
         if self._template is None:
             found = template_of(self.around, self._counts, form)
@@ -202,9 +190,9 @@ class PodStencil:
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
 
 
-def stencil_of(text: bytes, pod: Pod, form: TextForm) -> PodStencil | None:
+def stencil_of(text: bytes, pod: Pod, form: pod_gaps.TextForm) -> PodStencil | None:
     """Return the stencil of a pod without findings; None if its text has no gap for the name."""
-    gaps = gaps_in(text, pod, form) if len(text) <= _MAX_BYTES else ()
+    gaps = pod_gaps.gaps_in(text, pod, form) if len(text) <= _MAX_BYTES else ()
     if not any(gap.what == "name" for gap in gaps):
         return None
     stencil = PodStencil(text, pod, gaps)
@@ -241,7 +229,7 @@ def _bound_to(affinity: Affinity, node: str, other: str) -> Affinity:
 class PodStencils:
     """The stencils of the most recent owners."""
 
-    def __init__(self, form: TextForm) -> None:
+    def __init__(self, form: pod_gaps.TextForm) -> None:
         self._form = form
         self._by_owner: dict[tuple[bytes, object, object], OwnerStencils] = {}
 
@@ -266,7 +254,7 @@ class OwnerStencils:
 
     __slots__ = ("_form", "_next", "_patience", "_stencils", "_unlike")
 
-    def __init__(self, form: TextForm) -> None:
+    def __init__(self, form: pod_gaps.TextForm) -> None:
         self._form = form
         self._stencils: list[PodStencil] = []
         # The pod that the next stencil is made of, as soon as there is another one.
@@ -374,13 +362,13 @@ def times_in(conditions: Iterable[Raw]) -> list[Any]:
     return [time for time in times if time not in (None, "")]
 
 
-def template_of(around: Sequence[bytes], counts: frozenset[int], form: TextForm) -> WireTemplate | None:
+def template_of(around: Sequence[bytes], counts: frozenset[int], form: pod_gaps.TextForm) -> WireTemplate | None:
     """Return the template of the pods with this text around their values, of which ``counts`` are numbers.
 
     None if a value is not one in the wire form, such as part of a key.
     """
     number = len(around) - 1
-    marks = (f"{MARK}{place}" for place in range(number))
+    marks = (f"{pod_gaps.MARK}{place}" for place in range(number))
     written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
     raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
     found = WireTemplate(raw, _places_in(raw), counts)
@@ -391,7 +379,7 @@ def _places_in(part: Any) -> Places:
     found: Places = {}
     for key, value in part.items() if isinstance(part, dict) else enumerate(part):
         if isinstance(value, str):
-            if (mark := MARKED.fullmatch(value)) is not None:
+            if (mark := pod_gaps.MARKED.fullmatch(value)) is not None:
                 found[key] = int(mark[1])
         elif isinstance(value, dict | list) and (places := _places_in(value)):
             found[key] = places

@@ -18,19 +18,9 @@ from podium.api.pod import MIRROR_ANNOTATION, PodSpec
 from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests
+from podium.api.validation import rules
 from podium.api.validation.amounts import amount, check_requirements, pod_resource_problem
 from podium.api.validation.findings import Findings, Place, too_long
-from podium.api.validation.rules import (
-    check,
-    check_alternatives,
-    check_labels,
-    check_type,
-    declare,
-    descending_problem,
-    id_problem,
-    report_repeats,
-    sysctl_problem,
-)
 from podium.api.validation.volumes import Volumes
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -56,7 +46,7 @@ _NOT_WINDOWS_OF_CONTAINER = (
     *("allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"),
 )
 
-declare(
+rules.declare(
     f"""\
 AppArmorProfile SeccompProfile: @profile
 HostAlias: ip::ip hostnames:subdomain
@@ -122,10 +112,10 @@ def check_pod_spec(spec: Place, context: PodContext) -> None:
         grace_seconds=_GRACE_SECONDS if grace_seconds is None else grace_seconds,
         restart_policy=spec.text("restartPolicy", "Always"),
     )
-    check_type(spec, "PodSpec")
+    rules.check_type(spec, "PodSpec")
 
 
-@check
+@rules.check
 def _pod(pod: Place) -> None:
     """Check a pod; one with a uid comes from a cluster."""
     metadata, spec = pod.child_or_empty("metadata"), pod.child_or_empty("spec")
@@ -142,7 +132,7 @@ def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
         workload.required("template")
         return workload.child_or_empty("template")
     metadata, spec = template.child_or_empty("metadata"), template.child_or_empty("spec")
-    check_labels(metadata, "labels")
+    rules.check_labels(metadata, "labels")
     check_annotations(metadata)
     check_pod_annotations(metadata, spec)
     sort = PodContext(is_template=True, volumes=_claims(added_volumes))
@@ -151,7 +141,7 @@ def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
     return template
 
 
-@check
+@rules.check
 def check_annotations(metadata: Place) -> None:
     """Check the keys of the annotations, whose prefixes may have capital letters, and the total size."""
     size = 0
@@ -225,7 +215,7 @@ def _claims(names: Iterable[str]) -> Volumes:
     return {name: {"persistentVolumeClaim": {}} for name in names}
 
 
-@check
+@rules.check
 def _observed(status: Place) -> None:
     """Refuse a nominated node and reported amounts that cannot be read, whatever the resources' names."""
     if node := status.text("nominatedNodeName"):
@@ -238,14 +228,14 @@ def _observed(status: Place) -> None:
                     check_amounts(amounts.value, amounts.path())
 
 
-@check
+@rules.check
 def _ephemeral(spec: Place) -> None:
     if spec.context.is_new and spec.objects("ephemeralContainers"):
         of_template = "ephemeral containers not allowed in pod template"
         spec.forbidden("ephemeralContainers", of_template if spec.context.is_template else "cannot be set on create")
 
 
-@check
+@rules.check
 def _claim_source(claim: Place) -> None:
     """Check that a resource claim of a pod is stated once."""
     given = claim.given("resourceClaimName", "resourceClaimTemplateName")
@@ -258,7 +248,7 @@ def _claim_source(claim: Place) -> None:
         claim.check(name, subdomain_problem(claim.text(name)))
 
 
-@check
+@rules.check
 def _pod_resources(spec: Place) -> None:
     """Check the pod-level resources, which containers share."""
     resources = spec.child("resources")
@@ -292,14 +282,14 @@ def _needed_milli(spec: Place) -> Mapping[str, int]:
         return {}
 
 
-@check
+@rules.check
 def _nameservers(spec: Place) -> None:
     if spec.text("dnsPolicy") == "None" and not spec.child_or_empty("dnsConfig").entries("nameservers"):
         detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
         spec.child_or_empty("dnsConfig").required("nameservers", detail)
 
 
-@check
+@rules.check
 def _dns(settings: Place) -> None:
     searches = settings.texts("searches")
     if len(settings.texts("nameservers")) > _MAX_NAMESERVERS:
@@ -311,13 +301,13 @@ def _dns(settings: Place) -> None:
         settings.invalid("searches", [], detail)
 
 
-@check
+@rules.check
 def _dns_option(option: Place) -> None:
     if not option.text("name"):
         option.required("", "must not be empty")
 
 
-@check
+@rules.check
 def _escalation(context: Place) -> None:
     """Check that a container without privilege escalation has no more privileges anyway."""
     if context.value.get("allowPrivilegeEscalation") is not False:
@@ -329,43 +319,43 @@ def _escalation(context: Place) -> None:
         context.invalid("", {}, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN")
 
 
-@check
+@rules.check
 def _host_users(spec: Place) -> None:
     for name in ("hostPID", "hostIPC") if spec.value.get("hostUsers") is False else ():
         if spec.flag(name):
             spec.forbidden(name, "when `pod.Spec.HostUsers` is false")
 
 
-@check
+@rules.check
 def _pod_security(context: Place) -> None:
     for group in context.entries("supplementalGroups"):
         if type(group.value) is int:
-            group.check("", id_problem(group.value))
+            group.check("", rules.id_problem(group.value))
     spec = context.owner
     if spec.flag("shareProcessNamespace") and spec.flag("hostPID"):
         spec.invalid("shareProcessNamespace", True, "ShareProcessNamespace and HostPID cannot both be enabled")
     sysctls = context.objects("sysctls")
-    report_repeats((place for place in sysctls if sysctl_problem(place.text("name")) is None), "name")
+    rules.report_repeats((place for place in sysctls if rules.sysctl_problem(place.text("name")) is None), "name")
 
 
-@check
+@rules.check
 def _profile(profile: Place) -> None:
     """Check a seccomp or AppArmor profile: its type, and its file for type Localhost."""
     name, type_, file = profile.field, profile.text("type"), profile.text("localhostProfile")
     if not type_:
         profile.required("type", f"type is required when {name} is set")
         return
-    check_alternatives(profile, "type", _PROFILES)
+    rules.check_alternatives(profile, "type", _PROFILES)
     if type_ != "Localhost":
         if profile.has("localhostProfile"):
             profile.invalid("localhostProfile", file, f"can only be set when {name} type is Localhost")
     elif not file:
         profile.required("localhostProfile", f"must be set when {name} type is Localhost")
     elif name == "seccompProfile":
-        profile.check("localhostProfile", descending_problem(file))
+        profile.check("localhostProfile", rules.descending_problem(file))
 
 
-@check
+@rules.check
 def _system(spec: Place) -> None:
     """Check for fields that are not allowed for the pod's operating system."""
     name = spec.child_or_empty("os").text("name")

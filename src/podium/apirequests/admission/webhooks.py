@@ -19,13 +19,7 @@ from typing import Any
 import msgspec
 
 from podium.api.meta import Raw, object_at, objects_at
-from podium.apirequests.admission.policies import (
-    AdmissionAttributes,
-    AdmissionPolicyError,
-    PolicyEvaluation,
-    matches,
-    namespace_of,
-)
+from podium.apirequests.admission import policies
 from podium.store.errors import StoreError, bad_request, forbidden
 from podium.store.patching import json_patch
 from podium.store.store import Store
@@ -81,7 +75,7 @@ class Webhooks:
         self._store = store
         self.answers = WebhookAnswers()
 
-    def mutated(self, attributes: AdmissionAttributes, warnings: list[str]) -> Raw | None:
+    def mutated(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw | None:
         """Return the object as the mutating webhooks change it, None if none does. Raises as `_asked` does.
 
         Webhooks that want it are asked again after a later one has changed the object.
@@ -97,7 +91,9 @@ class Webhooks:
                 attributes = self._mutate(hook, attributes, warnings)
         return attributes.object if attributes.object is not before else None
 
-    def _mutate(self, hook: Raw, attributes: AdmissionAttributes, warnings: list[str]) -> AdmissionAttributes:
+    def _mutate(
+        self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]
+    ) -> policies.AdmissionAttributes:
         response = self._asked(hook, attributes, warnings)
         if not response.get("patch"):
             return attributes
@@ -110,30 +106,30 @@ class Webhooks:
             raise _internal(hook, "its patch leaves no object with metadata")
         return attributes if result == attributes.object else replace(attributes, object=result)
 
-    def validate(self, attributes: AdmissionAttributes, warnings: list[str]) -> None:
+    def validate(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> None:
         """Ask the validating webhooks. Raises as `_asked` does."""
         for hook in self._hooks("ValidatingWebhookConfiguration", attributes):
             self._asked(hook, attributes, warnings)
 
-    def _hooks(self, kind: str, attributes: AdmissionAttributes) -> Iterator[Raw]:
+    def _hooks(self, kind: str, attributes: policies.AdmissionAttributes) -> Iterator[Raw]:
         """Yield the webhooks that apply to a request, by the name of their configuration and in its order."""
         for stored in self._store.objects(kind):
             for hook in objects_at(stored.raw, "webhooks"):
-                if not matches(self._store, hook, attributes, listed="rules"):
+                if not policies.matches(self._store, hook, attributes, listed="rules"):
                     continue
-                namespace = namespace_of(self._store, attributes)
+                namespace = policies.namespace_of(self._store, attributes)
                 try:
-                    applies = PolicyEvaluation(attributes, namespace, None, {}).meets(
+                    applies = policies.PolicyEvaluation(attributes, namespace, None, {}).meets(
                         objects_at(hook, "matchConditions")
                     )
-                except AdmissionPolicyError as error:
+                except policies.AdmissionPolicyError as error:
                     if hook.get("failurePolicy") == "Ignore":
                         continue
                     raise forbidden(attributes.resource, attributes.key, str(error)) from None
                 if applies:
                     yield hook
 
-    def _asked(self, hook: Raw, attributes: AdmissionAttributes, warnings: list[str]) -> Raw:
+    def _asked(self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw:
         """Return the response of a webhook that allows the request, {} for one that failed and may.
 
         Raises StoreError if it denies the request, and CallNeededError if its answer is not known yet.
@@ -160,7 +156,7 @@ class Webhooks:
             raise _denial(hook, object_at(response, "status"))
         return response
 
-    def _call(self, hook: Raw, attributes: AdmissionAttributes) -> WebhookCall:
+    def _call(self, hook: Raw, attributes: policies.AdmissionAttributes) -> WebhookCall:
         """Return the call of a webhook. Raises LookupError for a service without an address."""
         request = {
             **attributes.as_request(),

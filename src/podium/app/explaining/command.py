@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from podium.app.console import options
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    HTML,
-    Source,
-    namespace_option,
-    picture_output_option,
-    settings_options,
-    source_options,
-    validate_option,
-)
 from podium.app.using import completion
 
 if TYPE_CHECKING:
@@ -35,14 +27,14 @@ Example: why does no pod of the Deployment go to node-3
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("target", shell_complete=completion.targets)
-@source_options
+@options.source_options
 @click.option(
     "--decision",
     metavar="FILE",
     help="Show the last decision about a pod that podium scheduler --decisions has written to this file.",
 )
-@validate_option
-@namespace_option
+@options.validate_option
+@options.namespace_option
 @click.option(
     "--node",
     metavar="NODE",
@@ -52,12 +44,12 @@ Example: why does no pod of the Deployment go to node-3
 @click.option("--all-nodes", is_flag=True, help="List every node with its verdict, however many there are.")
 @click.option("--outcomes", is_flag=True, help="List all equal outcomes, by preempted workloads.")
 @click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
-@settings_options
-@picture_output_option
+@options.settings_options
+@options.picture_output_option
 def explain(
     *,
     target: str,
-    source: Source,
+    source: options.Source,
     decision: str | None,
     validation: Validation | None,
     namespace: str,
@@ -105,7 +97,7 @@ def _show_decision(path: str, pod: str, form: str) -> None:
     from podium.app.live.decisions import find_decision, write_decision
 
     decision, line = find_decision(path, pod)
-    if form in ("text", HTML):
+    if form in ("text", options.HTML):
         show_answer(decision, form, lambda page: write_decision(page, decision))
     else:
         show(line, form)

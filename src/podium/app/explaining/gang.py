@@ -11,16 +11,7 @@ from podium.api.basis import Caveat
 from podium.app.answers import filled
 from podium.app.console.cells import counted
 from podium.cluster.pods import PodRecord
-from podium.decide.gang_placement import (
-    Alike,
-    GroupPlacement,
-    GroupTrial,
-    MemberPlacement,
-    ask_group_post_filter,
-    order_of,
-    place_group,
-    unlike,
-)
+from podium.decide import gang_placement
 from podium.decide.preempting.gang.gang import AssumedMembers
 from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort
 from podium.framework.pre_filters import GroupPostFilterResult
@@ -41,7 +32,7 @@ class GangDecision:
     least: int
     there: int
     placed: int
-    placement: GroupPlacement
+    placement: gang_placement.GroupPlacement
     way_out: GroupPostFilterResult | None = None
 
     @property
@@ -50,7 +41,7 @@ class GangDecision:
         plan = None if self.way_out is None else self.way_out.plan
         return plan if isinstance(plan, GangPlan) else None
 
-    def member(self, uid: str) -> MemberPlacement | None:
+    def member(self, uid: str) -> gang_placement.MemberPlacement | None:
         """Return the result for a pod; None for one that was not tried."""
         return next((member for member in self.placement.members if member.pod.uid == uid), None)
 
@@ -120,7 +111,7 @@ def decide_gang(
     pod: PodRecord,
     *,
     preempts: bool = True,
-    alike: Alike = unlike,
+    alike: gang_placement.Alike = gang_placement.unlike,
     seed: int = 0,
     detailed: bool = False,
 ) -> GangDecision | None:
@@ -145,18 +136,18 @@ def decide_gang(
         and each.scheduler_name == pod.scheduler_name
         and runner.pre_enqueue(each).is_success
     ]
-    waiting.sort(key=lambda each: order_of(each, each.created_ns))
+    waiting.sort(key=lambda each: gang_placement.order_of(each, each.created_ns))
     trial = replace(
-        GroupTrial.of(group, waiting, placed),
+        gang_placement.GroupTrial.of(group, waiting, placed),
         alike=alike,
         seed=seed,
         detailed=detailed,
         most_steps=plugin.most_arrangement_steps,
     )
-    placement = place_group(runner, trial)
+    placement = gang_placement.place_group(runner, trial)
     way_out = None
     if preempts and not placement.is_enough and plugin.preempts and not placement.problem:
-        way_out = ask_group_post_filter(runner, group.key, trial)
+        way_out = gang_placement.ask_group_post_filter(runner, group.key, trial)
     there = len(trial.placed) + len(trial.members)
     return GangDecision(group.key, group.min_count, there, len(trial.placed), placement, way_out)
 

@@ -18,11 +18,7 @@ from podium.app.explaining.attempts import explain_decision
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.eligibility import (
-    NOT_ELIGIBLE_TERMINATING,
-    NOT_ELIGIBLE_TERMINATING_ELSEWHERE,
-    NOT_ELIGIBLE_YET,
-)
+from podium.decide.preempting import eligibility
 
 MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority of pods that are not the system's (pkg/apis/scheduling/types.go)."""
@@ -99,7 +95,7 @@ def _protection_remedy(decision: Explanation) -> tuple[list[PodRecord], Explanat
 def _pod_remedy(decision: Explanation) -> PodRemedy | None:
     """Find the lowest priority with which the pod would get a node, by binary search."""
     pod, plan, cluster = decision.record, decision.plan, decision.runner.cluster
-    if decision.node or plan is None or plan.reason in NOT_ELIGIBLE_YET:
+    if decision.node or plan is None or plan.reason in eligibility.NOT_ELIGIBLE_YET:
         return None
     from_never = pod.preemption_policy in NEVER_PREEMPTS
     willing = replace(pod, preemption_policy=_PREEMPTIBLE)
@@ -160,9 +156,9 @@ def write_remedies(page: Page, decision: Explanation, obstacles: Sequence[NodeOb
 def _conditions(decision: Explanation, remedies: Remedies) -> Iterator[str]:
     """Yield the events for which the preemption waits, and the effects of another policy or priority."""
     plan, node = decision.plan, decision.record.nominated_node_name
-    if plan is not None and plan.reason == NOT_ELIGIBLE_TERMINATING:
+    if plan is not None and plan.reason == eligibility.NOT_ELIGIBLE_TERMINATING:
         yield f"the pods that it preempted on {node} would have to end"
-    if plan is not None and plan.reason == NOT_ELIGIBLE_TERMINATING_ELSEWHERE:
+    if plan is not None and plan.reason == eligibility.NOT_ELIGIBLE_TERMINATING_ELSEWHERE:
         yield f"the pods that keep it off {node}, and terminate, would have to end"
     if plan is not None and plan.put_off is not None:
         yield f"at {plan.put_off.next_time} the cap on the scheduler's disruptions leaves enough"

@@ -26,13 +26,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
-from podium.decide.rescheduling.round_robin import (
-    NONE_EXCLUDED,
-    ExcludedPods,
-    PlannedMove,
-    PlannedMoves,
-    ReschedulingPlan,
-)
+from podium.decide.rescheduling import round_robin
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.policy import MonthlyCost
@@ -95,9 +89,9 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
 
 def _plan(
     objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, release: Release
-) -> tuple[ReschedulingPlan, ExcludedPods, PlanCertificate]:
+) -> tuple[round_robin.ReschedulingPlan, round_robin.ExcludedPods, PlanCertificate]:
     """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
-    found: list[ReschedulingPlan] = []
+    found: list[round_robin.ReschedulingPlan] = []
     rescheduler = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
     rescheduler.on_plan = lambda plan, _: found.append(plan)
     for change in _changes(objects, rescheduler.watches, now, release):
@@ -105,7 +99,7 @@ def _plan(
     due_ns = rescheduler.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
     rescheduler.handle(Tick(), now)
-    plan = found[0] if found else ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
+    plan = found[0] if found else round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = rescheduler.untouched(now)
     picture, policies, inputs = rescheduler.show(now)
     return plan, kept, certified(plan, picture, policies, settings, inputs)
@@ -135,16 +129,16 @@ class PlanReport:
     plan is from the best one.
     """
 
-    plan: ReschedulingPlan
+    plan: round_robin.ReschedulingPlan
     settings: ReschedulerSettings
     now: int
     cluster: str = ""
     caveats: tuple[Caveat, ...] = ()
-    untouched: ExcludedPods = NONE_EXCLUDED
+    untouched: round_robin.ExcludedPods = round_robin.NONE_EXCLUDED
     certificate: PlanCertificate | None = None
 
     @property
-    def moves(self) -> tuple[PlannedMove, ...]:
+    def moves(self) -> tuple[round_robin.PlannedMove, ...]:
         """The moves in order, without those of pods that have ended."""
         return tuple(move for planned in self.plan.planned for move in planned.moves if not move.has_ended)
 
@@ -182,12 +176,12 @@ class PlanReport:
         }
 
 
-def same_moves(plan: ReschedulingPlan, other: ReschedulingPlan) -> bool:
+def same_moves(plan: round_robin.ReschedulingPlan, other: round_robin.ReschedulingPlan) -> bool:
     """Return whether two plans have the same moves and the same rejected proposals."""
     return _visible_part(plan) == _visible_part(other)
 
 
-def _visible_part(plan: ReschedulingPlan) -> tuple[object, ...]:
+def _visible_part(plan: round_robin.ReschedulingPlan) -> tuple[object, ...]:
     moves = [
         (planned.policy, planned.reason, [(move.pod.uid, move.source, move.target) for move in planned.moves])
         for planned in plan.planned
@@ -195,7 +189,7 @@ def _visible_part(plan: ReschedulingPlan) -> tuple[object, ...]:
     return moves, plan.left_alone, plan.stopped, plan.errors
 
 
-def _planned(planned: PlannedMoves) -> dict[str, Any]:
+def _planned(planned: round_robin.PlannedMoves) -> dict[str, Any]:
     return {
         "policy": planned.policy,
         "reason": planned.reason,
@@ -271,7 +265,7 @@ def _cost(before: MonthlyCost, after: MonthlyCost) -> str:
     return f"{before.amount:,.2f} a month now, {after.amount:,.2f} then: {change}{unpriced}"
 
 
-def _gain(planned: PlannedMoves) -> str:
+def _gain(planned: round_robin.PlannedMoves) -> str:
     if any(move.has_ended for move in planned.moves):
         return "keeps pods off a node"
     if planned.part_of is None:
@@ -280,7 +274,7 @@ def _gain(planned: PlannedMoves) -> str:
     return f"part of {pods} that together improve it by {number_text(planned.part_of.gain)}"
 
 
-def _row(move: PlannedMove) -> list[Part]:
+def _row(move: round_robin.PlannedMove) -> list[Part]:
     pod = Name(move.pod.key, PODS)
     if move.has_ended:
         who = _controller(move.pod, "its controller")
@@ -291,7 +285,7 @@ def _row(move: PlannedMove) -> list[Part]:
     return [pod, Name(move.source, NODES), Name(move.target, NODES, before="-> "), doubt]
 
 
-def _write_left_alone(page: Page, plan: ReschedulingPlan) -> None:
+def _write_left_alone(page: Page, plan: round_robin.ReschedulingPlan) -> None:
     if not plan.left_alone and not plan.stopped and not plan.is_cut:
         return
     page.title("Left alone")

@@ -20,16 +20,7 @@ from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import seconds, time_of
 from podium.api.workloads import Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED, TEMPLATE_HASH, top_owner
-from podium.controllers.actions import (
-    DESCHEDULED,
-    GANG_RELEASE,
-    Action,
-    DeleteObject,
-    Evict,
-    Rationale,
-    Record,
-    ReportStatus,
-)
+from podium.controllers import actions
 from podium.controllers.disruption.budget import controller_uid
 from podium.controllers.ledger.disruption import Alternatives, Beneficiary, Cause, Disruption, EarlierRecords, Loss
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
@@ -50,7 +41,7 @@ _BY_COMPONENT: Mapping[str, Cause] = {
     "drain": "drain",
     "autoscaler": "autoscaler",
     "rescheduler": "rescheduler",
-    GANG_RELEASE: "gang-release",
+    actions.GANG_RELEASE: "gang-release",
 }
 _RULES: Mapping[Cause, str] = {"drain": "its node is drained", "autoscaler": "its node is to be removed"}
 
@@ -111,7 +102,7 @@ def _target(pod: Pod) -> PodCondition | None:
 _MOST = 10_000
 
 
-DISRUPTING = (DeleteObject, Evict, ReportStatus)
+DISRUPTING = (actions.DeleteObject, actions.Evict, actions.ReportStatus)
 """The actions that may end pods."""
 
 
@@ -125,7 +116,7 @@ class DisruptionRequest:
     by: str
     component: str = ""
     beneficiary: str = ""
-    rationale: Rationale | None = None
+    rationale: actions.Rationale | None = None
     is_outsider: bool = False
 
 
@@ -138,21 +129,21 @@ class DisruptionRequests:
     def __len__(self) -> int:
         return len(self._found)
 
-    def asked(self, action: DeleteObject | Evict | ReportStatus, by: str) -> None:
+    def asked(self, action: actions.DeleteObject | actions.Evict | actions.ReportStatus, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it if the action names no cause."""
-        if isinstance(action, ReportStatus):
+        if isinstance(action, actions.ReportStatus):
             marks = [condition.type for condition in action.conditions if condition.status == "True"]
             if action.kind == "Pod" and "DisruptionTarget" in marks:
                 self._put(action.uid, action.cause or by, "", by, action.rationale)
-        elif isinstance(action, Evict):
+        elif isinstance(action, actions.Evict):
             self._put(action.uid, action.cause or by, action.component, by, action.rationale)
         elif action.kind == "Pod" and action.grace_seconds != 0 and action.uid not in self._found:
             # The first request; deletions by which kubelets end deletions do not count.
             self._put(action.uid, action.cause or by, "", by, None)
 
-    def answered(self, action: Action, problem: Problem | None) -> None:
+    def answered(self, action: actions.Action, problem: Problem | None) -> None:
         """Drop a refused eviction."""
-        if problem is not None and problem.code and isinstance(action, Evict):
+        if problem is not None and problem.code and isinstance(action, actions.Evict):
             self._found.pop(action.uid, None)
 
     def refused(self, uid: str) -> None:
@@ -171,12 +162,12 @@ class DisruptionRequests:
         if len(self._found) > _MOST:
             self._found.popitem(last=False)
 
-    def _put(self, uid: str, cause: str, component: str, by: str, rationale: Rationale | None) -> None:
+    def _put(self, uid: str, cause: str, component: str, by: str, rationale: actions.Rationale | None) -> None:
         # A preemptor is named by its key, a workload with its kind.
         is_pod = "/" in cause and " " not in cause and component in ("", SCHEDULER)
         who = (by if by != cause else "") or SCHEDULER
-        if cause == GANG_RELEASE:
-            self.put(uid, DisruptionRequest(who, GANG_RELEASE, "", rationale))
+        if cause == actions.GANG_RELEASE:
+            self.put(uid, DisruptionRequest(who, actions.GANG_RELEASE, "", rationale))
             return
         self.put(uid, DisruptionRequest(who if is_pod else cause, component, cause if is_pod else "", rationale))
 
@@ -231,7 +222,7 @@ def _wants(owner: Kubernetes, pod: Pod) -> bool | None:
 
 
 _POD = "Pod"
-_TELLING = frozenset((Record, *DISRUPTING))
+_TELLING = frozenset((actions.Record, *DISRUPTING))
 
 
 class DisruptionLedger:
@@ -271,13 +262,16 @@ class DisruptionLedger:
         """Return whether a component's request was not observed yet."""
         return bool(self._announced)
 
-    def asked(self, action: Action, by: str) -> None:
+    def asked(self, action: actions.Action, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it."""
         # Most actions are no disruptions.
         if type(action) not in _TELLING:
             return
-        if isinstance(action, Record):
-            if action.reason == DESCHEDULED and (record := self._open_disruptions.record(action.uid)) is not None:
+        if isinstance(action, actions.Record):
+            if (
+                action.reason == actions.DESCHEDULED
+                and (record := self._open_disruptions.record(action.uid)) is not None
+            ):
                 # The rescheduler reports why it has evicted a pod.
                 self._open_disruptions.explained(record, action.message)
         elif isinstance(action, DISRUPTING):

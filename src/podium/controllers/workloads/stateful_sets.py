@@ -18,13 +18,8 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import ControllerRevision, StatefulSet
 from podium.controllers.actions import Action, owner_reference, versioned_patch
 from podium.controllers.indexes import exchange
+from podium.controllers.workloads import template_revisions
 from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, label_of, status_with
-from podium.controllers.workloads.template_revisions import (
-    REVISION_LABEL,
-    RevisionedController,
-    is_outdated,
-    template_of,
-)
 
 _Workload = WorkloadObject[StatefulSet]
 
@@ -56,7 +51,7 @@ class _Numbered:
         return self.is_available(pod) and not pod.pod.is_terminating
 
 
-class StatefulSets(RevisionedController[StatefulSet]):
+class StatefulSets(template_revisions.RevisionedController[StatefulSet]):
     """Creates missing pods and claims; deletes pods that ended, are surplus, or have an old template.
 
     A pod is recreated when its predecessor is gone. With OrderedReady, one pod at a time is created or deleted, while
@@ -64,7 +59,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
     to `maxUnavailable` at a time.
     """
 
-    watches = RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
+    watches = template_revisions.RevisionedController.watches | {"PersistentVolumeClaim", "Pod", "StatefulSet"}
     hash_label = "controller.kubernetes.io/hash"
 
     def __init__(self, release: Release = DEFAULT_RELEASE, *, adopts: bool = False) -> None:
@@ -147,7 +142,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
         strategy = spec.update_strategy
         is_kept = strategy.type == "RollingUpdate" and ordinal < spec.ordinals.start + strategy.rolling_update.partition
         revision = numbered.current if is_kept else numbered.update
-        raw = numbered_pod(workload, ordinal, template_of(revision), revision.metadata.name)
+        raw = numbered_pod(workload, ordinal, template_revisions.template_of(revision), revision.metadata.name)
         return [self._create_named(workload, raw, now)]
 
     def _make_claims(self, workload: _Workload, ordinal: int, now: int) -> tuple[list[Action], bool]:
@@ -195,7 +190,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
         for pod in reversed(pods):
             if pod is None:
                 return []
-            if not pod.pod.is_terminating and is_outdated(pod.pod, numbered.update.metadata.name):
+            if not pod.pod.is_terminating and template_revisions.is_outdated(pod.pod, numbered.update.metadata.name):
                 return [self._delete(workload, pod.pod, numbered.now)]
             if not numbered.is_healthy(pod):
                 return []
@@ -208,7 +203,7 @@ class StatefulSets(RevisionedController[StatefulSet]):
         most = max(pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False), 1)
         most -= sum(pod is None or not numbered.is_healthy(pod) for pod in pods)
         staying = (pod for pod in reversed(pods[rolling.partition :]) if pod is not None and not pod.pod.is_terminating)
-        outdated = [pod for pod in staying if is_outdated(pod.pod, numbered.update.metadata.name)]
+        outdated = [pod for pod in staying if template_revisions.is_outdated(pod.pod, numbered.update.metadata.name)]
         return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[: max(most, 0)]]
 
     def _given_hash(self, workload: _Workload) -> str:
@@ -221,7 +216,7 @@ def _status(workload: _Workload, numbered: _Numbered) -> Raw:
     current, update = numbered.current.metadata.name, numbered.update.metadata.name
     ready = sum(pod.is_ready and pod.pod.status.phase == "Running" for pod in pods)
     kept = [pod.pod for pod in pods if not pod.pod.is_terminating]
-    updated = sum(not is_outdated(pod, update) for pod in kept)
+    updated = sum(not template_revisions.is_outdated(pod, update) for pod in kept)
     if spec.update_strategy.type == "RollingUpdate" and updated == ready == len(pods) == spec.replicas:
         current = update
     counts = {
@@ -229,7 +224,7 @@ def _status(workload: _Workload, numbered: _Numbered) -> Raw:
         "replicas": len(pods),
         "readyReplicas": ready,
         "availableReplicas": sum(numbered.is_available(pod) for pod in pods),
-        "currentReplicas": sum(not is_outdated(pod, current) for pod in kept),
+        "currentReplicas": sum(not template_revisions.is_outdated(pod, current) for pod in kept),
         "updatedReplicas": updated,
         "currentRevision": current,
         "updateRevision": update,
@@ -298,5 +293,5 @@ def numbered_pod(workload: _Workload, ordinal: int, template: Raw, revision: str
         spec["subdomain"] = workload.object.spec.service_name
     if volumes:
         spec["volumes"] = volumes
-    labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), REVISION_LABEL: revision}
+    labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal), template_revisions.REVISION_LABEL: revision}
     return workload.new_pod(template, {"name": name}, labels, spec)

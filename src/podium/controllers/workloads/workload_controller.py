@@ -26,17 +26,7 @@ from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.observations import Answer, Answered
 from podium.controllers.reconciler import Backoff, Reconciler
-from podium.controllers.workloads.owned_pods import (
-    Orphans,
-    OwnedChange,
-    OwnedObjects,
-    OwnedPod,
-    OwnedPodChange,
-    OwnedPods,
-    WorkloadObject,
-    claim_of,
-    label_of,
-)
+from podium.controllers.workloads import owned_pods
 
 Kind = TypeVar("Kind", bound=Kubernetes)
 
@@ -75,7 +65,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         matches, and release those that it no longer matches.
         """
         super().__init__()
-        self._orphans = {type_: Orphans() for type_ in adopts}
+        self._orphans = {type_: owned_pods.Orphans() for type_ in adopts}
         self._selectors: SelectorIndex[str] = SelectorIndex()
         # The workloads (uids) that may own pods which they do not select.
         self._have_strays: set[str] = set()
@@ -83,11 +73,11 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self.pod_aspects = EVERY
         self._types = types
         self._owns = () if owns is None else (owns,)
-        self._workloads: dict[str, WorkloadObject[Kind]] = {}
+        self._workloads: dict[str, owned_pods.WorkloadObject[Kind]] = {}
         # The uid of the workload with each label, which names it in actions.
         self._uids: dict[str, str] = {}
-        self._pods = OwnedPods(*(pod_owners or tuple(type_.__name__ for type_ in types)))
-        self._owned: OwnedObjects[Any] = OwnedObjects()
+        self._pods = owned_pods.OwnedPods(*(pod_owners or tuple(type_.__name__ for type_ in types)))
+        self._owned: owned_pods.OwnedObjects[Any] = owned_pods.OwnedObjects()
         # When to sync the workload in `_sync` again, for new reasons and for retries only; and whether it has created
         # something after a refusal.
         self._times: list[int] = []
@@ -104,7 +94,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._began_ns: int | None = None
 
     @abstractmethod
-    def _sync(self, workload: WorkloadObject[Kind], now: int) -> list[Action]:
+    def _sync(self, workload: owned_pods.WorkloadObject[Kind], now: int) -> list[Action]:
         """Return the actions that bring the cluster closer to the workload's specification, and its status."""
 
     def _sync_unknown(self, uid: str, now: int) -> list[Action]:
@@ -113,7 +103,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
     def _see(self, object_: Kubernetes, *, is_gone: bool) -> None:
         """Take in or forget an object that is neither a workload nor owned by one."""
 
-    def _may_own(self, workload: WorkloadObject[Kind], object_: Kubernetes) -> bool:
+    def _may_own(self, workload: owned_pods.WorkloadObject[Kind], object_: Kubernetes) -> bool:
         """Return whether the workload can own an object that its selector matches."""
         return True
 
@@ -130,12 +120,12 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
                 self._check_selected(change)
         elif isinstance(object_, self._types):
             if raw is None:
-                self._remove(self._uids.get(label_of(object_), ""))
+                self._remove(self._uids.get(owned_pods.label_of(object_), ""))
             else:
-                self._put(WorkloadObject(object_, raw))
+                self._put(owned_pods.WorkloadObject(object_, raw))
         elif isinstance(object_, self._owns):
             owned = self._owned
-            self._see_owned(owned.lose(object_) if raw is None else owned.see(WorkloadObject(object_, raw)))
+            self._see_owned(owned.lose(object_) if raw is None else owned.see(owned_pods.WorkloadObject(object_, raw)))
         elif isinstance(object_, ResourceQuota):
             self._queue.add_all(self._waits.see_quota(object_, is_gone=is_gone))
         elif isinstance(object_, PriorityClass):
@@ -144,7 +134,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._see(object_, is_gone=is_gone)
         return []
 
-    def _put(self, workload: WorkloadObject[Kind]) -> None:
+    def _put(self, workload: owned_pods.WorkloadObject[Kind]) -> None:
         """Take in a workload, in place of another one with its name."""
         before = self._uids.get(workload.label)
         if before is not None and before != workload.uid:
@@ -179,18 +169,18 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         for uid in self._selectors.matching(object_.metadata.labels, object_.metadata.namespace):
             if is_gone:
                 # An adoption may have succeeded unobserved.
-                self._expectations.see(uid, label_of(object_))
+                self._expectations.see(uid, owned_pods.label_of(object_))
             self._queue.add(uid)
         return True
 
-    def _check_selected(self, change: OwnedPodChange) -> None:
+    def _check_selected(self, change: owned_pods.OwnedPodChange) -> None:
         """Note a pod that its owner does not select."""
         uid, labels, before = change.owner_uid, change.now.pod.metadata.labels, change.before
         is_new = before is None or before.pod.metadata.labels != labels
         if is_new and Pod in self._orphans and uid in self._workloads and not self._selectors.of(uid).matches(labels):
             self._have_strays.add(uid)
 
-    def _claim(self, workload: WorkloadObject[Kind], now: int) -> list[Action]:
+    def _claim(self, workload: owned_pods.WorkloadObject[Kind], now: int) -> list[Action]:
         """Return the adoptions and releases that are due; nothing else happens until they are observed."""
         uid, label, finalizer = workload.uid, workload.label, self.claim_finalizer
         if not self._orphans or workload.is_deleted or not self._expectations.are_met(uid):
@@ -200,8 +190,8 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         for orphans in self._orphans.values():
             for object_ in orphans.matching(workload.object.metadata.namespace, selector):
                 if self._may_own(workload, object_):
-                    self._expectations.expect(uid, label_of(object_), now)
-                    actions.append(claim_of(object_, "", label, finalizer, by=workload.object))
+                    self._expectations.expect(uid, owned_pods.label_of(object_), now)
+                    actions.append(owned_pods.claim_of(object_, "", label, finalizer, by=workload.object))
         pods = self._pods.of(uid).all.values() if uid in self._have_strays else ()
         others = [each.object for each in self._owned.of(uid) if type(each.object) in self._orphans]
         owned: list[Kubernetes] = [*(each.pod for each in pods), *others]
@@ -211,14 +201,14 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         for object_ in strays:
             if self._may_own(workload, object_):
                 self._expectations.expect(uid, object_.metadata.uid, now)
-                actions.append(claim_of(object_, uid, label, finalizer))
+                actions.append(owned_pods.claim_of(object_, uid, label, finalizer))
         return actions
 
-    def _see_pod(self, change: OwnedPodChange, now: int) -> None:
+    def _see_pod(self, change: owned_pods.OwnedPodChange, now: int) -> None:
         uid, pod = change.owner_uid, change.now
         if change.before is None:
             self._expectations.see_creation(uid)
-            self._expectations.see(uid, label_of(pod.pod))
+            self._expectations.see(uid, owned_pods.label_of(pod.pod))
         if change.is_gone or not pod.is_active:
             was_asked_for = self._expectations.see(uid, pod.uid)
             has_stopped = change.before is not None and change.before.is_active
@@ -227,17 +217,17 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
                 self._ended_at_once(uid, pod, now)
         self._queue.add(uid)
 
-    def _ended_at_once(self, uid: str, pod: OwnedPod, now: int) -> None:
+    def _ended_at_once(self, uid: str, pod: owned_pods.OwnedPod, now: int) -> None:
         """Handle the end of a pod that was created within the last second; its replacement has to wait."""
         self._waits.ends.fail(uid, now)
 
-    def _see_owned(self, changes: list[OwnedChange[WorkloadObject[Any]]]) -> None:
+    def _see_owned(self, changes: list[owned_pods.OwnedChange[owned_pods.WorkloadObject[Any]]]) -> None:
         for change in changes:
             meta = change.now.object.metadata
             if change.is_gone:
                 self._expectations.see(change.owner_uid, meta.uid)
             else:
-                self._expectations.see(change.owner_uid, label_of(change.now.object))
+                self._expectations.see(change.owner_uid, owned_pods.label_of(change.now.object))
                 self._expectations.see(change.owner_uid, meta.uid, meta.generation)
             self._queue.add(change.owner_uid)
 
@@ -264,7 +254,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
     # What sync makes use of
 
-    def _may_create(self, workload: WorkloadObject[Kind], now: int) -> bool:
+    def _may_create(self, workload: owned_pods.WorkloadObject[Kind], now: int) -> bool:
         """Return whether the workload may create something now; otherwise schedule another sync.
 
         After a refusal it may create one object, as a test.
@@ -277,19 +267,19 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         has_tried, self._has_tried = self._has_tried, workload.uid in self._waits.refused
         return not has_tried
 
-    def _create_named(self, workload: WorkloadObject[Kind], raw: Raw, now: int) -> CreateObject:
+    def _create_named(self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, now: int) -> CreateObject:
         """Create an object with a name; nothing else happens until it is observed."""
         self._expectations.expect(workload.uid, _name_of(raw), now)
         return CreateObject(raw, workload.label)
 
     def _delete(
-        self, workload: WorkloadObject[Kind], object_: Kubernetes, now: int, generation: int | None = None
+        self, workload: owned_pods.WorkloadObject[Kind], object_: Kubernetes, now: int, generation: int | None = None
     ) -> DeleteObject:
         """Delete an object; nothing else happens until it is gone, or has a greater generation."""
         self._expectations.expect(workload.uid, object_.metadata.uid, now, generation)
         return deletion_of(object_, workload.label)
 
-    def _write_status(self, workload: WorkloadObject[Kind], status: Raw) -> list[Action]:
+    def _write_status(self, workload: owned_pods.WorkloadObject[Kind], status: Raw) -> list[Action]:
         """Return the write of a status that differs from the workload's; one for each version, others are refused."""
         uid, version = workload.uid, workload.object.metadata.resource_version
         if status == workload.status or self._status_written.get(uid) == version:
@@ -315,7 +305,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._expectations.see(key, f"{action.kind} {action.key}")
         return super()._handle_answer(key, answered, now)
 
-    def _created(self, workload: WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> None:
+    def _created(self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> None:
         """Handle the end of a creation; a doubtful one counts as failed."""
         uid = workload.uid
         if answered.problem is None:
@@ -330,7 +320,9 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._expectations.see_creation(uid)
         self._queue.add(uid)
 
-    def _failed_creation(self, workload: WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> list[Action]:
+    def _failed_creation(
+        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: Answered, now: int
+    ) -> list[Action]:
         """Return the event about a failed creation; each message once per time, and none in a terminating namespace."""
         problem, what = answered.problem, _MADE.get(raw["kind"])
         if what is None or problem is None or answered.answer is Answer.UNKNOWN or problem.cause == _GOING:
@@ -342,7 +334,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         return [Record("", workload.uid, "Warning", FAILED_CREATE, failure[1], workload=workload.label)]
 
 
-def _selector_of(workload: WorkloadObject[Any]) -> Any:
+def _selector_of(workload: owned_pods.WorkloadObject[Any]) -> Any:
     """Return the selector: labels of a ReplicationController, a LabelSelector of other workloads."""
     return workload.object.spec.selector
 

@@ -20,24 +20,8 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
 from podium.decide.placement import limited_candidates, lot, pick, recorded_row
-from podium.decide.preempting.criteria import (
-    AFFINITY,
-    AFFINITY_KEPT,
-    CRITERIA,
-    UPSTREAM_COST,
-    CostColumn,
-    SetCosts,
-    VictimCost,
-    VictimSets,
-)
+from podium.decide.preempting import criteria, preemption_plan
 from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
-from podium.decide.preempting.preemption_plan import (
-    CandidateChoice,
-    PreemptionCandidate,
-    PreemptionPlan,
-    SearchEffort,
-    without_candidates,
-)
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained, tally
 from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
@@ -47,7 +31,7 @@ if TYPE_CHECKING:
     from podium.decide.preempting.fair_shares import FairTrials
     from podium.decide.preempting.wide.wide_search import WideTrials
 
-_SUM, _NUMBER = CRITERIA["SumOfPriorities"].words, CRITERIA["Victims"].words
+_SUM, _NUMBER = criteria.CRITERIA["SumOfPriorities"].words, criteria.CRITERIA["Victims"].words
 
 NO_CANDIDATE = "preemption: no candidate node for preemption"
 """The message if extenders leave no candidate."""
@@ -66,7 +50,7 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
     minimum_candidates: tuple[int, int] | None = None
     may_disrupt: VictimFilter | None = None
     seed: int = 0
-    cost: VictimCost | None = None
+    cost: criteria.VictimCost | None = None
     wide: WideTrials | None = None
     requires_budgets: bool = False
     ignores_budgets: bool = False
@@ -74,7 +58,7 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
 
 def plan_preemption(
     preemptor: Preemptor, outcome: Outcome, trials: Trials, options: PreemptionOptions, detailed: bool = False
-) -> PreemptionPlan:
+) -> preemption_plan.PreemptionPlan:
     """Plan preemption for an eligible pod; ``outcome`` is the filters' answer for every row of the cluster.
 
     If any candidate may be chosen and no details are asked for, the best one is taken from the cached order;
@@ -89,7 +73,7 @@ def plan_preemption(
             return plan
     rows = outcome.resolvable()
     if not len(rows):
-        return without_candidates(len(cluster.nodes), [])
+        return preemption_plan.without_candidates(len(cluster.nodes), [])
     table = trials.on(preemptor, rows, may_disrupt, options.cost)
     if options.requires_budgets and not len(table.candidates):
         # Other pods of a node may suffice than those that budgets allow to go first.
@@ -103,18 +87,18 @@ def plan_preemption(
 
 def _plan_widely(
     preemptor: Preemptor, outcome: Outcome, wide: WideTrials, options: PreemptionOptions, *, detailed: bool
-) -> PreemptionPlan:
+) -> preemption_plan.PreemptionPlan:
     """Plan preemption with victims on all nodes at once."""
     cluster, rows = preemptor.handle.cluster, outcome.resolvable()
     if not len(rows):
-        return without_candidates(len(cluster.nodes), [])
-    may_disrupt, effort = options.may_disrupt, list[SearchEffort]()
+        return preemption_plan.without_candidates(len(cluster.nodes), [])
+    may_disrupt, effort = options.may_disrupt, list[preemption_plan.SearchEffort]()
     if options.requires_budgets:
         may_disrupt = alone_within_budgets(cluster, may_disrupt)
     is_detailed = detailed or not _is_best_chosen(preemptor, options)
 
     def trials(allowed: VictimFilter | None) -> TrialTable:
-        costs = SetCosts(preemptor.handle, options.cost, requires_budgets=options.requires_budgets)
+        costs = criteria.SetCosts(preemptor.handle, options.cost, requires_budgets=options.requires_budgets)
         table, search = wide.on(preemptor, rows, allowed, costs, detailed=is_detailed)
         effort.append(search)
         return table
@@ -136,7 +120,7 @@ def _is_best_chosen(preemptor: Preemptor, options: PreemptionOptions) -> bool:
 
 def plan_exchange(
     preemptor: Preemptor, outcome: Outcome, trials: FairTrials, options: PreemptionOptions, *, detailed: bool = False
-) -> PreemptionPlan | None:
+) -> preemption_plan.PreemptionPlan | None:
     """Plan to preempt pods of equal priority too; None if that is unfair, useless or not needed."""
     rows = outcome.resolvable()
     if not len(rows):
@@ -177,19 +161,19 @@ def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> VictimFilt
 
 def _planned(
     preemptor: Preemptor, outcome: Outcome, capped: CappedTable, options: PreemptionOptions, detailed: bool
-) -> PreemptionPlan:
+) -> preemption_plan.PreemptionPlan:
     """Return the plan for a table of trials; ``outcome`` is that of all rows."""
     pod, cluster, cost = preemptor.pod, preemptor.handle.cluster, options.cost
     nodes, table, put_off = cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
         table = limited_candidates(nodes, table, outcome, options.minimum_candidates, lot(pod.uid, options.seed))
-    plan = PreemptionPlan(True)
+    plan = preemption_plan.PreemptionPlan(True)
     if detailed:
         candidates, rejected = _details(cluster, capped, table)
         plan = replace(plan, candidates=candidates, rejected=rejected)
-    columns: tuple[CostColumn, ...] = () if cost is None else cost.criteria
-    if columns and table.is_stated and table.criteria_names[0] == AFFINITY_KEPT:
-        columns = (AFFINITY, *columns)
+    columns: tuple[criteria.CostColumn, ...] = () if cost is None else cost.criteria
+    if columns and table.is_stated and table.criteria_names[0] == criteria.AFFINITY_KEPT:
+        columns = (criteria.AFFINITY, *columns)
     extenders = _preempting(preemptor) if len(table.candidates) else ()
     if extenders:
         try:
@@ -202,7 +186,7 @@ def _planned(
     if not len(tied) and put_off is not None:
         return replace(plan, message=f"preemption: {put_off}", put_off=put_off)
     if not len(tied):
-        nothing = without_candidates(len(nodes), tally(Counter(table.refused.tolist()), table.decoders))
+        nothing = preemption_plan.without_candidates(len(nodes), tally(Counter(table.refused.tolist()), table.decoders))
         return replace(plan, message=nothing.message, error=nothing.error)
     equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, recorded_row(cluster, pod))
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
@@ -214,7 +198,9 @@ def _planned(
         chosen=plan.candidates.get(nodes.name(row))
         or _candidate(table, int(np.searchsorted(table.rows, row)), nodes.names, cluster.pods.records),
         criteria=columns,
-        choice=CandidateChoice(len(table.candidates), tuple(map(nodes.name, equals[:MOST_EQUALS].tolist())), criterion),
+        choice=preemption_plan.CandidateChoice(
+            len(table.candidates), tuple(map(nodes.name, equals[:MOST_EQUALS].tolist())), criterion
+        ),
     )
 
 
@@ -226,15 +212,15 @@ def _preempting(preemptor: Preemptor) -> Sequence[Extender]:
 
 def _candidate(
     table: TrialTable, position: int, names: Sequence[str], records: Sequence[PodRecord | None]
-) -> PreemptionCandidate:
+) -> preemption_plan.PreemptionCandidate:
     victims = tuple(record for slot in table.victims(position) if (record := records[slot]) is not None)
     violations, cost = table.budget_violations.item(position), tuple(table.criteria[:, position].tolist())
-    return PreemptionCandidate(names[table.rows.item(position)], victims, violations, cost)
+    return preemption_plan.PreemptionCandidate(names[table.rows.item(position)], victims, violations, cost)
 
 
 def _details(
     cluster: Cluster, capped: CappedTable, table: TrialTable
-) -> tuple[Mapping[str, PreemptionCandidate], Mapping[str, Status]]:
+) -> tuple[Mapping[str, preemption_plan.PreemptionCandidate], Mapping[str, Status]]:
     """Return every candidate, and every node that was tried and is none, by name."""
     names, records = list(cluster.nodes.names), cluster.pods.records
     found = (_candidate(table, position, names, records) for position in table.candidates.tolist())
@@ -271,7 +257,7 @@ def _effective(criterion: str, table: TrialTable, best: Int64s, others: Int64s) 
 
 
 def _ask_extenders(
-    preemptor: Preemptor, extenders: Sequence[Extender], table: TrialTable, cost: VictimCost | None
+    preemptor: Preemptor, extenders: Sequence[Extender], table: TrialTable, cost: criteria.VictimCost | None
 ) -> TrialTable:
     """Let one extender after the other choose among a table's candidates, and change their victims.
 
@@ -279,7 +265,7 @@ def _ask_extenders(
     victim that was proposed there; or pods of other nodes that were proposed. Raises ExtenderError if one that is not
     ignorable gives no such answer.
     """
-    pod, cluster, counted = preemptor.pod, preemptor.handle.cluster, cost or UPSTREAM_COST
+    pod, cluster, counted = preemptor.pod, preemptor.handle.cluster, cost or criteria.UPSTREAM_COST
     victims: dict[str, Victims] = {}
     for position in table.candidates.tolist():
         pods = tuple(map(cluster.pods.record, table.victims(position)))
@@ -300,7 +286,7 @@ def _ask_extenders(
     return TrialTable(
         np.array(list(on_rows), dtype=np.int64),
         np.zeros(len(agreed), dtype=np.int64),
-        counted.columns(VictimSets(offsets(list(map(len, lists))), slots, preemptor.facts, violations)),
+        counted.columns(criteria.VictimSets(offsets(list(map(len, lists))), slots, preemptor.facts, violations)),
         on_rows,
         table.decoders,
         criteria_names=counted.words,

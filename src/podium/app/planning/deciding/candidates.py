@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from podium.api import storage
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, ObjectMeta
@@ -19,27 +20,8 @@ from podium.api.pod import Pod, ResourceRequirements, Toleration
 from podium.api.policy import NEVER_PREEMPTS, PriorityClass
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, milli_value, whole_value
 from podium.api.resource_requests import pod_requests
-from podium.api.storage import (
-    BIND_COMPLETED,
-    ClaimReference,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    PersistentVolumeClaimSpec,
-    PersistentVolumeClaimStatus,
-    PersistentVolumeSpec,
-)
 from podium.app.console.cells import by_key, counted
-from podium.app.explaining.obstacles import (
-    CORDONED,
-    OTHER,
-    RESOURCE,
-    SELECTION,
-    TAINT,
-    TOO_LARGE,
-    Obstacle,
-    required_text,
-    taint_text,
-)
+from podium.app.explaining import obstacles
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import GATED, SCHEDULER, TURNED_DOWN, BlockedPods
 from podium.app.planning.deciding.decisions import CAPPED, Decisions, PodKind, kind_of
@@ -169,11 +151,11 @@ def _of_nodes(type_: str, what: str, nodes: Sequence[Node], held: Iterable[Block
 
 def _taints(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
     def tainted(blocked: BlockedPods) -> Iterator[Taint]:
-        subjects = (obstacle.subject for obstacle in blocked.obstacles if obstacle.type == TAINT)
+        subjects = (obstacle.subject for obstacle in blocked.obstacles if obstacle.type == obstacles.TAINT)
         return (subject for subject in subjects if isinstance(subject, Taint))
 
-    for taint, held in sorted(_grouped(waiting, tainted).items(), key=lambda item: taint_text(item[0])):
-        text, some = taint_text(taint), [node for node in nodes if taint in node.spec.taints]
+    for taint, held in sorted(_grouped(waiting, tainted).items(), key=lambda item: obstacles.taint_text(item[0])):
+        text, some = obstacles.taint_text(taint), [node for node in nodes if taint in node.spec.taints]
         clean = [_with(node, taints=tuple(each for each in node.spec.taints if each != taint)) for node in some]
         yield _of_nodes("taint", f"removal of taint {text} from", clean, held)
         pods = counted(sum(len(blocked.pods) for blocked in held), "pod")
@@ -183,7 +165,9 @@ def _taints(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[P
 
 
 def _cordons(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
-    held = [blocked for blocked in waiting if any(obstacle.type == CORDONED for obstacle in blocked.obstacles)]
+    held = [
+        blocked for blocked in waiting if any(obstacle.type == obstacles.CORDONED for obstacle in blocked.obstacles)
+    ]
     opened = [_with(node, unschedulable=False) for node in nodes if node.spec.unschedulable]
     for some in [opened, *([node] for node in opened[:_MAX_CORDONED] if len(opened) > 1)] if held else ():
         yield _of_nodes("cordon", "uncordoning of", some, held)
@@ -202,7 +186,7 @@ def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
             int(row)
             for blocked in held
             for group in blocked.nodes
-            if all(obstacle.type == SELECTION for obstacle in group.obstacles)
+            if all(obstacle.type == obstacles.SELECTION for obstacle in group.obstacles)
             for row in group.rows
         }
         nodes = [
@@ -222,7 +206,7 @@ def _labels(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
 
 def _wanted_labels(blocked: BlockedPods) -> list[tuple[tuple[str, str], ...]]:
     """Return the labels of a node that the pods would select: the first value of each condition."""
-    if not any(obstacle.type == SELECTION for obstacle in blocked.obstacles):
+    if not any(obstacle.type == obstacles.SELECTION for obstacle in blocked.obstacles):
         return []
     required = required_nodes(blocked.pods[0].pod_class)
     conditions = [*required.selector.requirements, *(required.terms[0].labels if required.terms else ())]
@@ -251,19 +235,19 @@ def _bind(decisions: Decisions, key: str) -> None:
     volume = f"plan-volume-{namespace}-{name}"
     known = decisions.cluster.storage.claims.get(key)
     meta = ObjectMeta(name=name, namespace=namespace) if known is None else known.metadata
-    spec = PersistentVolumeClaimSpec(access_modes=("ReadWriteOnce",)) if known is None else known.spec
-    volume_spec = PersistentVolumeSpec(
+    spec = storage.PersistentVolumeClaimSpec(access_modes=("ReadWriteOnce",)) if known is None else known.spec
+    volume_spec = storage.PersistentVolumeSpec(
         access_modes=spec.access_modes,
         storage_class_name=spec.storage_class_name or "",
         volume_mode=spec.volume_mode,
-        claim_ref=ClaimReference(namespace=namespace, name=name, uid=meta.uid),
+        claim_ref=storage.ClaimReference(namespace=namespace, name=name, uid=meta.uid),
     )
-    decisions.put(PersistentVolume(metadata=ObjectMeta(name=volume), spec=volume_spec))
+    decisions.put(storage.PersistentVolume(metadata=ObjectMeta(name=volume), spec=volume_spec))
     decisions.put(
-        PersistentVolumeClaim(
-            metadata=replace(meta, annotations={**meta.annotations, BIND_COMPLETED: "yes"}),
+        storage.PersistentVolumeClaim(
+            metadata=replace(meta, annotations={**meta.annotations, storage.BIND_COMPLETED: "yes"}),
             spec=replace(spec, volume_name=volume),
-            status=PersistentVolumeClaimStatus(phase="Bound"),
+            status=storage.PersistentVolumeClaimStatus(phase="Bound"),
         )
     )
 
@@ -387,7 +371,7 @@ def _short_rows(blocked: BlockedPods) -> dict[str, set[int]]:
     for group in blocked.nodes:
         if len(group.obstacles) == 1:
             (obstacle,) = group.obstacles
-            if obstacle.type in (RESOURCE, TOO_LARGE):
+            if obstacle.type in (obstacles.RESOURCE, obstacles.TOO_LARGE):
                 found.setdefault(str(obstacle.subject), set()).update(group.rows.tolist())
     return found
 
@@ -429,12 +413,14 @@ def rounded(amount: int, resource: str) -> int:
     return amount // step * step if amount >= step else amount
 
 
-def _looser(workload: str, blocked: BlockedPods, obstacle: Obstacle) -> tuple[str, Callable[[Pod], Pod]] | None:
+def _looser(
+    workload: str, blocked: BlockedPods, obstacle: obstacles.Obstacle
+) -> tuple[str, Callable[[Pod], Pod]] | None:
     """Return the change that removes the condition behind an obstacle, with its text; None if there is none."""
-    if obstacle.type == SELECTION:
-        return f"{workload} without its {required_text(blocked.pods[0])}", _on_any_node
+    if obstacle.type == obstacles.SELECTION:
+        return f"{workload} without its {obstacles.required_text(blocked.pods[0])}", _on_any_node
     spec = blocked.pods[0].spec
-    match obstacle.plugin if obstacle.type == OTHER else "":
+    match obstacle.plugin if obstacle.type == obstacles.OTHER else "":
         case "PodTopologySpread" if spec.topology_spread_constraints:
             return f"{workload} spread with ScheduleAnyway", _spread_anyway
         case "InterPodAffinity" if spec.affinity is not None:

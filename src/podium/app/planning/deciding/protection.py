@@ -22,14 +22,7 @@ from podium.api.policy import (
 from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
-from podium.app.planning.deciding.candidates import (
-    TYPES,
-    ProposedChange,
-    manifest_changes,
-    more_nodes,
-    rounded,
-    with_request,
-)
+from podium.app.planning.deciding import candidates
 from podium.app.planning.deciding.capacity import NodeShape
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
@@ -111,13 +104,15 @@ class ProtectionSearch:
             *map(self._first, (self._priorities(), *policies, self._budgets(), *requests)),
             self._fewest_nodes(shapes),
         ]
-        return sorted(filter(None, found), key=lambda each: (each.change.objects, TYPES.index(each.change.type)))
+        return sorted(
+            filter(None, found), key=lambda each: (each.change.objects, candidates.TYPES.index(each.change.type))
+        )
 
     @property
     def uids(self) -> set[str]:
         return {pod.uid for pod in self.targets}
 
-    def _first(self, changes: Iterable[ProposedChange]) -> VerifiedChange | None:
+    def _first(self, changes: Iterable[candidates.ProposedChange]) -> VerifiedChange | None:
         """Return the first change, in order of size, that protects all targets."""
         for change in changes:
             verified = verify(self.decisions, change, pods_before(self.decisions, self.targets), protects=True)
@@ -131,7 +126,7 @@ class ProtectionSearch:
 
     def _change(
         self, type_: str, text: str, record: Callable[[PodRecord], PodRecord], manifest: Callable[[Pod], Pod]
-    ) -> ProposedChange:
+    ) -> candidates.ProposedChange:
         """Return the change of the targets that have a node, as records and as manifests."""
 
         def apply(decisions: Decisions) -> None:
@@ -145,9 +140,9 @@ class ProtectionSearch:
             pods = (decisions.pods[pod.key] for pod in self.targets if pod.key in decisions.pods)
             return [changed for pod in pods if (changed := manifest(pod)) is not pod]
 
-        return ProposedChange(type_, text, apply, written=written)
+        return candidates.ProposedChange(type_, text, apply, written=written)
 
-    def _priorities(self) -> Iterator[ProposedChange]:
+    def _priorities(self) -> Iterator[candidates.ProposedChange]:
         """Yield the priorities at which fewer pods preempt them, the lowest first, with a class of that value."""
         least = min(pod.priority for pod in self.targets)
         pending = pods_before(self.decisions, self.targets)
@@ -166,14 +161,14 @@ class ProtectionSearch:
             )
             yield self._change("priority", f"priority {priority} for {self.label}{hint}", raised, written)
 
-    def _non_preemptible(self) -> Iterator[ProposedChange]:
+    def _non_preemptible(self) -> Iterator[candidates.ProposedChange]:
         """Yield Podium's own policy of pods that no preemption removes."""
         if self.decisions.loaded.release.enabled(Gate.NON_PREEMPTING_PRIORITY):
             text = f"{_OF_CLASS} {NON_PREEMPTIBLE} for {self.label}"
             protected = partial(replace, preemption_policy=NON_PREEMPTIBLE)
             yield self._change("policy", text, protected, partial(_with_policy, policy=NON_PREEMPTIBLE))
 
-    def _never(self) -> Iterator[ProposedChange]:
+    def _never(self) -> Iterator[candidates.ProposedChange]:
         """Yield the policy with which the preemptors wait for room instead."""
         preemptors = [pod for pod in self._preemptors() if pod.preemption_policy not in NEVER_PREEMPTS]
         kinds = frozenset(map(kind_of, preemptors))
@@ -183,9 +178,9 @@ class ProtectionSearch:
             more = f" and {len(workloads) - 1:,} more" if len(workloads) > 1 else ""
             text = f"{_OF_CLASS} {_NEVER} for {workloads[0]}{more}"
             to_pod = partial(_with_policy, policy=_NEVER)
-            yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, objects=len(kinds))
+            yield candidates.ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, objects=len(kinds))
 
-    def _budgets(self) -> Iterator[ProposedChange]:
+    def _budgets(self) -> Iterator[candidates.ProposedChange]:
         """Yield a budget that allows fewer disruptions, or a new one; kube-scheduler respects budgets if it can."""
         decisions, pod_class = self.decisions, self.targets[0].pod_class
         known = [budget for budget in decisions.cluster.budgets.over(pod_class) if budget.covers(pod_class)]
@@ -195,7 +190,7 @@ class ProtectionSearch:
             for allowed in range(min(allowed_now, _MAX_ALLOWED) - 1, -1, -1):
                 tighter = replace(budget, status=replace(budget.status, disruptions_allowed=allowed))
                 text, written = _tightened(budget, allowed_now - allowed)
-                yield ProposedChange("budget", text, partial(Decisions.put, item=tighter), written=written)
+                yield candidates.ProposedChange("budget", text, partial(Decisions.put, item=tighter), written=written)
         elif pod_class.labels:
             pod = self.targets[0]
             for allowed in range(min(len(self.targets), _MAX_ALLOWED) - 1, -1, -1):
@@ -206,9 +201,9 @@ class ProtectionSearch:
                     status=PodDisruptionBudgetStatus(disruptions_allowed=allowed),
                 )
                 text = f"a budget for {self.label} with maxUnavailable {allowed}"
-                yield ProposedChange("budget", text, partial(Decisions.put, item=new))
+                yield candidates.ProposedChange("budget", text, partial(Decisions.put, item=new))
 
-    def _own_requests(self) -> Iterator[ProposedChange]:
+    def _own_requests(self) -> Iterator[candidates.ProposedChange]:
         """Yield their requests lowered by what a preemptor lacks on its node."""
         decisions, columns, uids = self.decisions, self.decisions.cluster.nodes, self.uids
         smaller: dict[tuple[str, int], int] = {}
@@ -223,21 +218,21 @@ class ProtectionSearch:
                 on_node = sum(pod.uid in uids for pod in decisions.cluster.pods_on(row))
                 amount = asked - -(-lacking // max(on_node, 1))
                 if 0 < amount < asked:
-                    smaller[columns.resources[index], rounded(amount, columns.resources[index])] = asked
+                    smaller[columns.resources[index], candidates.rounded(amount, columns.resources[index])] = asked
         for (resource, amount), asked in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
             text = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
-            lower = partial(with_request, resource=resource, amount=amount)
+            lower = partial(candidates.with_request, resource=resource, amount=amount)
             shrunk = partial(decisions.rewritten, change=lower)
             yield self._change("request", f"{self.label} requests.{resource} {text}", shrunk, lower)
 
-    def _preemptors_requests(self) -> Iterator[ProposedChange]:
+    def _preemptors_requests(self) -> Iterator[candidates.ProposedChange]:
         """Yield the preemptors' requests lowered so that they fit, the greatest amount first."""
         decisions = self.decisions
         kinds = frozenset(map(kind_of, self._preemptors()))
         with decisions.what_if():
             result = decisions.schedule(decisions.pending)
             waiting = [each for each in blocked_pods(decisions, result) if kind_of(each.pods[0]) in kinds]
-            changes = [change for change in manifest_changes(decisions, waiting) if change.type == "request"]
+            changes = [change for change in candidates.manifest_changes(decisions, waiting) if change.type == "request"]
         yield from reversed(changes)
 
     def _fewest_nodes(self, shapes: Sequence[NodeShape]) -> VerifiedChange | None:
@@ -248,11 +243,11 @@ class ProtectionSearch:
         best: VerifiedChange | None = None
         most = MAX_NODES
         for shape in shapes[:_MAX_SHAPES]:
-            found = self._first([more_nodes(shape, most)])
+            found = self._first([candidates.more_nodes(shape, most)])
             low = 1
             while found is not None and low < most:
                 middle = (low + most) // 2
-                fewer = self._first([more_nodes(shape, middle)])
+                fewer = self._first([candidates.more_nodes(shape, middle)])
                 if fewer is None:
                     low = middle + 1
                 else:

@@ -20,6 +20,7 @@ from podium.app.explaining.attempts import PotentialPreemptor, potential_preempt
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
 from podium.app.planning.answer import PlanAnswer
+from podium.app.planning.deciding import protection
 from podium.app.planning.deciding.capacity import shapes_of
 from podium.app.planning.deciding.decisions import (
     Decisions,
@@ -28,12 +29,6 @@ from podium.app.planning.deciding.decisions import (
     decided_answer,
     kind_of,
     sampled_decisions,
-)
-from podium.app.planning.deciding.protection import (
-    PriorityClassThreat,
-    ProtectionSearch,
-    pods_before,
-    priority_class_threats,
 )
 from podium.app.planning.deciding.search import VerifiedChange, remedy_of
 from podium.app.planning.impact import PlanFinding
@@ -59,8 +54,8 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     targets, label = _targets(loaded, decisions, text, namespace)
     asked = (pod for pod in decisions.pending if not pod.terminating)
     preemptors, not_asked = potential_preemptors(targets, asked, decisions.runners, kind_of)
-    threats = priority_class_threats(decisions, targets)
-    pending = pods_before(decisions, targets)
+    threats = protection.priority_class_threats(decisions, targets)
+    pending = protection.pods_before(decisions, targets)
     outcomes = sampled_decisions(decisions, pending, samples, replaces=True)
     with decisions.what_if():
         result = decisions.schedule(pending, preempts=True, replaces=True)
@@ -71,7 +66,7 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     findings: list[PlanFinding] = []
     if preempted:
         shapes = shapes_of(decisions.cluster, decisions.pending)
-        changes = ProtectionSearch(decisions, tuple(targets), label, result).changes(shapes)
+        changes = protection.ProtectionSearch(decisions, tuple(targets), label, result).changes(shapes)
         message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
         findings.append(PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))
     for gang in gangs:
@@ -233,7 +228,7 @@ def _changes_section(
     return Section("changes", "Changes that would protect it", tuple(rows), rest=rest, data=data)
 
 
-def _classes_section(threats: Sequence[PriorityClassThreat]) -> Section:
+def _classes_section(threats: Sequence[protection.PriorityClassThreat]) -> Section:
     def row(threat: dict[str, Any]) -> tuple[Part, ...]:
         like: Part = "finds no node"
         if threat["like"] != "unschedulable":
