@@ -17,8 +17,8 @@ from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
     AvoidList,
     EvictedPod,
+    EvictionHints,
     Replacement,
-    Wishes,
     avoid_entry,
     replacement,
 )
@@ -238,7 +238,9 @@ def left(
 ) -> Replacement:
     """Return what the eviction of a pod left at a time for its replacement: the front of the queue, a node to try."""
     pod = EvictedPod(name=evicted, uid=uid or evicted)
-    return replacement(_owner(owner), pod, Wishes(first=first, node_name=hint), grace, DAY_ONE_NS + seconds * 10**9)
+    return replacement(
+        _owner(owner), pod, EvictionHints(first=first, node_name=hint), grace, DAY_ONE_NS + seconds * 10**9
+    )
 
 
 def at(seconds: int) -> str:

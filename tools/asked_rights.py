@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import Wishes
+from podium.api.avoid_list import EvictionHints
 from podium.api.disruption_policy import DISRUPTION_RATE as RATE
 from podium.api.disruption_policy import POLICY_NAME, SCHEDULER
 from podium.api.kinds import group_of
@@ -148,7 +148,7 @@ def scheduler_examples() -> list[Action]:
 def rescheduler_examples() -> list[Action]:
     """Return an example of each action of a rescheduler that leaves replacements to their schedulers."""
     return [
-        Evict("default/pod", UID, "rescheduler", "rescheduler", wishes=Wishes(avoid_node=True)),
+        Evict("default/pod", UID, "rescheduler", "rescheduler", hints=EvictionHints(avoid_node=True)),
         Record("default/pod", UID, "Normal", "Descheduled", "it was"),
         PatchObject("PodDisruptionBudget", "default/budget", UID, {"metadata": {"annotations": {RATE: "{}"}}}, ""),
         PatchObject("DisruptionPolicy", POLICY_NAME, UID, {"status": {"caps": []}}, "", "status"),

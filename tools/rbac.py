@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, Wishes
+from podium.api.avoid_list import PREFER_AVOID_PODS, EvictionHints
 from podium.api.kinds import KINDS, group_of
 from podium.app.admission.webhook import WATCHES as ADMISSION_WATCHES
 from podium.app.live.followed_cluster import WATCHES as EXPORTER_WATCHES
@@ -109,8 +109,8 @@ def eviction_rights(*, is_podium_server: bool) -> set[Right]:
 
     At other API servers the evicting program writes the nodes itself.
     """
-    wishes = Wishes(avoid_node=True, first=True)
-    eviction = Evict("default/owned", UID, "", "rescheduler", wishes=wishes)
+    hints = EvictionHints(avoid_node=True, first=True)
+    eviction = Evict("default/owned", UID, "", "rescheduler", hints=hints)
     return requested_rights([eviction], is_podium_server=is_podium_server)
 
 

@@ -12,12 +12,12 @@ from podium.api.avoid_list import (
     EVICTED,
     AvoidList,
     EvictedPod,
-    LeftBehind,
+    EvictionHints,
+    RecordedHints,
     Replacement,
-    Wishes,
     avoid_entry,
     avoid_list,
-    left_behind,
+    hints_to_record,
     replacement,
     replacement_in_words,
 )
@@ -26,7 +26,7 @@ from podium.api.meta import OwnerReference
 from tests.builders import DAY_ONE_NS, pod
 
 SECOND, MINUTE = 10**9, 60 * 10**9
-FIRST = Wishes(first=True, node_name="n7")
+FIRST = EvictionHints(first=True, node_name="n7")
 LIMITS = AvoidLists(max_entries=2)
 
 
@@ -117,8 +117,8 @@ def test_the_replacement_is_awaited_for_ten_minutes_after_the_pod_has_had_its_ti
     short, long = left("web-1"), replacement(controller("web"), EvictedPod(name="a", uid="a"), FIRST, 3600, 0)
 
     before, limits = AvoidList((), (short,)), AvoidLists()
-    assert LeftBehind().added_to(before, limits, DAY_ONE_NS + 630 * SECOND - 1) == before
-    assert LeftBehind().added_to(before, limits, DAY_ONE_NS + 630 * SECOND) == AvoidList()
+    assert RecordedHints().added_to(before, limits, DAY_ONE_NS + 630 * SECOND - 1) == before
+    assert RecordedHints().added_to(before, limits, DAY_ONE_NS + 630 * SECOND) == AvoidList()
     assert long.expiry_ns == 70 * MINUTE
     assert replacement(controller("web"), EvictedPod(name="a", uid="a"), FIRST, 2**63 - 1, 0).expiry_ns < 2**62
 
@@ -144,13 +144,13 @@ def test_in_place_of_a_pod_of_a_stateful_set_comes_one_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (Wishes(is_awaited=True), "the replacement of pod a is awaited"),
-        (Wishes(first=True), "the front of the queue for the replacement of pod a"),
-        (Wishes(node_name="n7"), "a try at n7 for the replacement of pod a"),
+        (EvictionHints(is_awaited=True), "the replacement of pod a is awaited"),
+        (EvictionHints(first=True), "the front of the queue for the replacement of pod a"),
+        (EvictionHints(node_name="n7"), "a try at n7 for the replacement of pod a"),
         (FIRST, "the front of the queue and a try at n7 for the replacement of pod a"),
     ],
 )
-def test_a_replacement_hint_has_a_text_form(wanted: Wishes, words: str) -> None:
+def test_a_replacement_hint_has_a_text_form(wanted: EvictionHints, words: str) -> None:
     one = replacement(controller("web"), EvictedPod(name="a", uid="a"), wanted, 0, 0)
 
     assert replacement_in_words(one) == words
@@ -162,9 +162,9 @@ def test_a_replacement_hint_has_a_text_form(wanted: Wishes, words: str) -> None:
 def test_an_eviction_leaves_what_is_wished_for() -> None:
     web = pod("web-1", owner="ReplicaSet/web", on="n1")
 
-    plain = left_behind(web, Wishes(), None, "", None, DAY_ONE_NS)
-    avoided = left_behind(web, Wishes(avoid_node=True), None, "", None, DAY_ONE_NS)
-    both = left_behind(web, replace(FIRST, avoid_node=True), None, "mine", 5, DAY_ONE_NS)
+    plain = hints_to_record(web, EvictionHints(), None, "", None, DAY_ONE_NS)
+    avoided = hints_to_record(web, EvictionHints(avoid_node=True), None, "", None, DAY_ONE_NS)
+    both = hints_to_record(web, replace(FIRST, avoid_node=True), None, "mine", 5, DAY_ONE_NS)
 
     assert not plain
     assert avoided.replacement is None
@@ -176,14 +176,14 @@ def test_an_eviction_leaves_what_is_wished_for() -> None:
 
 
 def test_nothing_is_left_of_a_pod_without_a_controller() -> None:
-    assert not left_behind(pod("a", on="n1"), replace(FIRST, avoid_node=True), None, "", None, 0)
+    assert not hints_to_record(pod("a", on="n1"), replace(FIRST, avoid_node=True), None, "", None, 0)
 
 
 def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
     """The first eviction has recorded its hints; an eviction that is requested twice counts once."""
     ending = pod("web-1", owner="ReplicaSet/web", on="n1", terminating=True)
 
-    found = left_behind(ending, replace(FIRST, avoid_node=True), None, "", None, 0)
+    found = hints_to_record(ending, replace(FIRST, avoid_node=True), None, "", None, 0)
 
     assert found.entry is not None
     assert found.replacement is None
@@ -191,9 +191,9 @@ def test_a_pod_that_is_ending_leaves_nothing_more_to_its_replacement() -> None:
 
 def test_hints_do_not_block_nodes_for_a_pod_that_has_a_node() -> None:
     web, big = pod("web-1", owner="ReplicaSet/web", on="n1"), pod("big", on="n1")
-    wishes = replace(FIRST, avoid_node=True, until_scheduled=big.key)
+    hints = replace(FIRST, avoid_node=True, until_scheduled=big.key)
 
-    found = left_behind(web, wishes, big, "", None, 0)
+    found = hints_to_record(web, hints, big, "", None, 0)
 
     assert found.entry is None
     assert found.replacement is not None
@@ -203,7 +203,7 @@ def test_evictions_of_one_controller_add_up_to_as_many_as_there_may_be() -> None
     found = AvoidList()
     for number in range(4):
         entry = avoid_entry(controller("web"), "", "", DAY_ONE_NS + number * SECOND)
-        behind = LeftBehind(entry, left(f"web-{number}", number))
+        behind = RecordedHints(entry, left(f"web-{number}", number))
         found = behind.added_to(found, LIMITS, DAY_ONE_NS + number * SECOND)
 
     assert [one.evicted_pod.name for one in found.replacements] == ["web-2", "web-3"]
@@ -211,9 +211,9 @@ def test_evictions_of_one_controller_add_up_to_as_many_as_there_may_be() -> None
 
 
 def test_expired_entries_are_removed_when_one_is_added() -> None:
-    before = LeftBehind(None, left("web-0")).added_to(AvoidList(), LIMITS, DAY_ONE_NS)
+    before = RecordedHints(None, left("web-0")).added_to(AvoidList(), LIMITS, DAY_ONE_NS)
 
-    after = LeftBehind(None, left("web-1", 700)).added_to(before, LIMITS, DAY_ONE_NS + 700 * SECOND)
+    after = RecordedHints(None, left("web-1", 700)).added_to(before, LIMITS, DAY_ONE_NS + 700 * SECOND)
 
     assert [one.evicted_pod.name for one in after.replacements] == ["web-1"]
 
@@ -222,7 +222,7 @@ def test_hints_of_a_failed_eviction_are_removed() -> None:
     old, new = (avoid_entry(controller("web"), "", "", DAY_ONE_NS + seconds * SECOND) for seconds in (0, 60))
     other = avoid_entry(controller("db"), "", "", DAY_ONE_NS)
     before = AvoidList((old, other), (left("web-0"),))
-    behind = LeftBehind(new, left("web-1", 60))
+    behind = RecordedHints(new, left("web-1", 60))
 
     after = behind.added_to(before, AvoidLists(), DAY_ONE_NS + 60 * SECOND)
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.errors import InputError, InputWarning, PassedOver
+from podium.api.errors import InputError, InputWarning, UnreadKind
 from podium.api.objects import read_object
 
 
@@ -33,7 +33,7 @@ def test_a_warning_is_one_line_with_control_characters_escaped() -> None:
 
 
 def test_skipped_kinds_have_a_json_form() -> None:
-    one = PassedOver("CronJob", "batch/v1", 3, True, ("a.yaml",))
+    one = UnreadKind("CronJob", "batch/v1", 3, True, ("a.yaml",))
 
     assert one.to_dict() == {
         "kind": "CronJob",

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from podium.api.avoid_list import AwaitedPod, Wishes
+from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.input.codec import decode
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.apirequests.actions import carry_out, conversation_of
@@ -233,26 +233,26 @@ def test_the_uid_is_a_precondition_where_kubernetes_has_it() -> None:
 @pytest.mark.parametrize(
     "avoid_for",
     [
-        Wishes(),
-        Wishes(avoid_for_ns=90 * SECOND),
-        Wishes(until_scheduled="default/b"),
-        Wishes(avoid_for_ns=SECOND, until_scheduled="default/b"),
-        Wishes(until_replaced=AwaitedPod(namespace="default", name="b")),
-        Wishes(avoid_for_ns=SECOND, until_replaced=AwaitedPod(namespace="default", name="b", uid="u")),
+        EvictionHints(),
+        EvictionHints(avoid_for_ns=90 * SECOND),
+        EvictionHints(until_scheduled="default/b"),
+        EvictionHints(avoid_for_ns=SECOND, until_scheduled="default/b"),
+        EvictionHints(until_replaced=AwaitedPod(namespace="default", name="b")),
+        EvictionHints(avoid_for_ns=SECOND, until_replaced=AwaitedPod(namespace="default", name="b", uid="u")),
     ],
 )
 @pytest.mark.parametrize("avoid_node", [True, False])
 @pytest.mark.parametrize("left", [{}, {"first": True}, {"node_name": "n2"}])
-def test_eviction_fields_survive_a_round_trip(avoid_for: Wishes, avoid_node: bool, left: dict[str, Any]) -> None:
+def test_eviction_fields_survive_a_round_trip(avoid_for: EvictionHints, avoid_node: bool, left: dict[str, Any]) -> None:
     api = cluster()
     uid = api.uid("Pod", A)
-    wishes = dataclasses.replace(avoid_for, avoid_node=avoid_node, **left)
-    action = Evict(A, uid, "test", "drain", 7, wishes)
+    hints = dataclasses.replace(avoid_for, avoid_node=avoid_node, **left)
+    action = Evict(A, uid, "test", "drain", 7, hints)
     problem(api, action)
 
     read = read_eviction(api.sent[-1].body, A)
 
-    assert (read.component, read.wishes) == ("drain", action.wishes)
+    assert (read.component, read.hints) == ("drain", action.hints)
     assert (read.delete.uid, read.delete.grace_seconds) == (action.uid, 7)
 
 

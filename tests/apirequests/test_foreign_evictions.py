@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, AwaitedPod, Wishes, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, AwaitedPod, EvictionHints, avoid_list
 from podium.apirequests.actions import conversation_of
 from podium.apirequests.request import Request, Response, run_conversation
 from podium.controllers.actions import Evict
@@ -55,8 +55,8 @@ class Foreign:
         key = f"default/{name}"
         found = uid or self.api.uid("Pod", key)
         self.api.sent.clear()
-        wishes = Wishes(**{"avoid_node": True, **more})
-        action = Evict(key, found, "test", "rescheduler", wishes=wishes)
+        hints = EvictionHints(**{"avoid_node": True, **more})
+        action = Evict(key, found, "test", "rescheduler", hints=hints)
         try:
             run_conversation(conversation_of(action, "rescheduler", now, is_podium_server=False), self.ask, now)
         except StoreError as error:
@@ -114,7 +114,7 @@ def test_the_node_is_written_before_the_pod_is_evicted() -> None:
 def test_foreign_evictions_write_the_same_list_as_podiums_server() -> None:
     ours, foreign = Foreign(owned("a")), Foreign(owned("a"))
     wanted: dict[str, Any] = {"avoid_for_ns": 90 * 10**9, **FIRST}
-    action = Evict(A, ours.api.uid("Pod", A), "test", "rescheduler", wishes=Wishes(avoid_node=True, **wanted))
+    action = Evict(A, ours.api.uid("Pod", A), "test", "rescheduler", hints=EvictionHints(avoid_node=True, **wanted))
 
     run_conversation(conversation_of(action, "rescheduler", NOW), ours.api.answer, NOW)
     foreign.evict(**wanted)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.apirequests.observations import (
-    Seen,
+    ObjectObservation,
     arrived,
     aspects_of,
     differences,
@@ -17,7 +17,7 @@ from podium.apirequests.observations import (
     received,
 )
 from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.store.api_resources import POD
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -54,7 +54,7 @@ def there(store: Store) -> dict[str, Stored]:
     return {stored.key: stored for stored in store.objects("Pod")}
 
 
-def reported(seen: Seen) -> tuple[str, str, str]:
+def reported(seen: ObjectObservation) -> tuple[str, str, str]:
     metadata = seen.object.metadata
     return type(seen).__name__, metadata.uid, metadata.resource_version if isinstance(seen, Changed) else ""
 
@@ -73,7 +73,7 @@ def test_a_list_after_a_broken_watch_reports_every_difference(
 
     assert known == there(store)
     assert len({stored.key for _, stored in events}) == len(events)
-    assert [type(one) for one in seen] == sorted((type(one) for one in seen), key=[Gone, Changed].index)
+    assert [type(one) for one in seen] == sorted((type(one) for one in seen), key=[Deleted, Changed].index)
 
 
 @given(histories)
@@ -105,7 +105,7 @@ def test_a_deleted_object_is_the_observed_one_though_a_namesake_exists() -> None
 
     seen = arrived(known, "DELETED", namesake)
 
-    assert isinstance(seen, Gone)
+    assert isinstance(seen, Deleted)
     assert seen.object.metadata.uid == shown.uid
     assert known == {}
 

@@ -18,7 +18,16 @@ from podium.api.input.codec import load_files
 from podium.api.versions.choice import CLUSTER_RELEASE
 from podium.app.bench import command, scheduling
 from podium.app.bench.clusters import BUILDERS
-from podium.app.bench.command import COMMANDS, FULL, USUAL, WORKLOADS, Wanted, measure, measure_command, run_command
+from podium.app.bench.command import (
+    COMMANDS,
+    FULL,
+    USUAL,
+    WORKLOADS,
+    WorkloadSize,
+    measure,
+    measure_command,
+    run_command,
+)
 from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.bench.measurement import (
     BenchRun,
@@ -29,7 +38,7 @@ from podium.app.bench.measurement import (
     run_of,
     write_measurements,
 )
-from podium.app.bench.scheduling import Play, measure_explaining, measure_rescheduling, measure_scheduling
+from podium.app.bench.scheduling import WorkloadRun, measure_explaining, measure_rescheduling, measure_scheduling
 from podium.app.bench.simulating import SimulationInput, make_trace, measure_score, measure_simulation
 from podium.app.console.command import podium
 from podium.app.console.page import Page
@@ -57,7 +66,7 @@ def test_a_workload_gives_the_same_decisions_each_time(name: str) -> None:
 
 def test_preemption_across_takes_blocking_pods_and_those_in_its_room() -> None:
     workload = BUILDERS["preemption-across"](3 * 20, 2)
-    play = Play(workload, RELEASE)
+    play = WorkloadRun(workload, RELEASE)
 
     play.show(workload.pods)
     play.run()
@@ -68,7 +77,7 @@ def test_preemption_across_takes_blocking_pods_and_those_in_its_room() -> None:
 
 def test_every_gang_preempts_by_one_plan_and_is_bound_whole() -> None:
     workload = BUILDERS["preemption-gangs"](20, 24)
-    play = Play(workload, RELEASE)
+    play = WorkloadRun(workload, RELEASE)
 
     play.show(workload.pods)
     play.run()
@@ -139,7 +148,7 @@ def test_a_made_trace_is_the_same_for_the_same_seed_and_its_pods_arrive_and_end(
 
 
 def test_a_loaded_dump_is_asked_further_questions() -> None:
-    (asked,) = measure(Wanted("question", 30), (), RELEASE)
+    (asked,) = measure(WorkloadSize("question", 30), (), RELEASE)
 
     assert (asked.nodes, asked.placed) == (30, 3 * 30 + 7 * 30 + 1)
     assert asked.pods == sum(asked.counts.values()) > 2
@@ -147,7 +156,7 @@ def test_a_loaded_dump_is_asked_further_questions() -> None:
 
 
 def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
-    created, updated, listed, watched = measure(Wanted("apiserver", None, 20), (), RELEASE)
+    created, updated, listed, watched = measure(WorkloadSize("apiserver", None, 20), (), RELEASE)
 
     assert (created.workload, created.pods, created.counts) == ("apiserver-create", 20, {"watchers": 1})
     assert (updated.workload, updated.pods) == ("apiserver-update", 20)
@@ -157,7 +166,7 @@ def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
 
 
 def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
-    (live,) = measure(Wanted("live", 3, 10), (), RELEASE)
+    (live,) = measure(WorkloadSize("live", 3, 10), (), RELEASE)
 
     assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
     assert live.seconds > 0
@@ -385,7 +394,7 @@ def cpu_milli(amounts: dict[str, str]) -> int:
 
 @pytest.mark.parametrize("workload", ["load", "snapshot", "up", "pending", "fit"])
 def test_the_first_answer_about_an_eks_cluster_is_measured_in_a_process_of_its_own(workload: str) -> None:
-    (measured,) = measure(Wanted(workload, 20), (), RELEASE)
+    (measured,) = measure(WorkloadSize(workload, 20), (), RELEASE)
 
     assert measured.subject == (workload, 20, 0, 3 * 20 + 7 * 20 + 1)
     assert measured.counts["bytes"] > 0

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.api.input import codec
-from podium.app.bench.command import Wanted, bench
+from podium.app.bench.command import WorkloadSize, bench
 from podium.app.console.command import FOR_DEVELOPERS, FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, main, podium
 from podium.app.explaining.command import explain
 from podium.app.simulating.command import simulate
@@ -184,7 +184,7 @@ def test_the_example_of_a_trace_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_the_example_of_bench_is_one_that_it_takes() -> None:
     context = bench.make_context("bench", shlex.split(_example(bench))[2:])
 
-    assert context.params["workloads"] == (Wanted("basic", 1000), Wanted("preemption"))
+    assert context.params["workloads"] == (WorkloadSize("basic", 1000), WorkloadSize("preemption"))
 
 
 @pytest.mark.parametrize(

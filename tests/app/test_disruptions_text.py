@@ -10,9 +10,9 @@ from podium.sim.results.disruption_state import (
     DisruptionState,
     DownPods,
     ExperiencedDisruptions,
-    LeftState,
     QuotaState,
     RateState,
+    ReplacementHintState,
 )
 
 DOWN = DownPods(voluntary=0, unplanned=0, starting=0)
@@ -90,8 +90,10 @@ def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:
 def test_disruptions_show_replacement_hints_in_their_own_section() -> None:
     since, until = "2026-01-01T00:00:00Z", "2026-01-01T00:10:30Z"
     left = [
-        LeftState(pod="web-1", controller="ReplicaSet web", first=True, node_name="n7", since=since, until=until),
-        LeftState(pod="db-0", controller="StatefulSet db", node_name="n8", since=since, until=until),
+        ReplacementHintState(
+            pod="web-1", controller="ReplicaSet web", first=True, node_name="n7", since=since, until=until
+        ),
+        ReplacementHintState(pod="db-0", controller="StatefulSet db", node_name="n8", since=since, until=until),
     ]
 
     assert shown(DisruptionState(avoid_lists=(AvoidState(node="n1", entries=(), replacements=tuple(left)),))) == [

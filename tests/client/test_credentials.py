@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import ssl
 import stat
 import sys
@@ -274,23 +275,40 @@ def test_while_a_newer_certificate_is_asked_for_the_one_there_is_is_shown(tmp_pa
     asyncio.run(story())
 
 
-def test_an_abandoned_credential_program_ends_with_all_its_children(tmp_path: Path) -> None:
-    began = tmp_path / "began"
+@pytest.mark.parametrize("is_starting", [False, True])
+def test_an_abandoned_credential_program_ends_with_all_its_children(
+    is_starting: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, lives = tmp_path / "began", tmp_path / "lives"
     os.mkfifo(began)
+    os.mkfifo(lives)
+    ended = os.open(lives, os.O_RDONLY | os.O_NONBLOCK)
     script = tmp_path / "plugin.sh"
-    # Its child has the pipe open for as long as it lives.
-    script.write_text(f"(echo $$ > {began}; sleep 600) &\nwait")
+    # Its child has all pipes open for as long as it lives.
+    script.write_text(f"(exec 3> {lives}; echo $$ > {began}; sleep 600) &\nwait")
     credentials = of(Identity(exec_plugin=ExecPlugin(command="/bin/sh", args=(str(script),))), allows_exec=True)
+    is_abandoned = asyncio.Event()
+    create = asyncio.create_subprocess_exec
+
+    async def create_slowly(*command: Any, **options: Any) -> asyncio.subprocess.Process:
+        process = await create(*command, **options)
+        if is_starting:
+            await is_abandoned.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", create_slowly)
 
     async def story() -> int:
         asking = asyncio.ensure_future(credentials.headers())
         process_id = int(await asyncio.to_thread(began.read_text))
         asking.cancel()
-        async with asyncio.timeout(20):
-            await asyncio.gather(asking, return_exceptions=True)
+        asyncio.get_running_loop().call_soon(is_abandoned.set)
+        await asyncio.gather(asking, return_exceptions=True)
         return process_id
 
     process_id = asyncio.run(story())
 
     with pytest.raises(ProcessLookupError):
         os.kill(process_id, 0)
+    assert select.select([ended], [], [], 20)[0]
+    os.close(ended)

@@ -6,10 +6,10 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import PodGroup
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.client.reflector_state import ReflectorStage, ReflectorState
 from podium.client.session import PAGE, Send, Wait
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.store.api_resources import BUILT_IN
 from podium.store.errors import StoreError
 from tests.store.objects import SECOND, Raw, pod
@@ -38,8 +38,8 @@ def error(code: int, reason: str, **details: Any) -> StoreError:
     return StoreError(code, reason, "by way of a test", details)
 
 
-def reported(seen: list[Seen]) -> list[str]:
-    names = {Changed: "changed", Gone: "gone"}
+def reported(seen: list[ObjectObservation]) -> list[str]:
+    names = {Changed: "changed", Deleted: "gone"}
     return [f"{names[type(one)]} {shown(one.object)}" for one in seen]
 
 

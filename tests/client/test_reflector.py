@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.apirequests.request import Request
 from podium.client import reflector_state as reflecting
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.reflector import Reflector
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
-from podium.controllers.observations import Gone
+from podium.controllers.observations import Deleted
 from podium.store.api_resources import BUILT_IN, APIResources
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import node, pod
@@ -35,8 +35,8 @@ class Rig:
             self.machine, self.session, time.time_ns, self._see, lambda kind, problem: self.problems.append(problem)
         )
 
-    def _see(self, kind: str, seen: Seen) -> None:
-        self.log.append(f"{'gone' if isinstance(seen, Gone) else 'changed'} {seen.object.metadata.name}")
+    def _see(self, kind: str, seen: ObjectObservation) -> None:
+        self.log.append(f"{'gone' if isinstance(seen, Deleted) else 'changed'} {seen.object.metadata.name}")
 
     async def __aenter__(self) -> "Rig":
         self.task = asyncio.ensure_future(self.reflector.run())
@@ -206,7 +206,7 @@ def test_an_error_of_the_observer_is_not_a_connection_fault(error: Exception) ->
         async with Rig(server) as rig:
             await rig.until("changed n1", "changed n2")
 
-            def fail(kind: str, seen: Seen) -> None:
+            def fail(kind: str, seen: ObjectObservation) -> None:
                 raise error
 
             rig.reflector.on_seen = fail

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, Wishes, avoid_list
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, EvictionHints, avoid_list
 from podium.api.pod import PodCondition
 from podium.apirequests.request import Request
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.session import Session
 from podium.client.transport import HTTPTransport, TransportSettings
 from podium.controllers.actions import Action, Bind, DeleteObject, Evict, Record, ReportStatus, ReportUnschedulable
-from podium.controllers.observations import Answered, Problem
+from podium.controllers.observations import ActionFinished, Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.runtime.runtime import Component, RequestedAction
 from tests.client.api_server import CUT, APIServer, refusal
@@ -33,13 +33,13 @@ class Rig:
         access = ClusterAccess(name="test", server=server.url)
         credentials = Credentials(access, time.time_ns)
         self.session = Session(access, credentials, server.store.resources, timeout_s=timeout_s)
-        self.answers: list[Answered] = []
+        self.answers: list[ActionFinished] = []
         self.faults: list[BaseException] = []
         self.transport = HTTPTransport(
             self.session, self._answered, time.time_ns, on_fault=self.faults.append, **options
         )
 
-    def _answered(self, asked: RequestedAction, answered: Answered) -> None:
+    def _answered(self, asked: RequestedAction, answered: ActionFinished) -> None:
         assert answered.action is asked.action
         self.answers.append(answered)
 
@@ -170,8 +170,8 @@ def owned(name: str) -> Raw:
 def leaving(rig: Rig) -> Evict:
     """Return an eviction of web-1 that leaves something on its node, at a server of others."""
     rig.transport.is_podium_server = False
-    wishes = Wishes(avoid_node=True, first=True)
-    return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", wishes=wishes)
+    hints = EvictionHints(avoid_node=True, first=True)
+    return Evict("default/web-1", rig.uid("web-1"), "test", "rescheduler", hints=hints)
 
 
 def list_of(rig: Rig) -> AvoidList:
@@ -432,7 +432,7 @@ def test_an_answer_that_cannot_be_handed_over_holds_up_no_later_action_on_the_sa
     async def story(rig: Rig) -> None:
         taken: list[Action] = []
 
-        def fail_once(asked: RequestedAction, answered: Answered) -> None:
+        def fail_once(asked: RequestedAction, answered: ActionFinished) -> None:
             taken.append(asked.action)
             if len(taken) == 1:
                 raise RuntimeError("by way of a test")

@@ -23,10 +23,10 @@ from podium.controllers.actions import (
 )
 from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import (
-    Answered,
+    ActionFinished,
     Changed,
-    NodeHeard,
-    NodeSilent,
+    HeartbeatsResumed,
+    HeartbeatsStopped,
     NodeStarted,
     NodeStopped,
     Observation,
@@ -113,14 +113,14 @@ class Rig:
         """Stop the machines of nodes at once."""
         for name in nodes:
             self.down[name] = self.now
-            self._tell(NodeStopped(name), NodeSilent(name, self.now))
+            self._tell(NodeStopped(name), HeartbeatsStopped(name, self.now))
         self.settle()
 
     def recover(self, *nodes: str) -> None:
         """Start the machines of nodes again."""
         for name in nodes:
             del self.down[name]
-            self._tell(NodeStarted(name), NodeHeard(name))
+            self._tell(NodeStarted(name), HeartbeatsResumed(name))
         self.settle()
 
     def fail_once(self, kind: type[Action], problem: Problem, number: int = 0) -> list[Action]:
@@ -245,7 +245,7 @@ class Rig:
         place.inbox.clear()
         place.unseen.clear()
         place.inbox.extend(NodeStopped(name) for name in self.down)
-        place.inbox.extend(NodeSilent(name, since_ns) for name, since_ns in self.down.items())
+        place.inbox.extend(HeartbeatsStopped(name, since_ns) for name, since_ns in self.down.items())
         for kind in ("Pod", "Node"):
             place.inbox.extend(Changed(one.object, one.raw) for one in self.store.objects(kind))
 
@@ -265,7 +265,7 @@ class Rig:
             if problem is CRASH_BEFORE or problem is CRASH_AFTER:
                 self._begin(place)
                 return
-            place.inbox.append(Answered(action, problem))
+            place.inbox.append(ActionFinished(action, problem))
 
     def _try(self, action: Action) -> Problem | None:
         version = self.store.version

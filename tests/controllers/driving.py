@@ -12,7 +12,7 @@ from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.versions.release import read_gates, read_version
 from podium.controllers.actions import Action, Bind, BindClaim, DeleteObject, Record, ReportStatus
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Problem, Tick
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration, NominationClearing, default_configuration
@@ -51,7 +51,7 @@ class Driver:
 
     def miss(self, *objects: Kubernetes) -> list[Action]:
         """Objects are gone from the API."""
-        return [action for one in objects for action in self.deliver(Gone(one))]
+        return [action for one in objects for action in self.deliver(Deleted(one))]
 
     def tick(self) -> list[Action]:
         return self.deliver(Tick())
@@ -67,7 +67,7 @@ class Driver:
         self.now += round(seconds * SECOND)
 
     def answer(self, action: Action, problem: Problem | None = None) -> list[Action]:
-        return self.deliver(Answered(action, problem))
+        return self.deliver(ActionFinished(action, problem))
 
     def carry_out(self, actions: Sequence[Action]) -> list[Action]:
         """Answer that actions were carried out, and so on with those that follow. Returns them all, in their order."""

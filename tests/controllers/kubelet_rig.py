@@ -13,7 +13,7 @@ from podium.api.times import format_time
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
-from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 from tests import builders
 
 SECOND = 10**9
@@ -73,7 +73,7 @@ class Rig:
             problem = self.problem
             if problem is None:
                 self._carry_out(action)
-            self._do(self.kubelet.handle(Answered(action, problem), self.now))
+            self._do(self.kubelet.handle(ActionFinished(action, problem), self.now))
 
     def _carry_out(self, action: Action) -> None:
         seconds = self.now / SECOND
@@ -82,7 +82,7 @@ class Rig:
             self.log.append(f"{time} gone {action.key.removeprefix('default/')}")
             gone = self.pods.pop(action.uid, None)
             if gone is not None:
-                self._do(self.kubelet.handle(Gone(gone), self.now))
+                self._do(self.kubelet.handle(Deleted(gone), self.now))
         elif isinstance(action, ReportStatus) and action.kind == "Pod":
             phase = action.fields["phase"]
             ready = next((one.status for one in action.conditions if one.type == "Ready"), "")

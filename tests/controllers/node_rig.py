@@ -23,7 +23,7 @@ from podium.controllers.actions import (
     Record,
 )
 from podium.controllers.controller import Controller, is_watched_kind
-from podium.controllers.observations import Answered, Changed, Observation, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Observation, Problem, Tick
 from podium.decide.autoscaling import GROUP_LABEL
 from podium.store.store import Store
 from tests.pod_statuses import set_pod_status
@@ -205,7 +205,7 @@ class Rig:
                 problem = self._carry_out(action) or problem
             self._tell(action, problem)
             self._pump()
-            self._inboxes[index].append(Answered(action, problem))
+            self._inboxes[index].append(ActionFinished(action, problem))
 
     def _carry_out(self, action: Action) -> Problem | None:
         if isinstance(action, Record):

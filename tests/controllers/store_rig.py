@@ -17,7 +17,7 @@ from podium.controllers.actions import (
     Record,
 )
 from podium.controllers.controller import Controller, is_watched_kind
-from podium.controllers.observations import Answered, Changed, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Problem, Tick
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -169,7 +169,7 @@ class Rig:
         for action in actions:
             problem = None if isinstance(action, Record) else self._write(action)
             self.log.append((action, problem))
-            self.carry_out(self.machine.handle(Answered(action, problem), self.now))
+            self.carry_out(self.machine.handle(ActionFinished(action, problem), self.now))
 
     def _show(self, events: Iterable[WatchEvent]) -> None:
         for event in events:

@@ -3,7 +3,7 @@
 import pytest
 
 from podium.controllers.actions import Action, CreateObject, DeleteObject, Evict, PatchObject, ReportStatus
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import ActionFinished, Answer, Problem
 
 CREATE = CreateObject({"kind": "Pod"}, "test")
 DELETE = DeleteObject("Pod", "default/p", "u", "test")
@@ -35,7 +35,7 @@ PATCH = PatchObject("Node", "n", "u", {}, "test")
     ],
 )
 def test_an_answer_is_one_of_eight(action: Action, problem: Problem | None, answer: Answer) -> None:
-    assert Answered(action, problem).answer is answer
+    assert ActionFinished(action, problem).answer is answer
 
 
 def test_nothing_is_left_to_ask_for_once_it_is_done_or_its_object_is_gone() -> None:

@@ -11,9 +11,9 @@ from podium.api.avoid_list import (
     AvoidList,
     AwaitedPod,
     EvictedPod,
+    EvictionHints,
     PodSignature,
     Replacement,
-    Wishes,
     avoid_entry,
     avoid_list,
     replacement,
@@ -27,7 +27,7 @@ from podium.api.times import format_time
 from podium.api.workloads import Job, ReplicaSet
 from podium.controllers.actions import Action, PatchObject, Record
 from podium.controllers.disruption.avoid_lists import AvoidListController
-from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 
 SECOND = 10**9
 HOUR = 3600
@@ -74,14 +74,14 @@ class Rig:
 
     def miss(self, *objects: Kubernetes) -> None:
         for one in objects:
-            assert self.machine.handle(Gone(one), self.now) == []
+            assert self.machine.handle(Deleted(one), self.now) == []
 
     def at(self, seconds: float) -> list[Action]:
         self.now = round(seconds * SECOND)
         return self.machine.handle(Tick(), self.now)
 
     def answer(self, action: Action, problem: Problem | None = None) -> None:
-        self.machine.handle(Answered(action, problem), self.now)
+        self.machine.handle(ActionFinished(action, problem), self.now)
 
     @property
     def deadline_seconds(self) -> float | None:
@@ -392,7 +392,7 @@ def nothing_awaited(rig: Rig) -> bool:
 def owed(name: str, seconds: int = 0, owned_by: str = "web", grace: int = 30) -> Replacement:
     """Return what the eviction of a pod left at a time."""
     evicted_pod = EvictedPod(name=name, uid=f"uid-{name}")
-    return replacement(owner(owned_by), evicted_pod, Wishes(first=True), grace, seconds * SECOND)
+    return replacement(owner(owned_by), evicted_pod, EvictionHints(first=True), grace, seconds * SECOND)
 
 
 def owing(*found: Replacement, version: int = 1, entries: tuple[AvoidEntry, ...] = ()) -> Node:

@@ -11,7 +11,7 @@ import pytest
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, ReserveClaim
-from podium.controllers.observations import Answered, Problem
+from podium.controllers.observations import ActionFinished, Problem
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import BindingStage, StepResult
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
@@ -104,9 +104,9 @@ class Scene:
         self.asked: list[Action] = started[0]
         self.way.is_ready = True
         if stage is BindingStage.IN_DOUBT:
-            self.bindings.bind_answered(self.binding, Answered(self.binding, NO_ANSWER), self.now)
+            self.bindings.bind_answered(self.binding, ActionFinished(self.binding, NO_ANSWER), self.now)
         elif stage is BindingStage.BOUND:
-            self.bindings.bind_answered(self.binding, Answered(self.binding), self.now)
+            self.bindings.bind_answered(self.binding, ActionFinished(self.binding), self.now)
         assert self.bindings.stage("p") is stage
 
     @property
@@ -130,10 +130,10 @@ class Scene:
         return self.bindings.resume("p", self.now)
 
     def claim(self, problem: Problem | None) -> StepResult:
-        return self.bindings.claim_answered(Answered(self.reservation, problem), None, self.now)
+        return self.bindings.claim_answered(ActionFinished(self.reservation, problem), None, self.now)
 
     def bound(self, problem: Problem | None) -> StepResult:
-        return self.bindings.bind_answered(self.binding, Answered(self.binding, problem), self.now)
+        return self.bindings.bind_answered(self.binding, ActionFinished(self.binding, problem), self.now)
 
     def claims_late(self) -> StepResult:
         self.now = FOREVER

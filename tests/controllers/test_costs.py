@@ -11,7 +11,7 @@ import pytest
 
 from podium.app.bench.measurement import operations
 from podium.controllers.actions import Bind, ReportStatus, ReportUnschedulable
-from podium.controllers.observations import Answered, Changed, Tick
+from podium.controllers.observations import ActionFinished, Changed, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.plugin import PermitResult
 from podium.framework.verdicts import Code, Status
@@ -75,7 +75,7 @@ def test_an_answer_about_one_victim_costs_the_same_however_many_preemptions_are_
     def cost(count: int) -> int:
         driver = preempting(count)
         action = ReportStatus("Pod", "default/victim-0", "default/victim-0", "default/p0")
-        return operations(lambda: driver.scheduler.handle(Answered(action), driver.now)).total()
+        return operations(lambda: driver.scheduler.handle(ActionFinished(action), driver.now)).total()
 
     assert cost(MANY) == cost(FEW)
 
@@ -115,8 +115,8 @@ def test_a_pod_that_nothing_holds_up_takes_few_calls_around_its_decision() -> No
     def bind_one() -> None:
         (bind,) = scheduler.handle(Tick(), SECOND)
         assert isinstance(bind, Bind)
-        (record,) = scheduler.handle(Answered(bind), SECOND)
-        assert not scheduler.handle(Answered(record), SECOND)
+        (record,) = scheduler.handle(ActionFinished(bind), SECOND)
+        assert not scheduler.handle(ActionFinished(record), SECOND)
         item = next(item for item in pods if item.key == bind.pod)
         assert not scheduler.handle(Changed(on(item, bind.node_name)), SECOND)
 

@@ -6,7 +6,7 @@ import pytest
 
 from podium.controllers.actions import DeleteObject
 from podium.controllers.disruption.default_budgets import DefaultBudgets
-from podium.controllers.observations import Changed, Gone, Problem, Tick
+from podium.controllers.observations import Changed, Deleted, Problem, Tick
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, WEB, Rig
 from tests.sim.objects import budget, owned, workload
 from tests.store.objects import SECOND, Raw, priority_class
@@ -364,7 +364,7 @@ def test_a_namesake_gets_its_own_once_the_old_budget_is_collected(sees_the_end: 
     rig.machine.handle(Changed(new.object, new.raw), rig.now)
 
     rig.settle()
-    rig.machine.handle(Gone(old), rig.now)
+    rig.machine.handle(Deleted(old), rig.now)
     rig.delete("PodDisruptionBudget", "web-default")
     rig.settle()
 
@@ -387,7 +387,7 @@ def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig.delete("PodDisruptionBudget", "mine")
     rig.sync(budget("mine", minAvailable=1))
 
-    rig.machine.handle(Gone(old), rig.now)
+    rig.machine.handle(Deleted(old), rig.now)
     rig.settle()
 
     assert list(budgets(rig)) == ["mine"]

@@ -9,7 +9,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.controllers.actions import Record
 from podium.controllers.disruption.budget import TrackedBudget
 from podium.controllers.disruption.disruption_controller import DisruptionController
-from podium.controllers.observations import Changed, Gone, Tick
+from podium.controllers.observations import Changed, Deleted, Tick
 from podium.store.api_resource import APIResource
 from podium.store.errors import StoreError
 from tests.controllers.store_rig import UNREADY, WEB, Rig, pod, replica_set
@@ -561,7 +561,7 @@ def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig.delete("PodDisruptionBudget", "pdb")
     rig.sync(budget("pdb", minAvailable=1))
 
-    rig.machine.handle(Gone(old), rig.now)
+    rig.machine.handle(Deleted(old), rig.now)
     rig.sync(pod("b"))
 
     assert sums(rig) == (1, 2, 1, 2)

@@ -12,7 +12,7 @@ from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.times import format_exact_time
 from podium.controllers.actions import Action, PatchObject
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
-from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 from tests.builders import PREEMPTED, budget, pod, scheduler_cap
 from tests.controllers.driving import SECOND
 
@@ -156,19 +156,19 @@ def test_failed_writes_of_counts_are_retried() -> None:
     disrupt(counts, "web")
     [write] = written(counts)
 
-    counts.handle(Answered(write, Problem(500, "InternalError", "oops")), NOW)
+    counts.handle(ActionFinished(write, Problem(500, "InternalError", "oops")), NOW)
     assert written(counts) == []
     [again] = written(counts, NOW + 2 * SECOND)
 
     assert json.loads(annotation(again)) == json.loads(annotation(write))
-    counts.handle(Answered(again), NOW)
+    counts.handle(ActionFinished(again), NOW)
     assert counts.deadline().time_ns is None
 
 
 def test_deleted_objects_leave_no_counts() -> None:
     counts = machine(rated(), healthy(), scheduler_cap("1/1h"))
     for each in (healthy(), rated(), scheduler_cap("1/1h")):
-        counts.handle(Gone(each), NOW)
+        counts.handle(Deleted(each), NOW)
 
     assert not counts._healthy
     assert not counts._budgets

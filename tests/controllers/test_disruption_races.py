@@ -6,7 +6,7 @@ import pytest
 
 from podium.controllers.actions import ReplaceStatus
 from podium.controllers.disruption.disruption_controller import DisruptionController
-from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, UNREADY, Rig, pod, replica_set
 from tests.sim.objects import budget, workload
 from tests.store.objects import SECOND, Raw
@@ -168,7 +168,7 @@ def test_an_answer_that_comes_after_the_next_version_changes_nothing() -> None:
     rig.see()
     (second,) = rig.machine.handle(Tick(), rig.now)
 
-    rig.machine.handle(Answered(write, CONFLICT), rig.now)
+    rig.machine.handle(ActionFinished(write, CONFLICT), rig.now)
 
     assert rig.machine.deadline().time_ns is None
     rig.carry_out([second])
@@ -347,7 +347,7 @@ def test_a_replaced_pod_is_not_confused_with_its_namesake() -> None:
     rig.machine.handle(Changed(new.object, new.raw), rig.now)
     rig.settle()
     assert allowed(rig) == 0
-    rig.machine.handle(Gone(old), rig.now)
+    rig.machine.handle(Deleted(old), rig.now)
     rig.settle()
 
     assert status(rig)["expectedPods"] == 1

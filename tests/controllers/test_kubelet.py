@@ -8,7 +8,7 @@ from podium.api.pod import Pod, PodCondition, PodSecurityContext
 from podium.api.versions.release import read_version
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.kubelets.kubelet import Kubelet
-from podium.controllers.observations import Answered, Changed, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Problem, Tick
 from tests.builders import node
 from tests.controllers.kubelet_rig import SECOND, Rig, pod
 
@@ -105,7 +105,7 @@ def test_b5_the_end_of_a_pod_frees_its_room_once_observed() -> None:
     # A pod whose scheduler sees the end at once may count on the room, but starts when all may have seen it.
     assert kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND) == []
     assert kubelet.handle(Tick(), 5 * SECOND) == []
-    kubelet.handle(Answered(ended), 5 * SECOND)
+    kubelet.handle(ActionFinished(ended), 5 * SECOND)
     [started] = kubelet.handle(Tick(), 5 * SECOND)
     assert isinstance(started, ReportStatus)
     assert (started.key, started.fields["phase"]) == ("default/b", "Running")
@@ -196,10 +196,10 @@ def test_an_answer_to_an_earlier_report_does_not_free_the_room() -> None:
     kubelet.handle(Changed(pod("b", cpu=1)), 5 * SECOND)
     [ended] = kubelet.handle(Tick(), 5 * SECOND)
 
-    kubelet.handle(Answered(started), 5 * SECOND)
+    kubelet.handle(ActionFinished(started), 5 * SECOND)
     assert kubelet.handle(Tick(), 5 * SECOND) == []
 
-    kubelet.handle(Answered(ended), 5 * SECOND)
+    kubelet.handle(ActionFinished(ended), 5 * SECOND)
     assert len(kubelet.handle(Tick(), 5 * SECOND)) == 1
 
 
@@ -527,7 +527,7 @@ def test_the_end_of_a_deletion_is_sent_until_it_is_seen() -> None:
     kubelet.handle(Changed(replace(one, metadata=meta)), 0)
 
     [lost] = kubelet.handle(Tick(), 0)
-    kubelet.handle(Answered(lost, Problem(0, "Timeout", "")), 0)
+    kubelet.handle(ActionFinished(lost, Problem(0, "Timeout", "")), 0)
 
     assert isinstance(lost, DeleteObject)
     assert kubelet.handle(Tick(), SECOND) == [lost]
@@ -544,11 +544,11 @@ def test_the_late_answer_to_an_earlier_report_does_not_end_the_tries_of_what_cam
     assert isinstance(started, ReportStatus)
     assert isinstance(ended, DeleteObject)
 
-    kubelet.handle(Answered(ended, Problem(500, "InternalError", "")), 0)
-    kubelet.handle(Answered(started), 0)
+    kubelet.handle(ActionFinished(ended, Problem(500, "InternalError", "")), 0)
+    kubelet.handle(ActionFinished(started), 0)
 
     assert kubelet.handle(Tick(), SECOND) == [ended]
-    kubelet.handle(Answered(ended), SECOND)
+    kubelet.handle(ActionFinished(ended), SECOND)
     kubelet.handle(Tick(), SECOND)
     assert kubelet.deadline().time_ns is None
     assert not kubelet._failed

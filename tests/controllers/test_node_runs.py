@@ -9,7 +9,7 @@ from podium.controllers.controller import NO_CHANGE
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.kubelets.pod_run import PodRun
 from podium.controllers.kubelets.pod_workers import NodePods
-from podium.controllers.observations import Answered, Changed, Tick
+from podium.controllers.observations import ActionFinished, Changed, Tick
 from tests import builders
 from tests.controllers.kubelet_rig import SECOND, pod
 
@@ -52,9 +52,9 @@ def test_the_end_of_a_pod_without_waiting_successor_changes_nothing() -> None:
     kubelet.handle(Tick(), 0)
     kubelet.handle(Changed(pod("a", annotations={"duration": "5s"})), 0)
     [started] = kubelet.handle(Tick(), 0)
-    kubelet.handle(Answered(started), 0)
+    kubelet.handle(ActionFinished(started), 0)
     [ended] = kubelet.handle(Tick(), 5 * SECOND)
     deadline = kubelet.deadline()
 
-    assert kubelet.handle(Answered(ended), 5 * SECOND) is NO_CHANGE
+    assert kubelet.handle(ActionFinished(ended), 5 * SECOND) is NO_CHANGE
     assert kubelet.deadline() == deadline

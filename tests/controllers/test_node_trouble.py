@@ -18,7 +18,7 @@ from podium.controllers.kubelets.pod_run import (
     read_trouble,
     trouble_after_ns,
 )
-from podium.controllers.observations import Answered, Changed, Tick
+from podium.controllers.observations import ActionFinished, Changed, Tick
 from tests import builders
 from tests.controllers.kubelet_rig import SECOND, pod
 
@@ -66,7 +66,7 @@ class Played:
                 for container in status.get("containerStatuses", []):
                     report = next(iter(container["state"]))
                 self.log.append(f"{self.now // SECOND} {action.key.partition('/')[2]} {report}")
-            self._do(self.kubelet.handle(Answered(action, None), self.now))
+            self._do(self.kubelet.handle(ActionFinished(action, None), self.now))
 
 
 def test_on_a_troubled_node_containers_fail_so_long_after_each_start() -> None:

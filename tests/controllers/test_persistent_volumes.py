@@ -11,7 +11,7 @@ from podium.apirequests.actions import carry_out
 from podium.apirequests.observations import first_seen
 from podium.apirequests.router import Router
 from podium.controllers.actions import BindClaim, CreateObject, PatchObject
-from podium.controllers.observations import Answered, Problem, Tick
+from podium.controllers.observations import ActionFinished, Problem, Tick
 from podium.controllers.volumes import PersistentVolumes
 from podium.store.stored import Stored
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
@@ -260,5 +260,5 @@ def test_nothing_is_asked_for_a_claim_while_an_answer_is_awaited() -> None:
 
     assert isinstance(create, CreateObject)
     assert machine.handle(Tick(), rig.now) == []
-    machine.handle(Answered(create, UNAVAILABLE), rig.now)
+    machine.handle(ActionFinished(create, UNAVAILABLE), rig.now)
     assert not any(isinstance(one, PatchObject) for one in machine.handle(Tick(), rig.now + 10**9))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from podium.api.pod import Pod
 from podium.api.pod_group import SCHEDULED, Condition
 from podium.controllers.actions import PatchObject, ReportUnschedulable
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.scheduling.gangs.group_reports import GroupReports
 from podium.controllers.scheduling.pod_reports import PodReports
 from tests.builders import pod_group
@@ -35,7 +35,7 @@ def nominating(version: str = "9") -> Driver:
     driver = Driver(N1, A, B)
     driver.see(at(5))
     report = the(ReportUnschedulable, driver.tick())
-    driver.deliver(Answered(report, None, raw(version, "n1")))
+    driver.deliver(ActionFinished(report, None, raw(version, "n1")))
     return driver
 
 
@@ -72,7 +72,7 @@ def test_the_answer_to_an_earlier_write_says_nothing_of_the_last_one() -> None:
     earlier = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
     reports.write("high", "n2")
 
-    reports.answered(Answered(earlier, None, raw("9", "n1")), 0)
+    reports.answered(ActionFinished(earlier, None, raw("9", "n1")), 0)
 
     assert not reports.read("high", "n1", "9")
     assert reports.nominated("high") == "n2"
@@ -96,7 +96,7 @@ def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
     reports = PodReports()
     reports.write("high", "n1")
     written = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
-    reports.answered(Answered(written, None, raw("9", "n1")), 0)
+    reports.answered(ActionFinished(written, None, raw("9", "n1")), 0)
 
     reports.forget("high")
 
@@ -109,7 +109,7 @@ def test_a_group_report_counts_until_its_version_is_seen(version: int, is_over: 
     group = pod_group("g", 2)
     reports = GroupReports()
     action = the(PatchObject, reports.report(group, "True", "Scheduled", "all are", 0))
-    reports.answered(Answered(action, None, {"metadata": {"resourceVersion": "9"}}), 0)
+    reports.answered(ActionFinished(action, None, {"metadata": {"resourceVersion": "9"}}), 0)
 
     others = Condition(type=SCHEDULED, status="False", reason="Gone", message="somebody else says so")
     status = replace(group.status, conditions=(others,))

@@ -7,7 +7,7 @@ import pytest
 from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
 from podium.controllers.actions import Action, Bind, ReleaseClaim, ReserveClaim
-from podium.controllers.observations import Answered, Problem
+from podium.controllers.observations import ActionFinished, Problem
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from tests.controllers.driving import CONFLICT, NO_ANSWER, REFUSED, Driver, all_of, the
 from tests.devices import claim, device, device_class, devices_of, request, using
@@ -104,7 +104,7 @@ def is_free(driver: Driver) -> bool:
 
 
 def reported(driver: Driver, action: ReserveClaim | ReleaseClaim, raw: dict[str, Any] | None) -> list[Action]:
-    return driver.deliver(Answered(action, None, raw))
+    return driver.deliver(ActionFinished(action, None, raw))
 
 
 def test_a_late_sight_of_an_older_version_does_not_end_what_was_written() -> None:

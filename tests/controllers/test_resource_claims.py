@@ -7,7 +7,7 @@ from typing import Any
 from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME
 from podium.api.objects import read_object
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject
-from podium.controllers.observations import Answered, Changed, Tick
+from podium.controllers.observations import ActionFinished, Changed, Tick
 from podium.controllers.workloads.claims import ResourceClaims
 from tests.controllers.store_rig import NO_ANSWER, UNAVAILABLE, Rig
 from tests.devices import allocated, claim, claim_template, request, using
@@ -90,7 +90,7 @@ def test_a_claim_that_was_made_and_is_shown_late_is_not_made_again_for_a_minute(
         assert found is not None
         machine.handle(Changed(found, raw), 0)
     (action,) = machine.handle(Tick(), 0)
-    machine.handle(Answered(action), 0)
+    machine.handle(ActionFinished(action), 0)
 
     assert machine.handle(Tick(), 0) == []
     assert machine.deadline().time_ns == 60 * SECOND
@@ -153,7 +153,7 @@ def test_a_claim_that_was_deleted_is_not_deleted_again_before_that_is_seen() -> 
     (action,) = machine.handle(Tick(), 0)
     assert isinstance(action, DeleteObject)
 
-    machine.handle(Answered(action), 0)
+    machine.handle(ActionFinished(action), 0)
 
     assert machine.handle(Tick(), 0) == []
     assert machine.deadline().time_ns is None
@@ -173,7 +173,7 @@ def test_a_claim_that_is_seen_to_go_before_its_deletion_is_answered_is_freed_whe
     show(machine, goes)
     assert machine.handle(Tick(), 0) == []
 
-    machine.handle(Answered(deletion), 0)
+    machine.handle(ActionFinished(deletion), 0)
 
     (freeing,) = machine.handle(Tick(), 0)
     assert isinstance(freeing, PatchObject)
@@ -242,7 +242,7 @@ def test_a_claim_name_is_written_only_to_the_observed_version_of_a_pod() -> None
     show(machine, web)
     (creation,) = machine.handle(Tick(), 0)
     assert isinstance(creation, CreateObject)
-    machine.handle(Answered(creation), 0)
+    machine.handle(ActionFinished(creation), 0)
     show(machine, {**creation.raw, "metadata": {**creation.raw["metadata"], "name": "web-gpu-1", "uid": "c1"}})
 
     (patch,) = machine.handle(Tick(), 0)

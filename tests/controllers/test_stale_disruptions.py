@@ -6,7 +6,7 @@ import pytest
 
 from podium.controllers.actions import ReplaceStatus
 from podium.controllers.disruption.disruption_controller import DisruptionController
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, READY, Rig, pod
 from tests.store.objects import SECOND, Raw
 
@@ -156,7 +156,7 @@ def test_a_pod_that_is_gone_is_forgotten() -> None:
     assert rig.machine.deadline().time_ns is None
     rig.put(doomed())
     rig.settle()
-    rig.machine.handle(Gone(old), rig.now)
+    rig.machine.handle(Deleted(old), rig.now)
 
     rig.wait(120)
     assert condition(rig)["status"] == "False"

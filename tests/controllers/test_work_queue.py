@@ -3,24 +3,24 @@
 import pytest
 
 from podium.controllers.actions import DeleteObject
-from podium.controllers.observations import Answered, Problem
+from podium.controllers.observations import ActionFinished, Problem
 from podium.controllers.reconciler import WorkQueue
 
 SECOND = 10**9
 
 
-def answered(code: int, retry_after_ns: int | None = None) -> Answered:
+def answered(code: int, retry_after_ns: int | None = None) -> ActionFinished:
     problem = Problem(code, "", "", retry_after_ns) if code else None
-    return Answered(DeleteObject("Pod", "default/p", "u", "test"), problem)
+    return ActionFinished(DeleteObject("Pod", "default/p", "u", "test"), problem)
 
 
-NO_ANSWER = Answered(DeleteObject("Pod", "default/p", "u", "test"), Problem(0, "", ""))
+NO_ANSWER = ActionFinished(DeleteObject("Pod", "default/p", "u", "test"), Problem(0, "", ""))
 REFUSALS = [400, 403, 422]
 PASSING = [answered(409), answered(429), answered(500), answered(503), NO_ANSWER]
 
 
 @pytest.mark.parametrize("failure", PASSING)
-def test_transient_failures_are_awaited_however_often_they_occurred(failure: Answered) -> None:
+def test_transient_failures_are_awaited_however_often_they_occurred(failure: ActionFinished) -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     for _ in range(3):

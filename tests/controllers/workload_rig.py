@@ -13,7 +13,7 @@ from podium.apirequests.observations import observation_of
 from podium.apirequests.router import Router
 from podium.controllers.actions import Action, CreateObject, DeleteObject, Record
 from podium.controllers.controller import Controller, is_watched_kind
-from podium.controllers.observations import Answered, Changed, Gone, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 from podium.store.cleanup import GarbageCollector
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -55,7 +55,7 @@ class Rig:
         self.machines = [one() for one in make]
         # What each machine has yet to see, by kind, and what it has yet to be answered.
         self.unseen: list[dict[str, deque[WatchEvent]]] = [{} for _ in make]
-        self._answers: list[deque[Answered]] = [deque() for _ in make]
+        self._answers: list[deque[ActionFinished]] = [deque() for _ in make]
         self._version = 0
         self._garbage = GarbageCollector(self.store, steps_at(self.store), absent_is_gone=False)
 
@@ -269,7 +269,7 @@ class Rig:
         if is_watched_kind(event.stored.kind, self.machines[index].watches):
             self._handle(index, observation_of(event))
 
-    def _handle(self, index: int, observation: Changed | Gone | Answered | Tick) -> None:
+    def _handle(self, index: int, observation: Changed | Deleted | ActionFinished | Tick) -> None:
         for action in self.machines[index].handle(observation, self.now):
             if isinstance(action, Record):
                 self.recorded.append(f"{self.seconds:g} {action.reason} {action.workload}: {action.message}")
@@ -283,7 +283,7 @@ class Rig:
                 problem = problem or refused
             self.actions.append(action)
             self._tell(action, problem)
-            self._answers[index].append(Answered(action, problem))
+            self._answers[index].append(ActionFinished(action, problem))
             self.after_each()
 
     def _carry_out(self, action: Action) -> Problem | None:

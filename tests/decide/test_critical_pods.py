@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.decide.kubelet import Holder, Holding, is_critical, make_room
+from podium.decide.kubelet import EvictablePod, Holding, is_critical, make_room
 from tests.builders import pod
 
 CRITICAL = pod("critical", priority=2_000_000_000)
@@ -18,7 +18,7 @@ def guaranteed(name: str, cpu: int) -> Pod:
 
 
 def room(lacking: Mapping[str, int], *pods: Pod, preemptor: Pod = CRITICAL) -> list[str] | None:
-    holders = [Holder(one, Holding.of(one).amounts) for one in pods]
+    holders = [EvictablePod(one, Holding.of(one).amounts) for one in pods]
     victims = make_room(preemptor, holders, lacking)
     return None if victims is None else [victim.metadata.name for victim in victims]
 
@@ -88,5 +88,5 @@ def test_the_kubelet_never_ends_non_preemptible_pods(policy: str) -> None:
     for never in (there, annotated):
         assert room({"cpu": 2000}, never, pod("b", cpu=1), pod("c", cpu=1)) == ["b", "c"]
         assert room({"cpu": 2000}, never) is None
-        holder = Holder(never, Holding.of(never).amounts)
+        holder = EvictablePod(never, Holding.of(never).amounts)
         assert make_room(CRITICAL, [holder], {"cpu": 2000}, honors_policy=False) == [never]

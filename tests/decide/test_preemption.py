@@ -171,9 +171,9 @@ def test_spreading_over_zones_and_nodes_takes_one_pod_of_the_fuller_zone() -> No
         pod("b1", on="b", priority=1, labels=web),
         *(pod(name, on="x", priority=5, labels=web) for name in ("x1", "x2")),
     ]
-    wishes = [spread_over(ZONE, "app=web"), spread_over(HOSTNAME, "app=web")]
+    hints = [spread_over(ZONE, "app=web"), spread_over(HOSTNAME, "app=web")]
 
-    assert victims(*nodes, *running, pod("p", priority=5, labels=web, spread=wishes)) == {"a": ["a2"], "b": ["b1"]}
+    assert victims(*nodes, *running, pod("p", priority=5, labels=web, spread=hints)) == {"a": ["a2"], "b": ["b1"]}
 
 
 def test_the_pods_that_a_pod_wants_to_be_near_do_not_give_way() -> None:

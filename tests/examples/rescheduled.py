@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.controllers.actions import Action, Evict
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controlplane.component_names import RESCHEDULER
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.sim.results.result import Result, result_of
@@ -145,7 +145,7 @@ class BudgetUse:
         self.buckets: dict[str, PlainBucket] = {}
         carry_out = simulation.server.carry_out
 
-        def counted(action: Action, now: int, by: str = "") -> Answered:
+        def counted(action: Action, now: int, by: str = "") -> ActionFinished:
             covering = self._covering(action) if isinstance(action, Evict) else []
             answered = carry_out(action, now, by)
             if isinstance(action, Evict) and answered.problem is None:

@@ -28,7 +28,7 @@ from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.endpoints import ServiceEndpoints
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle
-from podium.controllers.observations import Changed, Gone, Tick
+from podium.controllers.observations import Changed, Deleted, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.daemon_sets import DaemonSets, target_node
 from podium.controllers.workloads.replica_sets import ReplicaSets
@@ -67,7 +67,7 @@ class Surrounded:
             self.driver.scheduler.handle(Changed(one), self.driver.now)
 
     def lose(self, one: Kubernetes) -> None:
-        self.driver.scheduler.handle(Gone(one), self.driver.now)
+        self.driver.scheduler.handle(Deleted(one), self.driver.now)
 
     def settle(self) -> None:
         while self.driver.attempt():

@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.apirequests.observations import aspects_of, observation_of
 from podium.controllers.actions import ReportStatus
 from podium.controllers.controller import is_watched_kind
-from podium.controllers.observations import Answered, Problem
+from podium.controllers.observations import ActionFinished, Problem
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -58,7 +58,7 @@ class Log:
 
     def answer(self, problem: Problem | None) -> None:
         asked = self.asked.pop(0)
-        self.driver.answer(asked, Answered(asked.action, problem))
+        self.driver.answer(asked, ActionFinished(asked.action, problem))
 
     def settle(self, now: int) -> None:
         """Deliver all observations, and let the controller do all that is due."""

@@ -16,7 +16,7 @@ from podium.api.meta import Kubernetes
 from podium.app.bench.scheduling import BenchDriver
 from podium.cluster import matchers, nodes, pod_classes, replacements
 from podium.controllers.ledger import outcomes
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.controllers.rescheduling import rescheduler_view
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.plugins.dynamic_resources import selectors
@@ -112,7 +112,7 @@ def test_a_scheduler_is_as_large_after_many_rounds_as_after_few(rounds: int, arg
         for uid in sorted(driver.pods):
             driver.end(uid)
         for other in reversed(others):
-            scheduler.handle(Gone(other), driver.now)
+            scheduler.handle(Deleted(other), driver.now)
         driver.bound.clear()
         driver.attempt_ns.clear()
         return sizes(scheduler=scheduler)
@@ -147,7 +147,7 @@ def test_a_scheduler_of_gangs_is_as_large_after_many_rounds_as_after_few(rounds:
             while driver.attempt():
                 pass
         for group in groups.values():
-            scheduler.handle(Gone(group), driver.now)
+            scheduler.handle(Deleted(group), driver.now)
         for uid in sorted(driver.pods):
             driver.end(uid)
         driver.bound.clear()

@@ -21,7 +21,7 @@ from podium.controllers.controller import (
 )
 from podium.controllers.disruption.drain import NodeDrain
 from podium.controllers.kubelets.host import KubeletSettings
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -70,7 +70,7 @@ def test_a_kind_that_a_controller_does_not_watch_changes_nothing(name: str) -> N
         assert machine.handle(Changed(object_, raw), NOW) == []
         assert machine.handle(Changed(object_, raw), NOW) == []
         assert there(machine) == before, f"it looks at a {object_.kind}"
-        assert machine.handle(Gone(object_), NOW) == []
+        assert machine.handle(Deleted(object_), NOW) == []
         assert there(machine) == before, f"it looks at a {object_.kind} that is gone"
     assert others
 
@@ -85,7 +85,7 @@ def test_a_pod_without_owner_changes_nothing_for_a_controller_that_watches_owned
             metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
             unowned = replace(object_, metadata=metadata)
             assert machine.handle(Changed(unowned, raw), NOW) is NO_CHANGE
-            assert machine.handle(Gone(unowned), NOW) is NO_CHANGE
+            assert machine.handle(Deleted(unowned), NOW) is NO_CHANGE
             assert there(machine) == before
 
 
@@ -98,7 +98,7 @@ def test_a_pending_pod_changes_nothing_for_a_controller_of_placed_pods(name: str
         waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
         assert waiting.waits_for_node
         assert machine.handle(Changed(waiting, {}), NOW) is NO_CHANGE
-        assert machine.handle(Gone(waiting), NOW) == []
+        assert machine.handle(Deleted(waiting), NOW) == []
         assert there(machine) == before
         assert machine.deadline() == deadline
 

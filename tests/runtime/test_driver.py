@@ -8,7 +8,7 @@ from podium.api.meta import Kubernetes, ObjectMeta
 from podium.controllers.actions import Action, DeleteObject, Record
 from podium.controllers.controller import ENDING, EVERY, NO_CHANGE, OWNED, PLACED, IdleDeferral
 from podium.controllers.deadlines import NEVER, Deadline
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Problem, Tick
 from podium.runtime.runtime import Component, RequestedAction, Runtime
 from tests.runtime.fakes import FakeTransport
 
@@ -45,7 +45,7 @@ class Noting:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         what = type(observation).__name__
-        if isinstance(observation, Answered) and isinstance(observation.action, DeleteObject):
+        if isinstance(observation, ActionFinished) and isinstance(observation.action, DeleteObject):
             what += f" {observation.action.key}"
         self.notes.append(f"{self.name} {what} {now}")
         if isinstance(observation, Tick):
@@ -82,7 +82,7 @@ class Rig:
     def want(self, index: int, time_ns: int | None, *, keeps_alive: bool = True) -> None:
         """Send an observation to a controller, which has another deadline from then on."""
         self.machine(index).next = Deadline(time_ns, keeps_alive)
-        self.driver.enqueue(self.components[index], Gone(THING))
+        self.driver.enqueue(self.components[index], Deleted(THING))
         self.driver.deliver(0)
         self.notes.clear()
 
@@ -99,10 +99,10 @@ def test_observers_of_a_kind_see_events_in_join_order() -> None:
     rig = Rig("Pod", "Node", "Node Pod")
 
     rig.driver.show("Pod", Changed(THING))
-    rig.driver.show("Node", Gone(THING))
+    rig.driver.show("Node", Deleted(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "c Changed 7", "b Gone 7", "c Gone 7"]
+    assert rig.log() == ["a Changed 7", "c Changed 7", "b Deleted 7", "c Deleted 7"]
 
 
 def test_unwatched_kinds_are_delivered_to_no_component() -> None:
@@ -132,23 +132,23 @@ def test_an_idle_component_receives_deferred_observations_first() -> None:
 
     rig.driver.show("Pod", Changed(THING))
     assert not rig.driver.has_mail
-    rig.driver.show("Node", Gone(THING))
+    rig.driver.show("Node", Deleted(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "a Gone 7"]
+    assert rig.log() == ["a Changed 7", "a Deleted 7"]
 
 
 def test_an_idle_component_receives_existing_pods_when_it_is_woken_up() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
-    nodes = ("Node", [Gone(THING)], EVERY)
+    nodes = ("Node", [Deleted(THING)], EVERY)
 
     rig.driver.show_existing(rig.components[0], [nodes, ("Pod", [Changed(THING)], EVERY)])
     rig.driver.deliver(6)
-    assert rig.log() == ["a Gone 6"]
-    rig.driver.show("Node", Gone(THING))
+    assert rig.log() == ["a Deleted 6"]
+    rig.driver.show("Node", Deleted(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "a Gone 7"]
+    assert rig.log() == ["a Changed 7", "a Deleted 7"]
 
 
 @pytest.mark.parametrize("why", ["it is not idle", "an urgent kind follows", "a pod is urgent"])
@@ -156,23 +156,23 @@ def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
     rig.machine(0).is_idle = why != "it is not idle"
     aspects = EVERY | ENDING if why == "a pod is urgent" else EVERY
-    nodes = ("Node", [Gone(THING)], EVERY) if why == "an urgent kind follows" else None
+    nodes = ("Node", [Deleted(THING)], EVERY) if why == "an urgent kind follows" else None
 
     pods = ("Pod", [Changed(THING)], aspects)
     rig.driver.show_existing(rig.components[0], [pods] if nodes is None else [pods, nodes])
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7"] + ["a Gone 7"] * (nodes is not None)
+    assert rig.log() == ["a Changed 7"] + ["a Deleted 7"] * (nodes is not None)
 
 
 def test_a_component_receives_a_change_after_the_existing_pods() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
 
     rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY)])
-    rig.driver.show("Pod", Gone(THING))
+    rig.driver.show("Pod", Deleted(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "a Gone 7"]
+    assert rig.log() == ["a Changed 7", "a Deleted 7"]
 
 
 def test_a_component_that_begins_receives_pods_if_one_may_concern_it() -> None:
@@ -180,10 +180,10 @@ def test_a_component_that_begins_receives_pods_if_one_may_concern_it() -> None:
     rig.machine(0).pod_aspects = OWNED
 
     rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY | PLACED)])
-    rig.driver.show_existing(rig.components[0], [("Pod", [Gone(THING)], EVERY | OWNED)])
+    rig.driver.show_existing(rig.components[0], [("Pod", [Deleted(THING)], EVERY | OWNED)])
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Gone 7"]
+    assert rig.log() == ["a Deleted 7"]
 
 
 def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> None:
@@ -191,10 +191,10 @@ def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> 
     rig.driver.first_due(0)
     rig.driver.show("Pod", Changed(thing("x")), EVERY)
 
-    rig.driver.show("Pod", Gone(thing("y")), EVERY | ENDING)
+    rig.driver.show("Pod", Deleted(thing("y")), EVERY | ENDING)
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "b Changed 7", "a Gone 7", "b Gone 7"]
+    assert rig.log() == ["a Changed 7", "b Changed 7", "a Deleted 7", "b Deleted 7"]
 
 
 def test_an_answer_comes_after_what_its_component_has_missed() -> None:
@@ -202,10 +202,10 @@ def test_an_answer_comes_after_what_its_component_has_missed() -> None:
     rig.driver.first_due(0)
     rig.driver.show("Pod", Changed(THING))
 
-    rig.driver.answer(RequestedAction(rig.components[0], 1, deletion("x")), Answered(deletion("x")))
+    rig.driver.answer(RequestedAction(rig.components[0], 1, deletion("x")), ActionFinished(deletion("x")))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "a Answered x 7"]
+    assert rig.log() == ["a Changed 7", "a ActionFinished x 7"]
 
 
 def test_a_due_or_busy_component_receives_all_observations_at_once() -> None:
@@ -227,10 +227,10 @@ def test_a_restarted_component_misses_no_observation() -> None:
 
     rig.driver.begin(rig.components[0])
     rig.driver.stop(rig.components[1])
-    rig.driver.show("Node", Gone(THING))
+    rig.driver.show("Node", Deleted(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Gone 7"]
+    assert rig.log() == ["a Deleted 7"]
 
 
 def test_a_component_that_wakes_without_observation_is_detected() -> None:
@@ -249,17 +249,17 @@ def test_an_answer_comes_after_what_happened_before_it() -> None:
     asked = RequestedAction(rig.components[0], rig.components[0].began, deletion("p"))
 
     rig.driver.show("Pod", Changed(THING))
-    rig.driver.answer(asked, Answered(asked.action))
+    rig.driver.answer(asked, ActionFinished(asked.action))
     rig.driver.deliver(0)
 
-    assert rig.log() == ["a Changed 0", "a Answered p 0"]
+    assert rig.log() == ["a Changed 0", "a ActionFinished p 0"]
 
 
 def test_answers_to_recorded_events_reach_no_component() -> None:
     rig = Rig("Pod")
     record = Record("default/web", "u", "Normal", "Scheduled", "on node a")
 
-    rig.driver.answer(RequestedAction(rig.components[0], 1, record), Answered(record, NO_ANSWER))
+    rig.driver.answer(RequestedAction(rig.components[0], 1, record), ActionFinished(record, NO_ANSWER))
 
     assert not rig.driver.has_mail
 
@@ -281,14 +281,14 @@ def test_a_stopped_component_receives_no_pending_observations() -> None:
     first = rig.components[0]
     asked = RequestedAction(first, first.began, deletion("p"))
     rig.driver.show("Pod", Changed(THING))
-    rig.driver.answer(asked, Answered(asked.action))
+    rig.driver.answer(asked, ActionFinished(asked.action))
 
     rig.driver.stop(first)
-    rig.driver.begin(first, [Gone(THING)])
-    rig.driver.answer(asked, Answered(asked.action, NO_ANSWER))
+    rig.driver.begin(first, [Deleted(THING)])
+    rig.driver.answer(asked, ActionFinished(asked.action, NO_ANSWER))
     rig.driver.deliver(0)
 
-    assert rig.log() == ["b Changed 0", "a Gone 0"]
+    assert rig.log() == ["b Changed 0", "a Deleted 0"]
 
 
 def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:

@@ -8,7 +8,7 @@ from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
 from podium.controllers.nodes.pod_deletion import TaintEviction
-from podium.controllers.observations import Answered, Changed, Observation, Problem, Tick
+from podium.controllers.observations import ActionFinished, Changed, Observation, Problem, Tick
 from podium.runtime.clock import SystemClock
 from podium.runtime.live import LiveRuntime
 from podium.runtime.runtime import Component
@@ -54,7 +54,7 @@ class Rig:
     def answer(self, problem: Problem | None = None) -> None:
         """Answer the first requested action."""
         asked = self.transport.asked[0]
-        self.live.answer(asked, Answered(asked.action, problem))
+        self.live.answer(asked, ActionFinished(asked.action, problem))
 
     def sent(self) -> list[str]:
         pairs = zip(self.transport.asked, self.transport.times, strict=True)

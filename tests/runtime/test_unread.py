@@ -3,7 +3,7 @@
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.controllers.controller import ADDED, EVERY, PLACED
 from podium.controllers.kubelets.kubelet import Kubelet
-from podium.controllers.observations import Changed, Gone, Observation
+from podium.controllers.observations import Changed, Deleted, Observation
 from podium.runtime.runtime import Component, DeferredObservations
 
 PLAIN = EVERY
@@ -29,7 +29,7 @@ class Rig:
 
     def gone(self, *uids: str) -> None:
         for uid in uids:
-            self.unread.put("Pod", Gone(thing(uid)), PLAIN)
+            self.unread.put("Pod", Deleted(thing(uid)), PLAIN)
 
     def missed(self, index: int) -> list[str]:
         return [reported(observation) for observation in self.unread.end(self.components[index])]
@@ -40,8 +40,8 @@ def thing(uid: str) -> Kubernetes:
 
 
 def reported(observation: Observation) -> str:
-    assert isinstance(observation, Changed | Gone)
-    return ("-" if isinstance(observation, Gone) else "") + observation.object.metadata.name
+    assert isinstance(observation, Changed | Deleted)
+    return ("-" if isinstance(observation, Deleted) else "") + observation.object.metadata.name
 
 
 def test_an_idle_component_misses_only_the_last_state_of_each_object_in_order() -> None:

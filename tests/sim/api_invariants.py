@@ -5,7 +5,7 @@ The letters are those of the list of invariants that the project holds to.
 
 from podium.api.meta import Raw
 from podium.controllers.actions import Action
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
 
@@ -36,7 +36,7 @@ def check_requests(simulation: Simulation) -> None:
     server, store = simulation.server, simulation.store
     carry_out = server.carry_out
 
-    def checked(action: Action, now: int, by: str = "") -> Answered:
+    def checked(action: Action, now: int, by: str = "") -> ActionFinished:
         version = store.version
         answered = carry_out(action, now, by)
         # A14, F6, F7: what is refused has changed nothing.

@@ -10,7 +10,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.controllers.actions import Action, Evict
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
@@ -36,7 +36,7 @@ class BudgetChecker:
         server = simulation.server
         carry_out = server.carry_out
 
-        def checked(action: Action, now: int, by: str = "") -> Answered:
+        def checked(action: Action, now: int, by: str = "") -> ActionFinished:
             healthy = [one for one in self._pods() if is_healthy(one)]
             answered = carry_out(action, now, by)
             if isinstance(action, Evict) and answered.problem is None:

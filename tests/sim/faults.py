@@ -9,7 +9,7 @@ from enum import StrEnum
 from random import Random
 from typing import Protocol
 
-from podium.apirequests.observations import Seen, arrived, differences, first_seen
+from podium.apirequests.observations import ObjectObservation, arrived, differences, first_seen
 from podium.controllers.actions import Action, Bind, BindClaim, CreateObject, DeleteObject, Evict, Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.observations import Problem
@@ -198,7 +198,7 @@ class Informer:
         self._kinds: dict[str, _WatchState] = {}
         self._number = 0
 
-    def start(self, now: int) -> list[Seen]:
+    def start(self, now: int) -> list[ObjectObservation]:
         """Start with a possibly outdated list of everything; later changes arrive as events."""
         self._kinds.clear()
         store = self._store
@@ -213,7 +213,7 @@ class Informer:
                     listed[key] = before
             if listed:
                 self._kind(kind).known = dict(sorted(listed.items()))
-        seen: list[Seen] = [
+        seen: list[ObjectObservation] = [
             first_seen(stored) for one_kind in self._kinds.values() for stored in one_kind.known.values()
         ]
         for event in missed:
@@ -245,7 +245,7 @@ class Informer:
             self._number += 1
             kind.coming.append(_PendingEvent(arrival_ns, self._number, event.type, stored))
 
-    def take(self, now: int) -> Seen | None:
+    def take(self, now: int) -> ObjectObservation | None:
         """Return the next event that has arrived; None if there is none."""
         self._relist(now)
         while True:
@@ -305,7 +305,7 @@ class Informers:
         # By the component's place.
         self._arrivals = Wakeups()
 
-    def begin(self, component: Component, now: int) -> list[Seen]:
+    def begin(self, component: Component, now: int) -> list[ObjectObservation]:
         """Start a component's informer; return what the component sees first."""
         if component.machine is None:
             raise ValueError(f"{component.name} is down")
@@ -331,7 +331,7 @@ class Informers:
                 informer.see(event, now)
                 self._expect(component, informer)
 
-    def take(self, now: int) -> Iterator[tuple[Component, Seen]]:
+    def take(self, now: int) -> Iterator[tuple[Component, ObjectObservation]]:
         """Yield all events that have arrived, by component."""
         while (place := self._arrivals.first_due(now)) is not None:
             component = next(each for each in self._driver.components if each.place == place)

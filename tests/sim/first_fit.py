@@ -12,7 +12,7 @@ from podium.api.pod import Pod
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.controllers.actions import Action, Bind, Record, ReportUnschedulable
 from podium.controllers.deadlines import Deadline
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
 RETRY_NS = 1_000_000_000
 
@@ -33,9 +33,9 @@ class FirstFit:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         match observation:
-            case Changed(object=changed) | Gone(object=changed):
-                self._observe(changed, isinstance(observation, Gone))
-            case Answered(action=Bind() as bind, problem=problem) if problem is not None:
+            case Changed(object=changed) | Deleted(object=changed):
+                self._observe(changed, isinstance(observation, Deleted))
+            case ActionFinished(action=Bind() as bind, problem=problem) if problem is not None:
                 self.assumed.pop(bind.uid, None)
                 self.retry_ns = now + RETRY_NS
             case Tick():

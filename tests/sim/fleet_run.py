@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.api.avoid_list import Wishes
+from podium.api.avoid_list import EvictionHints
 from podium.controllers.actions import DeleteObject, Evict
 from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
@@ -174,8 +174,8 @@ class FleetRun:
             component = self.random.choice(("", "drain", "maintenance"))
             nodes = simulation.store.objects("Node")
             hint = nodes[0].key if avoids and nodes else ""
-            wishes = Wishes(avoid_node=avoids, first=avoids, node_name=hint)
-            self._ask(Evict(pod.key, pod.uid, "somebody", component, wishes=wishes))
+            hints = EvictionHints(avoid_node=avoids, first=avoids, node_name=hint)
+            self._ask(Evict(pod.key, pod.uid, "somebody", component, hints=hints))
         elif Feature.DELETIONS in self.features:
             self._ask(DeleteObject("Pod", pod.key, pod.uid, "somebody"))
 
@@ -193,7 +193,7 @@ class FleetRun:
         if isinstance(action, Evict):
             with suppress(StoreError):
                 store.evict(
-                    action.pod, now=now, component=action.component, wishes=Wishes(avoid_node=True), dry_run=True
+                    action.pod, now=now, component=action.component, hints=EvictionHints(avoid_node=True), dry_run=True
                 )
         after = (store.version, store.objects("Pod"), store.objects("PodDisruptionBudget"), store.objects("Node"))
         assert before == after

@@ -24,7 +24,7 @@ from podium.controllers.actions import (
     ReportUnschedulable,
 )
 from podium.controllers.deadlines import Deadline
-from podium.controllers.observations import Answered, Changed, Gone, Observation
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.placement import Placement
@@ -75,15 +75,15 @@ class JudgedScheduler(Scheduler):
         )
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        if isinstance(observation, Changed | Gone):
+        if isinstance(observation, Changed | Deleted):
             self._see(observation)
-        elif isinstance(observation, Answered):
+        elif isinstance(observation, ActionFinished):
             self.outstanding.subtract(_victim_requests([observation.action]))
             if isinstance(observation.action, ReportStatus) and observation.problem is None:
                 self.marked.add(observation.action.uid)
         queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
-        if isinstance(observation, Changed | Gone):
+        if isinstance(observation, Changed | Deleted):
             self._note_gate(observation, queued)
         self.outstanding.update(_victim_requests(actions))
         self._judge_actions(actions)
@@ -131,7 +131,7 @@ class JudgedScheduler(Scheduler):
         assert isinstance(one, Pod)
         return one
 
-    def _see(self, observation: Changed | Gone) -> None:
+    def _see(self, observation: Changed | Deleted) -> None:
         one = observation.object
         known = self.seen.setdefault(one.kind, {})
         key = one.metadata.uid if isinstance(one, Pod) else one.key
@@ -142,7 +142,7 @@ class JudgedScheduler(Scheduler):
             if isinstance(one, Pod):
                 self._uids[one.key] = key
 
-    def _note_gate(self, observation: Changed | Gone, queued: set[str]) -> None:
+    def _note_gate(self, observation: Changed | Deleted, queued: set[str]) -> None:
         """Note whether a pod is gated that was not among those ``queued`` before."""
         uid = observation.object.metadata.uid
         self.gated_from_first.discard(uid)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from podium.controllers.actions import Action, Evict
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.sim.simulation import Simulation
 from podium.store.watch_log import WatchEvent
 from tests.store.objects import Raw
@@ -232,7 +232,7 @@ class Court:
         self.simulation = simulation
         self.judges = judges
         self.version = 0
-        self.carry_out: Callable[..., Answered] = simulation.server.carry_out
+        self.carry_out: Callable[..., ActionFinished] = simulation.server.carry_out
         simulation.server.carry_out = self._carry_out  # type: ignore[method-assign]
 
     def after_step(self) -> None:
@@ -245,7 +245,7 @@ class Court:
                 self.version = event.version
                 self.judges.written(event.stored.raw, is_gone=event.type == "DELETED")
 
-    def _carry_out(self, action: Action, now: int, by: str = "") -> Answered:
+    def _carry_out(self, action: Action, now: int, by: str = "") -> ActionFinished:
         if not isinstance(action, Evict):
             return self.carry_out(action, now, by)
         self.after_step()

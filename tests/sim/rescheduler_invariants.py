@@ -17,13 +17,13 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.api.times import parse_time
 from podium.controllers.actions import Action, Evict
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.component_names import RESCHEDULER
 from podium.decide.kubelet import CRITICAL_PRIORITY, has_local_storage
 from podium.decide.rescheduling.guards import off_duty
 from podium.decide.rescheduling.round_robin import ROUNDING, ReschedulingPlan
-from podium.framework.rescheduling.settings import Judgement, MoveLimitSettings, ReschedulerSettings
+from podium.framework.rescheduling.settings import MoveCriteria, MoveLimitSettings, ReschedulerSettings
 from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
 from tests.store.objects import HOUR, SECOND
@@ -93,7 +93,7 @@ class ReschedulerChecker:
         server = self.simulation.server
         carry_out = server.carry_out
 
-        def checked(action: Action, now: int, by: str = "") -> Answered:
+        def checked(action: Action, now: int, by: str = "") -> ActionFinished:
             if not isinstance(action, Evict) or action.cause != RESCHEDULER:
                 return carry_out(action, now, by)
             stored = self.store.find("Pod", action.pod)
@@ -128,7 +128,7 @@ class ReschedulerChecker:
             assert planned.gain >= self.settings.threshold * len(planned.moves) - ROUNDING, planned.reason
             gained += planned.gain
             for move in planned.moves:
-                assert (move.target is None) is (self.settings.judgement is Judgement.BLIND), move.pod.key
+                assert (move.target is None) is (self.settings.judgement is MoveCriteria.BLIND), move.pod.key
                 assert move.target != move.source == move.pod.node_name, move.pod.key
         assert sum(plan.after.values()) <= sum(plan.before.values()) - gained + ROUNDING * (1 + len(plan.planned))
         assert not plan.errors, plan.errors

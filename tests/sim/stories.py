@@ -144,7 +144,7 @@ class Story(DrawnStory):
     def _constrain(self, raw: Raw) -> None:
         """Add constraints besides cpu to a pending pod."""
         spec = raw["spec"]
-        wishes: list[tuple[float, Callable[[], Raw]]] = [
+        hints: list[tuple[float, Callable[[], Raw]]] = [
             (0.1, lambda: {"affinity": {"podAffinity": self._term(self.random.choice((ZONE, HOSTNAME)))}}),
             # Apart from the pods of a node, not of a zone, unless a nomination is known to other nodes: or else pods
             # which are replaced elsewhere in the zone would be preempted for ever.
@@ -156,8 +156,8 @@ class Story(DrawnStory):
             (0.04, lambda: {"schedulerName": "another"}),
         ]
         if self.apart_in_zones:
-            wishes.append((0.4, lambda: {"affinity": {"podAntiAffinity": self._term(ZONE)}}))
-        for share, wish in wishes:
+            hints.append((0.4, lambda: {"affinity": {"podAntiAffinity": self._term(ZONE)}}))
+        for share, wish in hints:
             if self.chance(share):
                 spec |= wish()
         if self.chance(0.15):

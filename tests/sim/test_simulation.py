@@ -8,7 +8,7 @@ import pytest
 from podium.api.errors import InputError, PodiumError
 from podium.controllers.actions import Action, Bind
 from podium.controllers.deadlines import AT_ONCE, Deadline
-from podium.controllers.observations import Answered, Observation, Problem
+from podium.controllers.observations import ActionFinished, Observation, Problem
 from podium.sim.faults import FaultOutcome
 from podium.store.store import Store
 from tests.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED
@@ -29,7 +29,7 @@ class Listening(FirstFit):
         self.answered: list[tuple[int, Problem | None]] = []
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        if isinstance(observation, Answered) and isinstance(observation.action, Bind):
+        if isinstance(observation, ActionFinished) and isinstance(observation.action, Bind):
             self.answered.append((now, observation.problem))
         return super().handle(observation, now)
 

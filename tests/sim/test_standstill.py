@@ -7,7 +7,7 @@ from podium.controllers.actions import Action, DeleteObject
 from podium.controllers.deadlines import AT_ONCE, Deadline
 from podium.controllers.observations import Observation, Tick
 from podium.sim import simulation as limits
-from podium.sim.simulation import Simulation, Standstill
+from podium.sim.simulation import Simulation, StallDetector
 from tests.proof.test_every_component import STORIES, play
 from tests.proof.test_every_write import OneFault
 from tests.sim.objects import job, template, workload
@@ -55,7 +55,7 @@ def test_a_component_with_endless_work_at_one_instant_is_named(name: str, action
 
 
 def test_a_component_that_writes_the_same_object_over_and_over_at_one_instant_is_named() -> None:
-    standstill = Standstill(lambda: 10)
+    standstill = StallDetector(lambda: 10)
     for _ in range(102_000):
         standstill.write("other", 0)
         standstill.write("busy", 1)
@@ -65,7 +65,7 @@ def test_a_component_that_writes_the_same_object_over_and_over_at_one_instant_is
 
 
 def test_much_work_at_one_instant_is_not_an_error() -> None:
-    standstill = Standstill(lambda: 100_000)
+    standstill = StallDetector(lambda: 100_000)
 
     for version in range(500_000):
         standstill.act("busy", version)
@@ -75,7 +75,7 @@ def test_much_work_at_one_instant_is_not_an_error() -> None:
 
 
 def test_time_that_passes_makes_all_good() -> None:
-    standstill = Standstill(lambda: 0)
+    standstill = StallDetector(lambda: 0)
 
     for _ in range(3_000):
         standstill.act("busy", 1)

@@ -10,7 +10,7 @@ import pytest
 from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
     AwaitedPod,
-    Wishes,
+    EvictionHints,
     avoid_list,
 )
 from podium.store.errors import StoreError
@@ -390,7 +390,7 @@ def test_an_eviction_can_ask_that_the_node_be_avoided() -> None:
     store = on_node(owned("web-0"))
     before = store.version
 
-    store.evict("default/web-0", now=90 * SECOND, component="descheduler", wishes=Wishes(avoid_node=True))
+    store.evict("default/web-0", now=90 * SECOND, component="descheduler", hints=EvictionHints(avoid_node=True))
 
     assert avoided(store) == [("u1", "1970-01-01T00:01:30Z", "descheduler")]
     assert [event.stored.kind for event in store.events_since(before)] == ["Node", "Pod"]
@@ -422,7 +422,7 @@ def test_without_a_controller_or_a_node_nothing_is_avoided(one: Raw) -> None:
     store = on_node(one)
     before = store.get("Node", "n1")
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True))
+    store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True))
 
     assert store.get("Node", "n1") is before
 
@@ -431,13 +431,13 @@ def test_a_node_that_is_gone_is_not_avoided() -> None:
     store = Store()
     store.create(owned("web-0"), now=0)
 
-    assert store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True)) is not None
+    assert store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True)) is not None
 
 
 def test_a_refused_eviction_leaves_the_node_alone() -> None:
     store = on_node(owned("web-0"), budget(allowed=0))
 
-    refusal(store, lambda: store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True)))
+    refusal(store, lambda: store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True)))
 
 
 def test_the_list_is_bounded_and_what_has_expired_goes() -> None:
@@ -445,10 +445,10 @@ def test_the_list_is_bounded_and_what_has_expired_goes() -> None:
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(4)), policy=policy)
 
     for number in range(3):
-        store.evict(f"default/web-{number}", now=number * SECOND, wishes=Wishes(avoid_node=True))
+        store.evict(f"default/web-{number}", now=number * SECOND, hints=EvictionHints(avoid_node=True))
     assert [uid for uid, _, _ in avoided(store)] == ["u1", "u2"]
 
-    store.evict("default/web-3", now=601 * SECOND, wishes=Wishes(avoid_node=True))
+    store.evict("default/web-3", now=601 * SECOND, hints=EvictionHints(avoid_node=True))
     assert [uid for uid, _, _ in avoided(store)] == ["u2", "u3"]
 
 
@@ -457,7 +457,7 @@ def test_a_list_that_cannot_be_read_is_replaced_and_other_annotations_stay() -> 
     annotations = {PREFER_AVOID_PODS: "{broken", "example.com/owner": "me"}
     store.patch("Node", "n1", {"metadata": {"annotations": annotations}}, "merge")
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True))
+    store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True))
 
     assert [uid for uid, _, _ in avoided(store)] == ["u1"]
     assert store.get("Node", "n1").object.metadata.annotations["example.com/owner"] == "me"
@@ -468,7 +468,8 @@ def test_a_dry_run_leaves_node_and_cap_alone() -> None:
     before = everything(store)
 
     assert (
-        store.evict("default/web-0", now=0, component="drain", wishes=Wishes(avoid_node=True), dry_run=True) is not None
+        store.evict("default/web-0", now=0, component="drain", hints=EvictionHints(avoid_node=True), dry_run=True)
+        is not None
     )
     assert everything(store) == before
 
@@ -481,37 +482,37 @@ def lasting(store: Store) -> list[tuple[str | None, str | None]]:
 
 def test_the_eviction_states_how_long_the_node_is_avoided() -> None:
     store = on_node(owned("web-0"), pod("big"))
-    for_a_day = Wishes(avoid_node=True, avoid_for_ns=24 * 3600 * SECOND)
+    for_a_day = EvictionHints(avoid_node=True, avoid_for_ns=24 * 3600 * SECOND)
 
-    store.evict("default/web-0", now=0, wishes=for_a_day, dry_run=True)
+    store.evict("default/web-0", now=0, hints=for_a_day, dry_run=True)
     assert lasting(store) == []
-    store.evict("default/web-0", now=0, wishes=for_a_day)
+    store.evict("default/web-0", now=0, hints=for_a_day)
     assert lasting(store) == [("24h", None)]
 
 
 def test_a_node_can_be_avoided_until_a_pod_is_scheduled_that_is_pending() -> None:
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), pod("big"), running("there"))
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/big"))
-    store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/there"))
+    store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True, until_scheduled="default/big"))
+    store.evict("default/web-1", now=0, hints=EvictionHints(avoid_node=True, until_scheduled="default/there"))
     assert lasting(store) == [(None, "big")]
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict("default/web-2", now=0, wishes=Wishes(avoid_node=True, until_scheduled="default/nobody"))
+        store.evict("default/web-2", now=0, hints=EvictionHints(avoid_node=True, until_scheduled="default/nobody"))
     assert not store.get("Pod", "default/web-2").object.metadata.deletion_timestamp
 
 
 def test_a_node_can_be_avoided_until_a_known_pod_is_replaced() -> None:
-    def waiting_for(name: str, uid: str = "") -> Wishes:
-        return Wishes(avoid_node=True, until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
+    def waiting_for(name: str, uid: str = "") -> EvictionHints:
+        return EvictionHints(avoid_node=True, until_replaced=AwaitedPod(namespace="default", name=name, uid=uid))
 
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), running("there"))
 
     with pytest.raises(StoreError, match="Pod default/nobody not found"):
-        store.evict("default/web-0", now=0, wishes=waiting_for("nobody"))
+        store.evict("default/web-0", now=0, hints=waiting_for("nobody"))
     found = []
     for name, awaited in (("web-0", waiting_for("there")), ("web-1", waiting_for("gone", "u-gone"))):
-        store.evict(f"default/{name}", now=0, wishes=awaited)
+        store.evict(f"default/{name}", now=0, hints=awaited)
         entry = avoid_list(store.get("Node", "n1").object.metadata.annotations[PREFER_AVOID_PODS]).entries[-1]
         assert entry.until_replaced is not None
         found.append((entry.until_replaced.key, entry.until_replaced.uid))
@@ -523,9 +524,9 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
     policy = disruption_policy(avoidLists={"expireAfter": "10m"})
     store = on_node(*(owned(f"web-{number}", uid=f"u{number}") for number in range(3)), policy=policy)
 
-    store.evict("default/web-0", now=0, wishes=Wishes(avoid_node=True, avoid_for_ns=3600 * SECOND))
-    store.evict("default/web-1", now=0, wishes=Wishes(avoid_node=True))
-    store.evict("default/web-2", now=601 * SECOND, wishes=Wishes(avoid_node=True))
+    store.evict("default/web-0", now=0, hints=EvictionHints(avoid_node=True, avoid_for_ns=3600 * SECOND))
+    store.evict("default/web-1", now=0, hints=EvictionHints(avoid_node=True))
+    store.evict("default/web-2", now=601 * SECOND, hints=EvictionHints(avoid_node=True))
 
     assert [uid for uid, _, _ in avoided(store)] == ["u0", "u2"]
 
@@ -533,7 +534,7 @@ def test_a_lifetime_of_its_own_outlasts_that_of_the_policy() -> None:
 # What is left for replacements
 
 
-FIRST = Wishes(first=True, node_name="n2")
+FIRST = EvictionHints(first=True, node_name="n2")
 
 
 def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
@@ -545,8 +546,8 @@ def left_for(store: Store) -> list[tuple[str, bool, str, str]]:
 def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -> None:
     store = on_node(owned("web-0"), owned("web-1"), budget(allowed=1))
 
-    store.evict("default/web-0", now=0, wishes=replace(FIRST, avoid_node=True), grace_seconds=60)
-    refusal(store, lambda: store.evict("default/web-1", now=0, wishes=replace(FIRST, avoid_node=True)))
+    store.evict("default/web-0", now=0, hints=replace(FIRST, avoid_node=True), grace_seconds=60)
+    refusal(store, lambda: store.evict("default/web-1", now=0, hints=replace(FIRST, avoid_node=True)))
 
     assert left_for(store) == [("web-0", True, "n2", "11m")]
     assert [uid for uid, _, _ in avoided(store)] == ["u1"]
@@ -555,7 +556,7 @@ def test_an_eviction_leaves_what_is_asked_for_in_the_transaction_that_evicts() -
 def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> None:
     store = on_node(owned("web-0"))
 
-    store.evict("default/web-0", now=0, wishes=Wishes(first=True))
+    store.evict("default/web-0", now=0, hints=EvictionHints(first=True))
 
     assert left_for(store) == [("web-0", True, "", "10m30s")]
     assert avoided(store) == []
@@ -563,10 +564,10 @@ def test_the_replacement_may_get_something_though_the_node_is_not_avoided() -> N
 
 def test_an_eviction_that_is_asked_for_twice_leaves_it_once() -> None:
     store = on_node(owned("web-0"))
-    store.evict("default/web-0", now=0, wishes=FIRST)
+    store.evict("default/web-0", now=0, hints=FIRST)
     before = store.get("Node", "n1")
 
-    store.evict("default/web-0", now=5 * SECOND, wishes=FIRST)
+    store.evict("default/web-0", now=5 * SECOND, hints=FIRST)
 
     assert left_for(store) == [("web-0", True, "n2", "10m30s")]
     assert store.get("Node", "n1") is before

@@ -12,7 +12,7 @@ from podium.api.input.codec import Document, load_text
 from podium.api.input.documents import API_VERSION, Snapshot
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.times import format_time, parse_time
-from podium.apirequests.observations import Seen, observation_of
+from podium.apirequests.observations import ObjectObservation, observation_of
 from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.recording.recording import RecordingFile
 from podium.app.snapshots.cluster import Slimmer, left_out_beside
@@ -149,7 +149,7 @@ class _Recorder:
                 self._write(observation_of(event), offset_ns + simulation.elapsed_ns)
             self._version = simulation.store.version
 
-    def _write(self, seen: Seen, at_ns: int) -> None:
+    def _write(self, seen: ObjectObservation, at_ns: int) -> None:
         elapsed_ns = (at_ns - self._began_ns) // _MILLISECOND * _MILLISECOND
         entry = self._recorder.see(seen, elapsed_ns)
         if self._file is not None:

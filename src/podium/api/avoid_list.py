@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from podium.api.disruption_policy import AvoidLists
-from podium.api.meta import Narrow, OwnerReference, list_at
+from podium.api.meta import APIStruct, OwnerReference, list_at
 from podium.api.pod import Pod
 from podium.api.times import format_duration, format_time, parse_duration, parse_time
 
@@ -31,13 +31,13 @@ _EARLIER_NS = 3_600 * 10**9
 _MOST_EARLIER = 32
 
 
-class PodSignature(Narrow, frozen=True, kw_only=True):
+class PodSignature(APIStruct, frozen=True, kw_only=True):
     """The pods that an entry concerns: those of a controller."""
 
     pod_controller: OwnerReference
 
 
-class AwaitedPod(Narrow, frozen=True, kw_only=True):
+class AwaitedPod(APIStruct, frozen=True, kw_only=True):
     """The pod that the room of an evicted pod is reserved for, or whose replacement it is reserved for."""
 
     namespace: str
@@ -50,7 +50,7 @@ class AwaitedPod(Narrow, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class EvictionHints:
     """The hints that an evictor requests: whether and how long to avoid the node, and for the replacement.
 
     ``avoid_for_ns`` is the period for which the node is avoided; None means that of the DisruptionPolicy.
@@ -81,20 +81,20 @@ class Wishes:
         """Return whether there are hints for the replacement."""
         return self.first or bool(self.node_name) or self.is_awaited
 
-    def with_replaced_uid(self, uid: str) -> Wishes:
+    def with_replaced_uid(self, uid: str) -> EvictionHints:
         """Return the hints with the uid of the pod whose replacement is awaited, if there is one."""
         awaited = self.until_replaced
         return self if awaited is None else replace(self, until_replaced=msgspec.structs.replace(awaited, uid=uid))
 
 
-class EarlierEviction(Narrow, frozen=True, kw_only=True):
+class EarlierEviction(APIStruct, frozen=True, kw_only=True):
     """An eviction of one of the controller's pods from the node, before the one that the entry is for."""
 
     eviction_time: str
     reason: str = ""
 
 
-class AvoidEntry(Narrow, frozen=True, kw_only=True):
+class AvoidEntry(APIStruct, frozen=True, kw_only=True):
     """A controller on a node's avoid list (core/v1 PreferAvoidPodsEntry).
 
     An entry without a time, as users write it, does not expire and counts as the oldest. Podium adds these fields:
@@ -235,14 +235,14 @@ _MAX_GRACE_SECONDS = 86_400
 _KEEPS_NAMES = frozenset(("StatefulSet",))
 
 
-class EvictedPod(Narrow, frozen=True, kw_only=True):
+class EvictedPod(APIStruct, frozen=True, kw_only=True):
     """The evicted pod."""
 
     name: str
     uid: str
 
 
-class Replacement(Narrow, frozen=True, kw_only=True):
+class Replacement(APIStruct, frozen=True, kw_only=True):
     """The hints of one eviction for one pod: the first that the controller creates afterwards.
 
     It must be created within ``expire_after`` of the eviction; the hints are used up when it has a node. The
@@ -279,7 +279,7 @@ class Replacement(Narrow, frozen=True, kw_only=True):
 
 
 def replacement(
-    controller: OwnerReference, evicted: EvictedPod, wanted: Wishes, grace_seconds: int, now: int
+    controller: OwnerReference, evicted: EvictedPod, wanted: EvictionHints, grace_seconds: int, now: int
 ) -> Replacement:
     """Return the hints for the replacement of a pod that is evicted now with that grace period."""
     waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
@@ -314,7 +314,7 @@ EVICTED = "EvictionByEvictionAPI"
 
 
 @dataclass(frozen=True, slots=True)
-class LeftBehind:
+class RecordedHints:
     """The hints that an eviction records; none if the pod has no controller, or is terminating already."""
 
     entry: AvoidEntry | None = None
@@ -348,9 +348,9 @@ class LeftBehind:
         return AvoidList(tuple(entries), tuple(left for left in present.replacements if left != self.replacement))
 
 
-def left_behind(
-    pod: Pod, wishes: Wishes, awaited: Pod | None, component: str, grace_seconds: int | None, now: int
-) -> LeftBehind:
+def hints_to_record(
+    pod: Pod, hints: EvictionHints, awaited: Pod | None, component: str, grace_seconds: int | None, now: int
+) -> RecordedHints:
     """Return the hints of a pod's eviction at this time.
 
     ``awaited`` is the pod until whose scheduling the node is avoided; if it has a node already, nothing is avoided. A
@@ -359,10 +359,10 @@ def left_behind(
     """
     controller = pod.metadata.controller
     if controller is None:
-        return LeftBehind()
+        return RecordedHints()
     entry, left = None, None
-    if wishes.avoid_node and (awaited is None or not awaited.spec.node_name):
-        lasts_ns, until = wishes.avoid_for_ns, None
+    if hints.avoid_node and (awaited is None or not awaited.spec.node_name):
+        lasts_ns, until = hints.avoid_for_ns, None
         if awaited is not None:
             meta = awaited.metadata
             until = AwaitedPod(namespace=meta.namespace, name=meta.name, uid=meta.uid)
@@ -370,10 +370,10 @@ def left_behind(
             avoid_entry(controller, component or EVICTED, f"Pod {pod.key} was evicted from here", now),
             expire_after=None if lasts_ns is None else format_duration(lasts_ns),
             until_scheduled=until,
-            until_replaced=wishes.until_replaced,
+            until_replaced=hints.until_replaced,
         )
-    if wishes.is_about_replacement and not pod.is_terminating:
+    if hints.is_about_replacement and not pod.is_terminating:
         evicted = EvictedPod(name=pod.metadata.name, uid=pod.metadata.uid)
         grace = pod.spec.termination_grace_period_seconds if grace_seconds is None else grace_seconds
-        left = replacement(controller, evicted, wishes, grace, now)
-    return LeftBehind(entry, left)
+        left = replacement(controller, evicted, hints, grace, now)
+    return RecordedHints(entry, left)

@@ -6,12 +6,12 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.meta import Int64, Kubernetes, Narrow, ObjectMeta, Raw
+from podium.api.meta import APIStruct, Int64, Kubernetes, ObjectMeta, Raw
 from podium.api.pod import PodCondition, Quantity, ResourceList
 from podium.api.selectors import NodeSelector
 
 
-class DeviceAttribute(Narrow, frozen=True, kw_only=True):
+class DeviceAttribute(APIStruct, frozen=True, kw_only=True):
     """The value of an attribute: one of the four types."""
 
     int_: Int64 | None = msgspec.field(name="int", default=None)
@@ -20,7 +20,7 @@ class DeviceAttribute(Narrow, frozen=True, kw_only=True):
     version: str | None = None
 
 
-class CapacityRange(Narrow, frozen=True, kw_only=True):
+class CapacityRange(APIStruct, frozen=True, kw_only=True):
     """The valid amounts of a capacity request: from `min` to `max`, in steps."""
 
     min: Quantity
@@ -28,7 +28,7 @@ class CapacityRange(Narrow, frozen=True, kw_only=True):
     step: Quantity | None = None
 
 
-class CapacityRequestPolicy(Narrow, frozen=True, kw_only=True):
+class CapacityRequestPolicy(APIStruct, frozen=True, kw_only=True):
     """The rounding of capacity requests, and the default amount."""
 
     default: Quantity | None = None
@@ -36,34 +36,34 @@ class CapacityRequestPolicy(Narrow, frozen=True, kw_only=True):
     valid_range: CapacityRange | None = None
 
 
-class DeviceCapacity(Narrow, frozen=True, kw_only=True):
+class DeviceCapacity(APIStruct, frozen=True, kw_only=True):
     """An amount of a capacity of a device."""
 
     value: Quantity
     request_policy: CapacityRequestPolicy | None = None
 
 
-class Counter(Narrow, frozen=True, kw_only=True):
+class Counter(APIStruct, frozen=True, kw_only=True):
     """An amount that devices of a pool share."""
 
     value: Quantity
 
 
-class CounterSet(Narrow, frozen=True, kw_only=True):
+class CounterSet(APIStruct, frozen=True, kw_only=True):
     """A named set of counters."""
 
     name: str
     counters: dict[str, Counter] = {}
 
 
-class DeviceCounterConsumption(Narrow, frozen=True, kw_only=True):
+class DeviceCounterConsumption(APIStruct, frozen=True, kw_only=True):
     """The amounts of a counter set that an allocated device consumes."""
 
     counter_set: str
     counters: dict[str, Counter] = {}
 
 
-class DeviceTaint(Narrow, frozen=True, kw_only=True):
+class DeviceTaint(APIStruct, frozen=True, kw_only=True):
     """A taint that excludes claims without a matching toleration."""
 
     key: str
@@ -71,7 +71,7 @@ class DeviceTaint(Narrow, frozen=True, kw_only=True):
     effect: Literal["None", "NoSchedule", "NoExecute"]
 
 
-class DeviceFields(Narrow, frozen=True, kw_only=True):
+class DeviceFields(APIStruct, frozen=True, kw_only=True):
     """The properties of a device."""
 
     attributes: dict[str, DeviceAttribute] = {}
@@ -99,7 +99,7 @@ class Device(DeviceFields, frozen=True, kw_only=True):
         return self if self.basic is None else self.basic
 
 
-class ResourcePool(Narrow, frozen=True, kw_only=True):
+class ResourcePool(APIStruct, frozen=True, kw_only=True):
     """The pool of a slice: only slices of the latest generation count, and only if all of them exist."""
 
     name: str
@@ -107,7 +107,7 @@ class ResourcePool(Narrow, frozen=True, kw_only=True):
     resource_slice_count: Int64 = 1
 
 
-class ResourceSliceSpec(Narrow, frozen=True, kw_only=True):
+class ResourceSliceSpec(APIStruct, frozen=True, kw_only=True):
     """Devices of one driver and pool, or their shared counters, and the nodes that can use them."""
 
     driver: str
@@ -126,25 +126,25 @@ class ResourceSlice(Kubernetes, frozen=True, kw_only=True):
     spec: ResourceSliceSpec
 
 
-class CELDeviceSelector(Narrow, frozen=True, kw_only=True):
+class CELDeviceSelector(APIStruct, frozen=True, kw_only=True):
     """A CEL expression that selects devices."""
 
     expression: str
 
 
-class DeviceSelector(Narrow, frozen=True, kw_only=True):
+class DeviceSelector(APIStruct, frozen=True, kw_only=True):
     """A condition on devices."""
 
     cel: CELDeviceSelector | None = None
 
 
-class DeviceClassConfiguration(Narrow, frozen=True, kw_only=True):
+class DeviceClassConfiguration(APIStruct, frozen=True, kw_only=True):
     """Driver configuration, passed on with the allocation."""
 
     opaque: Raw | None = None
 
 
-class DeviceClassSpec(Narrow, frozen=True, kw_only=True):
+class DeviceClassSpec(APIStruct, frozen=True, kw_only=True):
     """The selectors of the class, and the extended resource that it provides."""
 
     selectors: tuple[DeviceSelector, ...] = ()
@@ -158,7 +158,7 @@ class DeviceClass(Kubernetes, frozen=True, kw_only=True):
     spec: DeviceClassSpec = DeviceClassSpec()
 
 
-class DeviceTaintSelector(Narrow, frozen=True, kw_only=True):
+class DeviceTaintSelector(APIStruct, frozen=True, kw_only=True):
     """The devices that a rule taints; unset fields match any."""
 
     driver: str | None = None
@@ -166,7 +166,7 @@ class DeviceTaintSelector(Narrow, frozen=True, kw_only=True):
     device: str | None = None
 
 
-class DeviceTaintRuleSpec(Narrow, frozen=True, kw_only=True):
+class DeviceTaintRuleSpec(APIStruct, frozen=True, kw_only=True):
     """A taint, and the devices that get it."""
 
     device_selector: DeviceTaintSelector | None = None
@@ -198,7 +198,7 @@ MOST_ALTERNATIVES = 8
 """The maximum number of alternatives of a request (FirstAvailableDeviceRequestMaxSize)."""
 
 
-class DeviceToleration(Narrow, frozen=True, kw_only=True):
+class DeviceToleration(APIStruct, frozen=True, kw_only=True):
     """A toleration of device taints; an empty key with Exists tolerates all, an empty effect matches every effect."""
 
     key: str = ""
@@ -208,13 +208,13 @@ class DeviceToleration(Narrow, frozen=True, kw_only=True):
     toleration_seconds: Int64 | None = None
 
 
-class CapacityRequirements(Narrow, frozen=True, kw_only=True):
+class CapacityRequirements(APIStruct, frozen=True, kw_only=True):
     """The requested amounts of a device's capacities."""
 
     requests: ResourceList = {}
 
 
-class ExactDeviceRequest(Narrow, frozen=True, kw_only=True):
+class ExactDeviceRequest(APIStruct, frozen=True, kw_only=True):
     """A request for devices of one class; the mode is ExactCount or All."""
 
     device_class_name: str = ""
@@ -250,7 +250,7 @@ class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
         return self if self.device_class_name else None
 
 
-class DeviceConstraint(Narrow, frozen=True, kw_only=True):
+class DeviceConstraint(APIStruct, frozen=True, kw_only=True):
     """A constraint on the devices of several requests (all, if none is named): common or distinct attributes."""
 
     requests: tuple[str, ...] = ()
@@ -258,14 +258,14 @@ class DeviceConstraint(Narrow, frozen=True, kw_only=True):
     distinct_attribute: str | None = None
 
 
-class DeviceClaimConfiguration(Narrow, frozen=True, kw_only=True):
+class DeviceClaimConfiguration(APIStruct, frozen=True, kw_only=True):
     """Driver configuration, passed on with the allocation."""
 
     requests: tuple[str, ...] = ()
     opaque: Raw | None = None
 
 
-class DeviceClaim(Narrow, frozen=True, kw_only=True):
+class DeviceClaim(APIStruct, frozen=True, kw_only=True):
     """The devices that a claim requests."""
 
     requests: tuple[DeviceRequest, ...] = ()
@@ -273,13 +273,13 @@ class DeviceClaim(Narrow, frozen=True, kw_only=True):
     config: tuple[DeviceClaimConfiguration, ...] = ()
 
 
-class ResourceClaimSpec(Narrow, frozen=True, kw_only=True):
+class ResourceClaimSpec(APIStruct, frozen=True, kw_only=True):
     """The desired state of a claim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
-class DeviceResult(Narrow, frozen=True, kw_only=True):
+class DeviceResult(APIStruct, frozen=True, kw_only=True):
     """A device that was allocated for a request (DeviceRequestAllocationResult)."""
 
     request: str
@@ -294,14 +294,14 @@ class DeviceResult(Narrow, frozen=True, kw_only=True):
     consumed_capacity: ResourceList = {}
 
 
-class AllocatedDevices(Narrow, frozen=True, kw_only=True):
+class AllocatedDevices(APIStruct, frozen=True, kw_only=True):
     """The allocated devices of a claim, and their configuration."""
 
     results: tuple[DeviceResult, ...] = ()
     config: tuple[Raw, ...] = ()
 
 
-class AllocationResult(Narrow, frozen=True, kw_only=True):
+class AllocationResult(APIStruct, frozen=True, kw_only=True):
     """The allocation of a claim, and the nodes that can use it; without a selector, all nodes."""
 
     devices: AllocatedDevices = AllocatedDevices()
@@ -309,7 +309,7 @@ class AllocationResult(Narrow, frozen=True, kw_only=True):
     allocation_timestamp: str | None = None
 
 
-class ConsumerReference(Narrow, frozen=True, kw_only=True):
+class ConsumerReference(APIStruct, frozen=True, kw_only=True):
     """A user of a claim."""
 
     api_group: str = ""
@@ -318,7 +318,7 @@ class ConsumerReference(Narrow, frozen=True, kw_only=True):
     uid: str = ""
 
 
-class AllocatedDeviceStatus(Narrow, frozen=True, kw_only=True):
+class AllocatedDeviceStatus(APIStruct, frozen=True, kw_only=True):
     """The driver's status of an allocated device."""
 
     driver: str
@@ -327,7 +327,7 @@ class AllocatedDeviceStatus(Narrow, frozen=True, kw_only=True):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class ResourceClaimStatus(Narrow, frozen=True, kw_only=True):
+class ResourceClaimStatus(APIStruct, frozen=True, kw_only=True):
     """The allocation of a claim, and its users."""
 
     allocation: AllocationResult | None = None
@@ -362,7 +362,7 @@ class ResourceClaim(Kubernetes, frozen=True, kw_only=True):
         return any(consumer.uid == uid for consumer in self.status.reserved_for)
 
 
-class ClaimTemplate(Narrow, frozen=True, kw_only=True):
+class ClaimTemplate(APIStruct, frozen=True, kw_only=True):
     """The metadata and spec of claims from a template."""
 
     metadata: ObjectMeta = ObjectMeta()

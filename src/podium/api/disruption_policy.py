@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
 from podium.api.errors import shown
-from podium.api.meta import Int32, Kubernetes, Narrow, Raw
+from podium.api.meta import APIStruct, Int32, Kubernetes, Raw
 from podium.api.resource_requests import QOSClass
 from podium.api.selectors import LabelSelector
 from podium.api.times import format_duration, format_exact_time, parse_duration, parse_time
@@ -28,7 +28,7 @@ SCHEDULER = "scheduler"
 """The component whose cap counts preemptions."""
 
 
-class DefaultBudget(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DefaultBudget(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The budget of workloads without one whose pods have at least this priority; None means any priority."""
 
     min_priority: Int32 | None = None
@@ -36,7 +36,7 @@ class DefaultBudget(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_available: Int32 | str | None = None
 
 
-class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BudgetBound(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The maximum strictness of budgets of pods of at least this priority; None means any priority.
 
     With all pods healthy, so many disruptions at a time must be allowed (a number, or a percentage of the expected
@@ -48,7 +48,7 @@ class BudgetBound(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True)
     min_rate: str | None = None
 
 
-class PriorityRule(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PriorityRule(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The PriorityClass of new pods that meet all conditions; an omitted condition matches any pod.
 
     `when_stated` is the treatment of a pod that states another class, or a priority: `Keep` leaves it unchanged,
@@ -73,7 +73,7 @@ class PriorityRule(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True
         return not self.qos_classes and not any(one.match_labels or one.match_expressions for one in given)
 
 
-class AvoidLists(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AvoidLists(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The maximum number of controllers on a node's avoid list, and the lifetime of the entries."""
 
     max_entries: Int32 = 16
@@ -85,7 +85,7 @@ class AvoidLists(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return parse_duration(self.expire_after)
 
 
-class DisruptionPolicySpec(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DisruptionPolicySpec(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The cluster-wide rules.
 
     `priorities` are the names of priority classes, highest first: `Critical > Normal`, or a list. `several_budgets`
@@ -132,7 +132,7 @@ def _of_priority(entries: Iterable[Entry], priority: int) -> Entry | None:
     return next((one for one in entries if one.min_priority is None or one.min_priority <= priority), None)
 
 
-class DisruptionPolicyStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DisruptionPolicyStatus(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The usage of the caps; an unlisted bucket is full."""
 
     caps: tuple[CapStatus, ...] = ()
@@ -279,7 +279,7 @@ class CapBucket(NamedTuple):
         return f"component {self.component}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
-class Cap(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Cap(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A limit on disruptions of pods that have a budget: a rate such as "5/1h".
 
     It counts the disruptions of one component, or without one those of all together. `per` says whether it applies to
@@ -309,7 +309,7 @@ class Cap(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return CapBucket(self.component or "", namespace if self.per == "Namespace" else "")
 
 
-class CapStatus(Narrow, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CapStatus(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The usage of a cap: the token bucket of the rate is full again at `full_time`.
 
     `component` and `namespace` are set if the cap is for one component or per namespace.

@@ -204,7 +204,7 @@ class InputWarning:
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class UnreadKind:
     """Objects of a kind that Podium does not read.
 
     `may_create_pods` is False for Kubernetes' own kinds that create no pods. `sources` are the files that contain them,

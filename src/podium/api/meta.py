@@ -24,7 +24,7 @@ NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 """The label of a namespace that holds its name."""
 
 
-class Narrow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class APIStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The base of all readings: immutable, camelCase on the wire, defaults omitted when written."""
 
 
@@ -33,7 +33,7 @@ def plain(value: msgspec.Struct) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-class OwnerReference(Narrow, frozen=True, kw_only=True):
+class OwnerReference(APIStruct, frozen=True, kw_only=True):
     """A reference to an object's owner (meta/v1 OwnerReference)."""
 
     api_version: str = ""
@@ -44,7 +44,7 @@ class OwnerReference(Narrow, frozen=True, kw_only=True):
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(Narrow, frozen=True, kw_only=True):
+class ObjectMeta(APIStruct, frozen=True, kw_only=True):
     """An object's metadata (meta/v1 ObjectMeta); `times.parse_time` parses the timestamps."""
 
     name: str = ""
@@ -82,7 +82,7 @@ class _Key:
         return key
 
 
-class Kubernetes(Narrow, frozen=True, kw_only=True, dict=True):
+class Kubernetes(APIStruct, frozen=True, kw_only=True, dict=True):
     """The base of all top-level objects. Derived values are cached in the object (`dict`)."""
 
     api_version: str = ""

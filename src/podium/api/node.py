@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
+from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
 from podium.api.times import format_time, parse_time, time_of
 
@@ -26,7 +26,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
-class Taint(Narrow, frozen=True, kw_only=True):
+class Taint(APIStruct, frozen=True, kw_only=True):
     """A property of a node that repels pods without a matching toleration."""
 
     key: str
@@ -34,20 +34,20 @@ class Taint(Narrow, frozen=True, kw_only=True):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
-class ContainerImage(Narrow, frozen=True, kw_only=True):
+class ContainerImage(APIStruct, frozen=True, kw_only=True):
     """An image on a node: all its names, and its size."""
 
     names: tuple[str, ...] = ()
     size_bytes: Int64 = 0
 
 
-class NodePodPreemptionPolicy(Narrow, frozen=True, kw_only=True):
+class NodePodPreemptionPolicy(APIStruct, frozen=True, kw_only=True):
     """The policy of preemption on a node; ``disable_resize_preemption`` names those that forbid it for resizes."""
 
     disable_resize_preemption: tuple[str, ...] = ()
 
 
-class NodeSpec(Narrow, frozen=True, kw_only=True):
+class NodeSpec(APIStruct, frozen=True, kw_only=True):
     """The desired state of a node."""
 
     unschedulable: bool = False
@@ -55,19 +55,19 @@ class NodeSpec(Narrow, frozen=True, kw_only=True):
     pod_preemption_policy: NodePodPreemptionPolicy = NodePodPreemptionPolicy()
 
 
-class NodeInfo(Narrow, frozen=True, kw_only=True):
+class NodeInfo(APIStruct, frozen=True, kw_only=True):
     """The node's software, as the kubelet reports it."""
 
     kubelet_version: str = ""
 
 
-class NodeFeatures(Narrow, frozen=True, kw_only=True):
+class NodeFeatures(APIStruct, frozen=True, kw_only=True):
     """The features of the node's container runtime."""
 
     supplemental_groups_policy: bool = False
 
 
-class NodeStatus(Narrow, frozen=True, kw_only=True):
+class NodeStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state of a node. An absent `allocatable` means the capacity."""
 
     capacity: ResourceList = {}
@@ -90,13 +90,13 @@ class Namespace(Kubernetes, frozen=True, kw_only=True):
     """A namespace (core/v1); only its labels are used."""
 
 
-class VolumeNodeResources(Narrow, frozen=True, kw_only=True):
+class VolumeNodeResources(APIStruct, frozen=True, kw_only=True):
     """The maximum number of a driver's volumes on a node; None means unlimited."""
 
     count: Int32 | None = None
 
 
-class CSINodeDriver(Narrow, frozen=True, kw_only=True):
+class CSINodeDriver(APIStruct, frozen=True, kw_only=True):
     """A CSI driver on a node."""
 
     name: str
@@ -104,7 +104,7 @@ class CSINodeDriver(Narrow, frozen=True, kw_only=True):
     topology_keys: tuple[str, ...] = ()
 
 
-class CSINodeSpec(Narrow, frozen=True, kw_only=True):
+class CSINodeSpec(APIStruct, frozen=True, kw_only=True):
     """The CSI drivers of a node."""
 
     drivers: tuple[CSINodeDriver, ...] = ()
@@ -183,13 +183,13 @@ def maintenance_problem(annotations: Mapping[str, str]) -> str:
     return ""
 
 
-class RuntimeOverhead(Narrow, frozen=True, kw_only=True):
+class RuntimeOverhead(APIStruct, frozen=True, kw_only=True):
     """The resources that a pod needs in addition to its containers."""
 
     pod_fixed: ResourceList = {}
 
 
-class RuntimeScheduling(Narrow, frozen=True, kw_only=True):
+class RuntimeScheduling(APIStruct, frozen=True, kw_only=True):
     """The nodes that support the runtime, and the tolerations for their taints."""
 
     node_selector: dict[str, str] = {}

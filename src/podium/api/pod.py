@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw
+from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw
 from podium.api.selectors import LabelSelector, NodeSelector, PreferredSchedulingTerm
 from podium.api.times import parse_time
 
@@ -15,14 +15,14 @@ Quantity = str | int | float
 ResourceList = dict[str, Quantity]
 
 
-class ResourceRequirements(Narrow, frozen=True, kw_only=True):
+class ResourceRequirements(APIStruct, frozen=True, kw_only=True):
     """The requests and limits of a container or of a whole pod."""
 
     requests: ResourceList = {}
     limits: ResourceList = {}
 
 
-class ContainerPort(Narrow, frozen=True, kw_only=True):
+class ContainerPort(APIStruct, frozen=True, kw_only=True):
     """A port that a container exposes; `host_port` 0 means that it uses none of the node."""
 
     container_port: Int32 = 0
@@ -31,13 +31,13 @@ class ContainerPort(Narrow, frozen=True, kw_only=True):
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(Narrow, frozen=True, kw_only=True):
+class ContainerRestartRule(APIStruct, frozen=True, kw_only=True):
     """A rule for a container's exit; only the action is read."""
 
     action: str = ""
 
 
-class Container(Narrow, frozen=True, kw_only=True):
+class Container(APIStruct, frozen=True, kw_only=True):
     """A container; `restart_policy` Always on an init container makes it a sidecar."""
 
     name: str = ""
@@ -48,7 +48,7 @@ class Container(Narrow, frozen=True, kw_only=True):
     restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
 
 
-class Toleration(Narrow, frozen=True, kw_only=True):
+class Toleration(APIStruct, frozen=True, kw_only=True):
     """A toleration of taints; an empty key with Exists tolerates all, an empty effect matches every effect."""
 
     key: str = ""
@@ -58,7 +58,7 @@ class Toleration(Narrow, frozen=True, kw_only=True):
     toleration_seconds: Int64 | None = None
 
 
-class PodAffinityTerm(Narrow, frozen=True, kw_only=True):
+class PodAffinityTerm(APIStruct, frozen=True, kw_only=True):
     """Pods that must, or must not, share a topology domain with this one."""
 
     topology_key: str
@@ -69,14 +69,14 @@ class PodAffinityTerm(Narrow, frozen=True, kw_only=True):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(Narrow, frozen=True, kw_only=True):
+class WeightedPodAffinityTerm(APIStruct, frozen=True, kw_only=True):
     """A pod affinity term that counts `weight` (1 to 100) in the score."""
 
     weight: Int32
     pod_affinity_term: PodAffinityTerm
 
 
-class NodeAffinity(Narrow, frozen=True, kw_only=True):
+class NodeAffinity(APIStruct, frozen=True, kw_only=True):
     """The required and preferred nodes of a pod."""
 
     required: NodeSelector | None = msgspec.field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
@@ -85,7 +85,7 @@ class NodeAffinity(Narrow, frozen=True, kw_only=True):
     )
 
 
-class PodAffinity(Narrow, frozen=True, kw_only=True):
+class PodAffinity(APIStruct, frozen=True, kw_only=True):
     """Pods to be placed close to (under `podAffinity`) or apart from (under `podAntiAffinity`)."""
 
     required: tuple[PodAffinityTerm, ...] = msgspec.field(
@@ -96,7 +96,7 @@ class PodAffinity(Narrow, frozen=True, kw_only=True):
     )
 
 
-class Affinity(Narrow, frozen=True, kw_only=True):
+class Affinity(APIStruct, frozen=True, kw_only=True):
     """All affinities of a pod."""
 
     node_affinity: NodeAffinity | None = None
@@ -111,7 +111,7 @@ class Affinity(Narrow, frozen=True, kw_only=True):
         return [*(term for side in sides for term in side.required), *preferred]
 
 
-class TopologySpreadConstraint(Narrow, frozen=True, kw_only=True):
+class TopologySpreadConstraint(APIStruct, frozen=True, kw_only=True):
     """A limit or preference for the skew of matching pods over the domains of a topology key."""
 
     max_skew: Int32
@@ -124,33 +124,33 @@ class TopologySpreadConstraint(Narrow, frozen=True, kw_only=True):
     match_label_keys: tuple[str, ...] = ()
 
 
-class PersistentVolumeClaimVolumeSource(Narrow, frozen=True, kw_only=True):
+class PersistentVolumeClaimVolumeSource(APIStruct, frozen=True, kw_only=True):
     """A claim in the pod's namespace that the pod mounts."""
 
     claim_name: str
     read_only: bool = False
 
 
-class EphemeralVolumeSource(Narrow, frozen=True, kw_only=True):
+class EphemeralVolumeSource(APIStruct, frozen=True, kw_only=True):
     """A claim that is created for the pod, named `<pod>-<volume>`, from this template."""
 
     volume_claim_template: Raw = {}
 
 
-class GCEPersistentDisk(Narrow, frozen=True, kw_only=True):
+class GCEPersistentDisk(APIStruct, frozen=True, kw_only=True):
     """A Compute Engine disk in a pod's volume."""
 
     pd_name: str = msgspec.field(name="pdName")
     read_only: bool = False
 
 
-class AWSElasticBlockStore(Narrow, frozen=True, kw_only=True):
+class AWSElasticBlockStore(APIStruct, frozen=True, kw_only=True):
     """An EBS volume in a pod's volume."""
 
     volume_id: str = msgspec.field(name="volumeID")
 
 
-class RBD(Narrow, frozen=True, kw_only=True):
+class RBD(APIStruct, frozen=True, kw_only=True):
     """A Ceph block image in a pod's volume."""
 
     monitors: tuple[str, ...] = ()
@@ -159,20 +159,20 @@ class RBD(Narrow, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-class ISCSI(Narrow, frozen=True, kw_only=True):
+class ISCSI(APIStruct, frozen=True, kw_only=True):
     """An iSCSI target in a pod's volume."""
 
     iqn: str = ""
     read_only: bool = False
 
 
-class ImageVolumeSource(Narrow, frozen=True, kw_only=True):
+class ImageVolumeSource(APIStruct, frozen=True, kw_only=True):
     """An image that is mounted as a volume."""
 
     reference: str = ""
 
 
-class Volume(Narrow, frozen=True, kw_only=True):
+class Volume(APIStruct, frozen=True, kw_only=True):
     """A volume of a pod; only sources that affect scheduling are read."""
 
     name: str = ""
@@ -185,13 +185,13 @@ class Volume(Narrow, frozen=True, kw_only=True):
     image: ImageVolumeSource | None = None
 
 
-class PodSchedulingGate(Narrow, frozen=True, kw_only=True):
+class PodSchedulingGate(APIStruct, frozen=True, kw_only=True):
     """A gate that keeps the pod out of the active scheduling queue until it is removed."""
 
     name: str
 
 
-class PodResourceClaim(Narrow, frozen=True, kw_only=True):
+class PodResourceClaim(APIStruct, frozen=True, kw_only=True):
     """A claim for devices that the pod uses, or a template for one."""
 
     name: str
@@ -199,19 +199,19 @@ class PodResourceClaim(Narrow, frozen=True, kw_only=True):
     resource_claim_template_name: str | None = None
 
 
-class PodSchedulingGroup(Narrow, frozen=True, kw_only=True):
+class PodSchedulingGroup(APIStruct, frozen=True, kw_only=True):
     """The PodGroup of the pod, in its namespace."""
 
     pod_group_name: str = ""
 
 
-class PodSecurityContext(Narrow, frozen=True, kw_only=True):
+class PodSecurityContext(APIStruct, frozen=True, kw_only=True):
     """The security settings of a pod; only those that kubelets check."""
 
     supplemental_groups_policy: str = ""
 
 
-class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
+class PodSpec(APIStruct, frozen=True, kw_only=True, weakref=True):
     """The desired state of a pod. `priority` None counts as 0."""
 
     node_name: str = ""
@@ -240,7 +240,7 @@ class PodSpec(Narrow, frozen=True, kw_only=True, weakref=True):
     security_context: PodSecurityContext | None = None
 
 
-class PodCondition(Narrow, frozen=True, kw_only=True):
+class PodCondition(APIStruct, frozen=True, kw_only=True):
     """An observed condition of a pod."""
 
     type: str
@@ -249,7 +249,7 @@ class PodCondition(Narrow, frozen=True, kw_only=True):
     message: str = ""
 
 
-class ContainerStatus(Narrow, frozen=True, kw_only=True):
+class ContainerStatus(APIStruct, frozen=True, kw_only=True):
     """The observed resources of a container; limits and requests are None if they were not reported."""
 
     name: str = ""
@@ -257,14 +257,14 @@ class ContainerStatus(Narrow, frozen=True, kw_only=True):
     allocated_resources: ResourceList = {}
 
 
-class PodResourceClaimStatus(Narrow, frozen=True, kw_only=True):
+class PodResourceClaimStatus(APIStruct, frozen=True, kw_only=True):
     """The claim that was created for a pod from a template; without a name, the pod needs none."""
 
     name: str
     resource_claim_name: str | None = None
 
 
-class PodStatus(Narrow, frozen=True, kw_only=True):
+class PodStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state of a pod. Its resources are pod-level resources."""
 
     phase: str = "Pending"

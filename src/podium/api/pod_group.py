@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow, Raw, object_at, value_at
+from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw, object_at, value_at
 from podium.api.pod import PodCondition, PodSpec
 
 GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
@@ -37,36 +37,36 @@ HIGHEST_PRIORITY = 1_000_000_000
 _SECOND_NS = 10**9
 
 
-class BasicSchedulingPolicy(Narrow, frozen=True, kw_only=True):
+class BasicSchedulingPolicy(APIStruct, frozen=True, kw_only=True):
     """A policy that schedules the pods individually."""
 
 
-class GangSchedulingPolicy(Narrow, frozen=True, kw_only=True):
+class GangSchedulingPolicy(APIStruct, frozen=True, kw_only=True):
     """A policy that schedules no pod unless ``min_count`` can be scheduled."""
 
     min_count: Int32 = 0
 
 
-class PodGroupSchedulingPolicy(Narrow, frozen=True, kw_only=True):
+class PodGroupSchedulingPolicy(APIStruct, frozen=True, kw_only=True):
     """The scheduling policy of the pods; exactly one of the two is set."""
 
     basic: BasicSchedulingPolicy | None = None
     gang: GangSchedulingPolicy | None = None
 
 
-class TopologyConstraint(Narrow, frozen=True, kw_only=True):
+class TopologyConstraint(APIStruct, frozen=True, kw_only=True):
     """A constraint that places all pods on nodes with the same value of a label."""
 
     key: str = ""
 
 
-class PodGroupSchedulingConstraints(Narrow, frozen=True, kw_only=True):
+class PodGroupSchedulingConstraints(APIStruct, frozen=True, kw_only=True):
     """The placement constraints of the group; at most one topology."""
 
     topology: tuple[TopologyConstraint, ...] = ()
 
 
-class PodGroupSpec(Narrow, frozen=True, kw_only=True):
+class PodGroupSpec(APIStruct, frozen=True, kw_only=True):
     """The desired state of a group. ``disruption_mode`` "" counts as Pod; ``priority`` None is that of its pods."""
 
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
@@ -83,7 +83,7 @@ class Condition(PodCondition, frozen=True, kw_only=True):
     last_transition_time: str | None = None
 
 
-class PodGroupStatus(Narrow, frozen=True, kw_only=True):
+class PodGroupStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state of a group."""
 
     conditions: tuple[Condition, ...] = ()

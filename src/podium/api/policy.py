@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow
+from podium.api.meta import APIStruct, Int32, Int64, Kubernetes
 from podium.api.pod import Pod, PodCondition, ResourceList
 from podium.api.selectors import LabelSelector
 
@@ -30,7 +30,7 @@ def preemption_policy(pod: Pod) -> str:
     return annotated if annotated in PREEMPTION_POLICIES else pod.spec.preemption_policy or PREEMPTION_POLICIES[0]
 
 
-class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
+class PodDisruptionBudgetSpec(APIStruct, frozen=True, kw_only=True):
     """The minimum available or maximum unavailable pods; a number or a percentage such as "30%"."""
 
     min_available: Int32 | str | None = None
@@ -39,7 +39,7 @@ class PodDisruptionBudgetSpec(Narrow, frozen=True, kw_only=True):
     unhealthy_pod_eviction_policy: Literal["IfHealthyBudget", "AlwaysAllow"] | None = None
 
 
-class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
+class DisruptionRateStatus(APIStruct, frozen=True, kw_only=True):
     """The state of a budget's disruption rate; `podium.api.budget_limits` computes it.
 
     The tokens of the rate `max` are in a bucket that is full again at `full_time`; without one, it is full. `available`
@@ -55,7 +55,7 @@ class DisruptionRateStatus(Narrow, frozen=True, kw_only=True):
     last_disruptions: tuple[str, ...] = ()
 
 
-class PodDisruptionBudgetStatus(Narrow, frozen=True, kw_only=True):
+class PodDisruptionBudgetStatus(APIStruct, frozen=True, kw_only=True):
     """The disruptions that the budget currently allows.
 
     `disrupted_pods` maps pod names to the time of an accepted disruption.
@@ -103,7 +103,7 @@ SCOPES = (
 """The scopes of quotas. They select pods, but for that of volume attributes classes, which selects claims."""
 
 
-class ScopeRequirement(Narrow, frozen=True, kw_only=True):
+class ScopeRequirement(APIStruct, frozen=True, kw_only=True):
     """A condition on pods or claims; only classes have values, and operators other than Exists."""
 
     scope_name: str = ""
@@ -111,13 +111,13 @@ class ScopeRequirement(Narrow, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class ScopeSelector(Narrow, frozen=True, kw_only=True):
+class ScopeSelector(APIStruct, frozen=True, kw_only=True):
     """The conditions that a pod must meet to be counted."""
 
     match_expressions: tuple[ScopeRequirement, ...] = ()
 
 
-class ResourceQuotaSpec(Narrow, frozen=True, kw_only=True):
+class ResourceQuotaSpec(APIStruct, frozen=True, kw_only=True):
     """The limits by name, such as `pods`, `requests.cpu` and `count/jobs.batch`, and the scopes."""
 
     hard: ResourceList = {}
@@ -125,7 +125,7 @@ class ResourceQuotaSpec(Narrow, frozen=True, kw_only=True):
     scope_selector: ScopeSelector | None = None
 
 
-class ResourceQuotaStatus(Narrow, frozen=True, kw_only=True):
+class ResourceQuotaStatus(APIStruct, frozen=True, kw_only=True):
     """The limits in force, and the usage of each."""
 
     hard: ResourceList = {}
@@ -159,7 +159,7 @@ class ResourceQuota(Kubernetes, frozen=True, kw_only=True):
         return tuple(sorted(set.intersection(*names))) if names else None
 
 
-class LimitRangeItem(Narrow, frozen=True, kw_only=True):
+class LimitRangeItem(APIStruct, frozen=True, kw_only=True):
     """Bounds and defaults for one type: Container, Pod or PersistentVolumeClaim.
 
     `max_limit_request_ratio` is the maximum ratio of a limit to its request.
@@ -183,7 +183,7 @@ class LimitRangeItem(Narrow, frozen=True, kw_only=True):
         return {**self.min, **self.default_limits, **self.default_request} if self.type == "Container" else {}
 
 
-class LimitRangeSpec(Narrow, frozen=True, kw_only=True):
+class LimitRangeSpec(APIStruct, frozen=True, kw_only=True):
     """The bounds by type."""
 
     limits: tuple[LimitRangeItem, ...] = ()

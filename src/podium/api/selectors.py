@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import Literal
 
 from podium.api.errors import InputError, shown
-from podium.api.meta import Int32, Narrow
+from podium.api.meta import APIStruct, Int32
 from podium.api.names import label_key_problem, label_value_problem
 
 
-class LabelSelectorRequirement(Narrow, frozen=True, kw_only=True):
+class LabelSelectorRequirement(APIStruct, frozen=True, kw_only=True):
     """A requirement on a label: key, operator and values."""
 
     key: str
@@ -26,14 +26,14 @@ class LabelSelectorRequirement(Narrow, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(Narrow, frozen=True, kw_only=True):
+class LabelSelector(APIStruct, frozen=True, kw_only=True):
     """All equalities and all requirements must hold; the empty selector selects everything."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorRequirement(Narrow, frozen=True, kw_only=True):
+class NodeSelectorRequirement(APIStruct, frozen=True, kw_only=True):
     """A requirement on a node's label or field."""
 
     key: str
@@ -41,34 +41,34 @@ class NodeSelectorRequirement(Narrow, frozen=True, kw_only=True):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(Narrow, frozen=True, kw_only=True):
+class NodeSelectorTerm(APIStruct, frozen=True, kw_only=True):
     """A conjunction of requirements; a term without any matches no node."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(Narrow, frozen=True, kw_only=True):
+class NodeSelector(APIStruct, frozen=True, kw_only=True):
     """A disjunction of terms."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredSchedulingTerm(Narrow, frozen=True, kw_only=True):
+class PreferredSchedulingTerm(APIStruct, frozen=True, kw_only=True):
     """A node selector term that adds `weight` (1 to 100) to the score of matching nodes."""
 
     weight: Int32
     preference: NodeSelectorTerm
 
 
-class TopologySelectorLabelRequirement(Narrow, frozen=True, kw_only=True):
+class TopologySelectorLabelRequirement(APIStruct, frozen=True, kw_only=True):
     """A label key and the values that a storage class allows for it."""
 
     key: str
     values: tuple[str, ...] = ()
 
 
-class TopologySelectorTerm(Narrow, frozen=True, kw_only=True):
+class TopologySelectorTerm(APIStruct, frozen=True, kw_only=True):
     """A conjunction of label requirements (core/v1 TopologySelectorTerm)."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.meta import Kubernetes, Narrow
+from podium.api.meta import APIStruct, Kubernetes
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, ResourceList, ResourceRequirements
 from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTerm
 
@@ -44,7 +44,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 """The provisioner of classes with manually created volumes."""
 
 
-class ClaimReference(Narrow, frozen=True, kw_only=True):
+class ClaimReference(APIStruct, frozen=True, kw_only=True):
     """The claim that a volume is bound to, or reserved for (without a uid)."""
 
     namespace: str = ""
@@ -52,20 +52,20 @@ class ClaimReference(Narrow, frozen=True, kw_only=True):
     uid: str = ""
 
 
-class CSIPersistentVolumeSource(Narrow, frozen=True, kw_only=True):
+class CSIPersistentVolumeSource(APIStruct, frozen=True, kw_only=True):
     """A volume of a CSI driver."""
 
     driver: str
     volume_handle: str = ""
 
 
-class VolumeNodeAffinity(Narrow, frozen=True, kw_only=True):
+class VolumeNodeAffinity(APIStruct, frozen=True, kw_only=True):
     """The nodes that can access a volume."""
 
     required: NodeSelector | None = None
 
 
-class PersistentVolumeSpec(Narrow, frozen=True, kw_only=True):
+class PersistentVolumeSpec(APIStruct, frozen=True, kw_only=True):
     """The properties of a volume, and the nodes that can access it."""
 
     capacity: ResourceList = {}
@@ -83,7 +83,7 @@ class PersistentVolumeSpec(Narrow, frozen=True, kw_only=True):
     iscsi: ISCSI | None = None
 
 
-class PersistentVolumeStatus(Narrow, frozen=True, kw_only=True):
+class PersistentVolumeStatus(APIStruct, frozen=True, kw_only=True):
     """The phase: Available, Bound, Released or Failed."""
 
     phase: str = "Available"
@@ -96,7 +96,7 @@ class PersistentVolume(Kubernetes, frozen=True, kw_only=True):
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
-class PersistentVolumeClaimSpec(Narrow, frozen=True, kw_only=True):
+class PersistentVolumeClaimSpec(APIStruct, frozen=True, kw_only=True):
     """The storage that a claim requests. `storage_class_name` None means the default class, "" means none."""
 
     access_modes: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class PersistentVolumeClaimSpec(Narrow, frozen=True, kw_only=True):
     selector: LabelSelector | None = None
 
 
-class PersistentVolumeClaimStatus(Narrow, frozen=True, kw_only=True):
+class PersistentVolumeClaimStatus(APIStruct, frozen=True, kw_only=True):
     """The phase: Pending, Bound or Lost."""
 
     phase: str = "Pending"
@@ -140,7 +140,7 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
         return self.volume_binding_mode == "WaitForFirstConsumer"
 
 
-class CSIDriverSpec(Narrow, frozen=True, kw_only=True):
+class CSIDriverSpec(APIStruct, frozen=True, kw_only=True):
     """The capabilities and requirements of a CSI driver."""
 
     storage_capacity: bool = False
@@ -153,13 +153,13 @@ class CSIDriver(Kubernetes, frozen=True, kw_only=True):
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
-class VolumeAttachmentSource(Narrow, frozen=True, kw_only=True):
+class VolumeAttachmentSource(APIStruct, frozen=True, kw_only=True):
     """The attached volume."""
 
     persistent_volume_name: str = ""
 
 
-class VolumeAttachmentSpec(Narrow, frozen=True, kw_only=True):
+class VolumeAttachmentSpec(APIStruct, frozen=True, kw_only=True):
     """The driver that attaches a volume, and the node."""
 
     attacher: str = ""

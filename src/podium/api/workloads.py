@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from podium.api.meta import Int32, Int64, Kubernetes, Narrow, ObjectMeta
+from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, ObjectMeta
 from podium.api.pod import PodCondition, PodSpec
 from podium.api.selectors import LabelSelector
 from podium.api.storage import PersistentVolumeClaim
@@ -17,14 +17,14 @@ Share = Int32 | str
 """A number of pods, or a percentage of the replicas such as "25%"."""
 
 
-class PodTemplate(Narrow, frozen=True, kw_only=True):
+class PodTemplate(APIStruct, frozen=True, kw_only=True):
     """The template of a workload's pods."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
 
 
-class ReplicaSetSpec(Narrow, frozen=True, kw_only=True):
+class ReplicaSetSpec(APIStruct, frozen=True, kw_only=True):
     """The replicas, the selector, and the template. Deployment and StatefulSet have these fields too."""
 
     replicas: Int32 = 1
@@ -33,7 +33,7 @@ class ReplicaSetSpec(Narrow, frozen=True, kw_only=True):
     template: PodTemplate = PodTemplate()
 
 
-class ReplicaSetStatus(Narrow, frozen=True, kw_only=True):
+class ReplicaSetStatus(APIStruct, frozen=True, kw_only=True):
     """The number of pods, without those that have ended or are terminating."""
 
     replicas: Int32 = 0
@@ -49,14 +49,14 @@ class ReplicaSet(Kubernetes, frozen=True, kw_only=True):
     status: ReplicaSetStatus = ReplicaSetStatus()
 
 
-class RollingUpdateDeployment(Narrow, frozen=True, kw_only=True):
+class RollingUpdateDeployment(APIStruct, frozen=True, kw_only=True):
     """The maximum surge and the maximum number of unavailable pods during an update."""
 
     max_unavailable: Share = "25%"
     max_surge: Share = "25%"
 
 
-class DeploymentStrategy(Narrow, frozen=True, kw_only=True):
+class DeploymentStrategy(APIStruct, frozen=True, kw_only=True):
     """The strategy for replacing pods of an old template."""
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
@@ -71,7 +71,7 @@ class DeploymentSpec(ReplicaSetSpec, frozen=True, kw_only=True):
     revision_history_limit: Int32 = 10
 
 
-class DeploymentStatus(Narrow, frozen=True, kw_only=True):
+class DeploymentStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state; `collision_count` is the number of name collisions of new ReplicaSets."""
 
     collision_count: Int32 = 0
@@ -84,27 +84,27 @@ class Deployment(Kubernetes, frozen=True, kw_only=True):
     status: DeploymentStatus = DeploymentStatus()
 
 
-class StatefulSetOrdinals(Narrow, frozen=True, kw_only=True):
+class StatefulSetOrdinals(APIStruct, frozen=True, kw_only=True):
     """The ordinal of the first pod."""
 
     start: Int32 = 0
 
 
-class RollingUpdateStatefulSet(Narrow, frozen=True, kw_only=True):
+class RollingUpdateStatefulSet(APIStruct, frozen=True, kw_only=True):
     """The partition, below which pods keep their old template, and the maximum number of unavailable pods."""
 
     partition: Int32 = 0
     max_unavailable: Share = 1
 
 
-class StatefulSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
+class StatefulSetUpdateStrategy(APIStruct, frozen=True, kw_only=True):
     """The strategy for replacing pods of an old template: automatic or on deletion."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     rolling_update: RollingUpdateStatefulSet = RollingUpdateStatefulSet()
 
 
-class ClaimRetentionPolicy(Narrow, frozen=True, kw_only=True):
+class ClaimRetentionPolicy(APIStruct, frozen=True, kw_only=True):
     """Whether claims are deleted with their StatefulSet, and with pods that are scaled away."""
 
     when_deleted: Literal["Retain", "Delete"] = "Retain"
@@ -123,7 +123,7 @@ class StatefulSetSpec(ReplicaSetSpec, frozen=True, kw_only=True):
     revision_history_limit: Int32 = 10
 
 
-class StatefulSetStatus(Narrow, frozen=True, kw_only=True):
+class StatefulSetStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state; revisions are names of ControllerRevisions: before and after the current update."""
 
     observed_generation: Int64 = 0
@@ -138,21 +138,21 @@ class StatefulSet(Kubernetes, frozen=True, kw_only=True):
     status: StatefulSetStatus = StatefulSetStatus()
 
 
-class RollingUpdateDaemonSet(Narrow, frozen=True, kw_only=True):
+class RollingUpdateDaemonSet(APIStruct, frozen=True, kw_only=True):
     """The maximum numbers of nodes without an available pod, and with a second one, during an update."""
 
     max_unavailable: Share = 1
     max_surge: Share = 0
 
 
-class DaemonSetUpdateStrategy(Narrow, frozen=True, kw_only=True):
+class DaemonSetUpdateStrategy(APIStruct, frozen=True, kw_only=True):
     """The strategy for replacing pods of an old template: automatic or on deletion."""
 
     type: Literal["RollingUpdate", "OnDelete"] = "RollingUpdate"
     rolling_update: RollingUpdateDaemonSet = RollingUpdateDaemonSet()
 
 
-class DaemonSetSpec(Narrow, frozen=True, kw_only=True):
+class DaemonSetSpec(APIStruct, frozen=True, kw_only=True):
     """The selector, the template, and the update strategy."""
 
     min_ready_seconds: Int32 = 0
@@ -162,7 +162,7 @@ class DaemonSetSpec(Narrow, frozen=True, kw_only=True):
     revision_history_limit: Int32 = 10
 
 
-class DaemonSetStatus(Narrow, frozen=True, kw_only=True):
+class DaemonSetStatus(APIStruct, frozen=True, kw_only=True):
     """The observed state; `observed_generation` is that of the spec for which the counts were computed."""
 
     observed_generation: Int64 = 0
@@ -185,7 +185,7 @@ class ControllerRevision(Kubernetes, frozen=True, kw_only=True):
     data: Any = None
 
 
-class ReplicationControllerSpec(Narrow, frozen=True, kw_only=True):
+class ReplicationControllerSpec(APIStruct, frozen=True, kw_only=True):
     """The same as ReplicaSetSpec, with a selector of equalities only."""
 
     replicas: Int32 = 1
@@ -200,7 +200,7 @@ class ReplicationController(Kubernetes, frozen=True, kw_only=True):
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class PodFailurePolicyOnExitCodes(Narrow, frozen=True, kw_only=True):
+class PodFailurePolicyOnExitCodes(APIStruct, frozen=True, kw_only=True):
     """A condition on exit codes: one of these codes, or none of them; 0 never matches.
 
     Without a name, for all containers.
@@ -211,14 +211,14 @@ class PodFailurePolicyOnExitCodes(Narrow, frozen=True, kw_only=True):
     container_name: str | None = None
 
 
-class PodFailurePolicyOnPodCondition(Narrow, frozen=True, kw_only=True):
+class PodFailurePolicyOnPodCondition(APIStruct, frozen=True, kw_only=True):
     """A condition of the pod, with its status."""
 
     type: str
     status: str = "True"
 
 
-class PodFailurePolicyRule(Narrow, frozen=True, kw_only=True):
+class PodFailurePolicyRule(APIStruct, frozen=True, kw_only=True):
     """The action for a failed pod with matching exit codes or conditions."""
 
     action: Literal["FailJob", "FailIndex", "Ignore", "Count"]
@@ -226,26 +226,26 @@ class PodFailurePolicyRule(Narrow, frozen=True, kw_only=True):
     on_pod_conditions: tuple[PodFailurePolicyOnPodCondition, ...] = ()
 
 
-class PodFailurePolicy(Narrow, frozen=True, kw_only=True):
+class PodFailurePolicy(APIStruct, frozen=True, kw_only=True):
     """A list of rules, of which the first match decides; without a match, the failure counts."""
 
     rules: tuple[PodFailurePolicyRule, ...] = ()
 
 
-class SuccessPolicyRule(Narrow, frozen=True, kw_only=True):
+class SuccessPolicyRule(APIStruct, frozen=True, kw_only=True):
     """The indexes that must succeed, in the form "1,3-5", or how many of them; "" for all indexes."""
 
     succeeded_indexes: str = ""
     succeeded_count: Int32 | None = None
 
 
-class SuccessPolicy(Narrow, frozen=True, kw_only=True):
+class SuccessPolicy(APIStruct, frozen=True, kw_only=True):
     """A list of rules, of which one suffices."""
 
     rules: tuple[SuccessPolicyRule, ...] = ()
 
 
-class JobSpec(Narrow, frozen=True, kw_only=True):
+class JobSpec(APIStruct, frozen=True, kw_only=True):
     """The completions, the parallelism, and the backoff limits.
 
     `pod_replacement_policy` None means Failed if there is a failure policy, else TerminatingOrFailed.
@@ -268,14 +268,14 @@ class JobSpec(Narrow, frozen=True, kw_only=True):
     ttl_seconds_after_finished: Int32 | None = None
 
 
-class UncountedTerminatedPods(Narrow, frozen=True, kw_only=True):
+class UncountedTerminatedPods(APIStruct, frozen=True, kw_only=True):
     """The uids of pods that have ended and are not counted yet."""
 
     succeeded: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
 
-class JobStatus(Narrow, frozen=True, kw_only=True):
+class JobStatus(APIStruct, frozen=True, kw_only=True):
     """The progress of a Job; `completed_indexes` and `failed_indexes` have the form "1,3-5"."""
 
     start_time: str | None = None
@@ -294,14 +294,14 @@ class Job(Kubernetes, frozen=True, kw_only=True):
     status: JobStatus = JobStatus()
 
 
-class JobTemplate(Narrow, frozen=True, kw_only=True):
+class JobTemplate(APIStruct, frozen=True, kw_only=True):
     """The template of a CronJob's Jobs."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
 
 
-class CronJobSpec(Narrow, frozen=True, kw_only=True):
+class CronJobSpec(APIStruct, frozen=True, kw_only=True):
     """The schedule, and the treatment of late and overlapping Jobs.
 
     A Job is not started later than `starting_deadline_seconds` after its time; None means no deadline.
@@ -317,7 +317,7 @@ class CronJobSpec(Narrow, frozen=True, kw_only=True):
     failed_jobs_history_limit: Int32 = 1
 
 
-class CronJobStatus(Narrow, frozen=True, kw_only=True):
+class CronJobStatus(APIStruct, frozen=True, kw_only=True):
     """The scheduled time of the last Job."""
 
     last_schedule_time: str | None = None
@@ -339,7 +339,7 @@ def pod_template(object_: Kubernetes) -> tuple[PodTemplate, str] | None:
     return None
 
 
-class ServiceSpec(Narrow, frozen=True, kw_only=True):
+class ServiceSpec(APIStruct, frozen=True, kw_only=True):
     """The selector of a service's pods."""
 
     selector: dict[str, str] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, Wishes, avoid_list, left_behind
+from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, EvictionHints, avoid_list, hints_to_record
 from podium.api.devices import DELETE_PROTECTION, ResourceClaim
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
 from podium.api.errors import InputError
@@ -34,7 +34,7 @@ from podium.apirequests.request import (
 )
 from podium.apirequests.status_reports import nominate, patch_status, report_unschedulable
 from podium.controllers import actions
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.store.api_resources import BUILT_IN
 from podium.store.cleanup import DeleteStep, PatchStep, Step, StepRunner
 from podium.store.errors import StoreError
@@ -211,7 +211,7 @@ def _request_of(action: actions.Action) -> Request | None:
             binding = Binding(node_name=node_name, uid=uid)
             return Request(verb="create", kind="Pod", key=pod, subresource="binding", body=binding)
         case actions.Evict():
-            return _eviction(action, action.component, action.wishes)
+            return _eviction(action, action.component, action.hints)
         case actions.CreateObject(raw=raw):
             return Request(verb="create", kind=_kind_of(raw), body=raw)
         case actions.ReplaceStatus(raw=raw):
@@ -266,7 +266,7 @@ def conversation_of(action: actions.Action, component: str, now: int, *, is_podi
     return response.object if type_ in _WRITES else None
 
 
-def carry_out(ask: Answer, action: actions.Action, now: int, component: str = "") -> Answered:
+def carry_out(ask: Answer, action: actions.Action, now: int, component: str = "") -> ActionFinished:
     """Carry out an action through `ask`, which answers immediately; return the result."""
     type_ = type(action)
     begin = _CONVERSATIONS.get(type_)
@@ -274,13 +274,13 @@ def carry_out(ask: Answer, action: actions.Action, now: int, component: str = ""
         request = None if begin is not None else _request_of(action)
         if request is None:
             conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
-            return Answered(action, None, run_conversation(conversation, ask, now))
+            return ActionFinished(action, None, run_conversation(conversation, ask, now))
         response = ask(request, now)
     except StoreError as error:
-        return Answered(action, problem_of(error))
+        return ActionFinished(action, problem_of(error))
     if response.error is not None:
-        return Answered(action, problem_of(response.error))
-    return Answered(action, None, response.object if type_ in _WRITES else None)
+        return ActionFinished(action, problem_of(response.error))
+    return ActionFinished(action, None, response.object if type_ in _WRITES else None)
 
 
 def _kind_of(raw: Raw) -> str:
@@ -297,19 +297,19 @@ _UNKNOWN = frozenset((502, 504))
 def evict_at_foreign_server(action: actions.Evict, now: int) -> Conversation:
     """Record the eviction hints on the pod's node, and evict the pod. 409 if a different pod has that name now."""
     plain = _eviction(action)
-    if not action.wishes:
+    if not action.hints:
         yield plain
         return None
     pod = _pod((yield Request(verb="get", kind="Pod", key=action.pod)))
     if pod.metadata.uid != action.uid:
         raise _conflict("Pod", action.pod, f"has uid {pod.metadata.uid}, not {action.uid}")
-    key = action.wishes.until_scheduled
+    key = action.hints.until_scheduled
     awaited = _pod((yield Request(verb="get", kind="Pod", key=key))) if key else None
-    wishes, replaced = action.wishes, action.wishes.until_replaced
+    hints, replaced = action.hints, action.hints.until_replaced
     if replaced is not None and not replaced.uid:
         found = _pod((yield Request(verb="get", kind="Pod", key=replaced.key)))
-        wishes = wishes.with_replaced_uid(found.metadata.uid)
-    left = left_behind(pod, wishes, awaited, action.component, action.grace_seconds, now)
+        hints = hints.with_replaced_uid(found.metadata.uid)
+    left = hints_to_record(pod, hints, awaited, action.component, action.grace_seconds, now)
     if not left or not pod.spec.node_name:
         yield plain
         return None
@@ -378,10 +378,10 @@ def _limits() -> Generator[Request, Response, AvoidLists]:
 
 
 def _eviction(
-    action: actions.Evict, component: str = "", wishes: Wishes | None = None, *, is_dry_run: bool = False
+    action: actions.Evict, component: str = "", hints: EvictionHints | None = None, *, is_dry_run: bool = False
 ) -> Request:
     """Return the eviction request; only Podium's server reads the component and the hints."""
-    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds), component, wishes)
+    body = eviction_body(action.pod, delete_options_body(action.uid, action.grace_seconds), component, hints)
     # The dry run is a request parameter, not part of the body, so that admission webhooks for evictions see it, too.
     return Request(verb="create", kind="Pod", key=action.pod, subresource="eviction", body=body, dry_run=is_dry_run)
 

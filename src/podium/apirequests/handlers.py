@@ -346,7 +346,7 @@ def _evict(context: Context, request: Request, eviction: EvictionOptions, now: i
         grace_seconds=options.grace_seconds,
         # The component that the request states counts if the identity implies none.
         component=context.rules.components.get(identity_of(request), eviction.component),
-        wishes=eviction.wishes,
+        hints=eviction.hints,
         dry_run=options.dry_run,
     )
 

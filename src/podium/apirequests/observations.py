@@ -11,19 +11,19 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.store.api_resource import APIResource
 from podium.store.listing import ReadableStore
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
-Seen = Changed | Gone
+ObjectObservation = Changed | Deleted
 
 
-def observation_of(event: WatchEvent) -> Seen:
+def observation_of(event: WatchEvent) -> ObjectObservation:
     """Return the observation of a write for observers that see every write immediately."""
     stored = event.stored
-    return Gone(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+    return Deleted(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
 def aspects_of(event: WatchEvent, store: ReadableStore) -> int:
@@ -63,7 +63,7 @@ def received(resource: APIResource, raw: Raw) -> Stored:
     return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)
 
 
-def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> Seen:
+def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> ObjectObservation:
     """Return the observation of a watch event for a watcher that has seen the ``known`` objects, by key.
 
     A deletion reports the object that the watcher knew, even if an object of the same name replaced it meanwhile.
@@ -71,7 +71,7 @@ def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> S
     key = stored.key
     if type_ == "DELETED":
         shown = known.pop(key, stored)
-        return Gone(stored.object if shown.uid == stored.uid else shown.object)
+        return Deleted(stored.object if shown.uid == stored.uid else shown.object)
     known[key] = stored
     return Changed(stored.object, stored.raw)
 

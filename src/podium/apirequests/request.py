@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from podium.api.avoid_list import AwaitedPod, Wishes
+from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
@@ -151,7 +151,7 @@ class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     delete: DeleteOptions
     component: str = ""
-    wishes: Wishes = Wishes()
+    hints: EvictionHints = EvictionHints()
 
 
 def delete_options_body(uid: str, grace_seconds: int | None = None, propagation: str = "") -> Raw:
@@ -194,19 +194,19 @@ def is_dry_run(value: Any) -> bool:
     raise bad_request(f"dryRun: {shown(value)}: All is the only value that there is")
 
 
-def eviction_body(key: str, delete: Raw, component: str = "", wishes: Wishes | None = None) -> Raw:
+def eviction_body(key: str, delete: Raw, component: str = "", hints: EvictionHints | None = None) -> Raw:
     """Return the Eviction of a pod, with Podium's extensions in its annotations."""
     said = {COMPONENT: component}
-    if wishes is not None:
-        lasts_ns, replaced = wishes.avoid_for_ns, wishes.until_replaced
+    if hints is not None:
+        lasts_ns, replaced = hints.avoid_for_ns, hints.until_replaced
         said |= {
-            AVOID_NODE: "true" if wishes.avoid_node else "",
+            AVOID_NODE: "true" if hints.avoid_node else "",
             AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
-            AVOID_UNTIL_SCHEDULED: wishes.until_scheduled,
+            AVOID_UNTIL_SCHEDULED: hints.until_scheduled,
             AVOID_UNTIL_REPLACED: "" if replaced is None else f"{replaced.key}/{replaced.uid}".rstrip("/"),
-            REPLACEMENT_AWAITED: "true" if wishes.is_awaited else "",
-            REPLACEMENT_FIRST: "true" if wishes.first else "",
-            REPLACEMENT_NODE: wishes.node_name,
+            REPLACEMENT_AWAITED: "true" if hints.is_awaited else "",
+            REPLACEMENT_FIRST: "true" if hints.first else "",
+            REPLACEMENT_NODE: hints.node_name,
         }
     annotations = {name: value for name, value in said.items() if value}
     namespace, _, name = key.rpartition("/")
@@ -226,7 +226,7 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
         avoid_for_ns = None if lasts is None else parse_duration(_text(lasts, AVOID_FOR))
     except ValueError as error:
         raise bad_request(f"metadata.annotations[{AVOID_FOR}]: {error}") from None
-    wishes = Wishes(
+    hints = EvictionHints(
         avoid_node=annotations.get(AVOID_NODE) == "true",
         avoid_for_ns=avoid_for_ns,
         until_scheduled=_text(annotations.get(AVOID_UNTIL_SCHEDULED), AVOID_UNTIL_SCHEDULED),
@@ -235,11 +235,11 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
         node_name=_text(annotations.get(REPLACEMENT_NODE), REPLACEMENT_NODE),
         is_awaited=annotations.get(REPLACEMENT_AWAITED) == "true",
     )
-    if wishes.until_scheduled and replaced:
+    if hints.until_scheduled and replaced:
         raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
-    if wishes.node_name and (problem := subdomain_problem(wishes.node_name)):
+    if hints.node_name and (problem := subdomain_problem(hints.node_name)):
         raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
-    return EvictionOptions(delete=delete, component=component, wishes=wishes)
+    return EvictionOptions(delete=delete, component=component, hints=hints)
 
 
 def _read_pod(text: str) -> AwaitedPod:

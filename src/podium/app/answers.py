@@ -27,7 +27,7 @@ _STYLES = {
 _BLOCK = "white-space:pre;overflow-x:auto;line-height:1.35;font-size:.9em"
 
 
-class Shown:
+class Renderable:
     """The base of answers that can be shown as text on a page, as HTML, and in one line."""
 
     __slots__ = ()
@@ -78,7 +78,7 @@ def in_html(text: str) -> str:
     return f'<pre style="{_BLOCK}">{"".join(parts)}{escape(text[place:])}</pre>'
 
 
-def _page(answer: Shown, *, coloured: bool) -> str:
+def _page(answer: Renderable, *, coloured: bool) -> str:
     from podium.app.console.page import Page
 
     page = Page(coloured=coloured)

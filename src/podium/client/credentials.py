@@ -75,8 +75,8 @@ async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredentia
         raise ExecError(f"exec plugin {plugin.command}: {plugin.api_version} is none of {', '.join(_VERSIONS)}")
     given = {variable.name: variable.value for variable in plugin.env or ()}
     environment = {**os.environ, **given, "KUBERNETES_EXEC_INFO": _info(plugin, access)}
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             plugin.command,
             *(plugin.args or ()),
             stdin=asyncio.subprocess.DEVNULL,
@@ -85,20 +85,24 @@ async def run_plugin(plugin: ExecPlugin, access: ClusterAccess) -> ExecCredentia
             env=environment,
             start_new_session=True,
         )
-    except OSError as error:
-        hint = f"; {plugin.install_hint}" if plugin.install_hint else ""
-        raise ExecError(f"exec plugin {plugin.command}: {error.strerror or error}{escape(hint, 500)}") from None
+    )
     try:
         async with asyncio.timeout(_TIMEOUT_S):
+            # A start that is cancelled itself would leave the plugin's child processes.
+            process = await asyncio.shield(starting)
             output, _ = await process.communicate()
     except TimeoutError:
         raise ExecError(f"exec plugin {plugin.command}: gave no answer in {_TIMEOUT_S:.0f}s") from None
+    except OSError as error:
+        hint = f"; {plugin.install_hint}" if plugin.install_hint else ""
+        raise ExecError(f"exec plugin {plugin.command}: {error.strerror or error}{escape(hint, 500)}") from None
     finally:
         # The caller may have run out of time; this also ends the plugin's child processes.
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
+        with suppress(OSError):
+            process = await asyncio.shield(starting)
+            if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+                await process.wait()
     if process.returncode:
         raise ExecError(f"exec plugin {plugin.command}: ended with code {process.returncode}")
     return _read(plugin, output)

@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from podium.apirequests.observations import Seen, first_seen
+from podium.apirequests.observations import ObjectObservation, first_seen
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
-from podium.controllers.observations import Answered, Observation
+from podium.controllers.observations import ActionFinished, Observation
 from podium.runtime.live import LiveRuntime, OnFailure
 from podium.runtime.runtime import Component, RequestedAction, Transport
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
 
-Answer = Callable[[RequestedAction, Answered], None]
+Answer = Callable[[RequestedAction, ActionFinished], None]
 MakeTransport = Callable[[Answer], "ClosableTransport"]
 """A factory of transports that deliver answers to the function."""
 
@@ -96,7 +96,7 @@ class LiveCluster:
         }
         self._keeping_up = Reflectors(list(self.reflectors.values()))
         # An additional observer of the changes of objects of each kind, called on the event loop.
-        self.on_seen: Callable[[str, Seen], None] = lambda kind, seen: None
+        self.on_seen: Callable[[str, ObjectObservation], None] = lambda kind, seen: None
 
     def reflect(self) -> None:
         """Start the reflectors; no component runs yet."""
@@ -179,7 +179,7 @@ class LiveCluster:
     async def close(self) -> None:
         await self._keeping_up.close()
 
-    def _show(self, kind: str, seen: Seen) -> None:
+    def _show(self, kind: str, seen: ObjectObservation) -> None:
         self.driver.show(kind, seen)
         self.on_seen(kind, seen)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import NoAnswerError, Send, Session, Wait
 from podium.store.errors import StoreError
@@ -15,7 +15,7 @@ from podium.store.errors import StoreError
 # Up to so many objects, a list is as fast as waiting for an event.
 _FEW = 1_000
 
-OnSeen = Callable[[str, Seen], None]
+OnObservation = Callable[[str, ObjectObservation], None]
 """A callback that receives the kind and the change of an object, in order."""
 
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ class Reflector:
     machine: ReflectorState
     session: Session
     now: Callable[[], int]
-    on_seen: OnSeen
+    on_seen: OnObservation
     on_problem: Callable[[str, str], None] = lambda kind, problem: None
     _reported_problem: str = ""
     # Set on each progress; waiters for a version then check again.
@@ -87,7 +87,7 @@ class Reflector:
             self._reported_problem = problem
             self.on_problem(self.machine.resource.name, problem)
 
-    def _tell(self, seen: list[Seen]) -> None:
+    def _tell(self, seen: list[ObjectObservation]) -> None:
         for observation in seen:
             self.on_seen(self.machine.resource.name, observation)
 

@@ -21,7 +21,7 @@ from podium.api.errors import InputError
 from podium.api.kinds import SERVED_KINDS
 from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
 from podium.apirequests.http_mapping import error_of
-from podium.apirequests.observations import Seen, arrived, differences, received
+from podium.apirequests.observations import ObjectObservation, arrived, differences, received
 from podium.apirequests.request import Request
 from podium.client.session import PAGE, Send, Wait
 from podium.store.api_resource import APIResource
@@ -129,7 +129,7 @@ class ReflectorState:
     def began(self) -> None:
         self.counts.watches += 1
 
-    def page(self, body: Raw, now: int) -> list[Seen]:
+    def page(self, body: Raw, now: int) -> list[ObjectObservation]:
         """Process a page of a list; return the observations after the last page."""
         if self._is_overtaken:
             return []
@@ -141,9 +141,9 @@ class ReflectorState:
             return []
         return self._listed(_version(metadata.get("resourceVersion")))
 
-    def events(self, events: Sequence[Raw], now: int) -> tuple[list[Seen], bool]:
+    def events(self, events: Sequence[Raw], now: int) -> tuple[list[ObjectObservation], bool]:
         """Process watch events; return the observations, and whether the watch continues."""
-        observed: list[Seen] = []
+        observed: list[ObjectObservation] = []
         if self._is_overtaken:
             return observed, False
         self.problem = ""
@@ -167,7 +167,7 @@ class ReflectorState:
         if now - began_ns < _SECOND or self.stage is ReflectorStage.WATCH_LIST:
             self._fail(now)
 
-    def refused(self, error: StoreError, now: int) -> list[Seen]:
+    def refused(self, error: StoreError, now: int) -> list[ObjectObservation]:
         """Process a refusal; return the resulting observations."""
         code = error.code
         if code == 404 and self.reader.try_next_version():
@@ -236,7 +236,7 @@ class ReflectorState:
             if stored is not None:
                 self._there[stored.key] = stored
 
-    def _bookmark(self, raw: Raw, now: int) -> list[Seen]:
+    def _bookmark(self, raw: Raw, now: int) -> list[ObjectObservation]:
         metadata = object_at(raw, "metadata")
         version = _version(metadata.get("resourceVersion"))
         if self.stage is not ReflectorStage.WATCH_LIST:
@@ -244,7 +244,7 @@ class ReflectorState:
             return []
         return self._listed(version) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
 
-    def _listed(self, version: int) -> list[Seen]:
+    def _listed(self, version: int) -> list[ObjectObservation]:
         """Process the complete list at a version; return the differences from the known objects."""
         there, self._there = self._there, {}
         self.counts.lists += 1
@@ -258,7 +258,7 @@ class ReflectorState:
         self._least_version = 0
         return observed
 
-    def _event(self, type_: str, raw: Raw) -> list[Seen]:
+    def _event(self, type_: str, raw: Raw) -> list[ObjectObservation]:
         self.version = max(self.version, _version(value_at(raw, "metadata", "resourceVersion")))
         if type_ not in ("ADDED", "MODIFIED", "DELETED"):
             return []

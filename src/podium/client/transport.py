@@ -21,7 +21,7 @@ from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of
 from podium.client.session import NoAnswerError, Session
 from podium.controllers.actions import Action, Bind, CreateObject, DeleteObject, Evict, Record, ReplaceStatus
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import ActionFinished, Answer, Problem
 from podium.runtime.runtime import RequestedAction
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError
@@ -85,7 +85,7 @@ class HTTPTransport:
     """
 
     session: Session
-    answer: Callable[[RequestedAction, Answered], None]
+    answer: Callable[[RequestedAction, ActionFinished], None]
     now: Callable[[], int]
     settings: TransportSettings = TransportSettings()
     _: KW_ONLY
@@ -111,7 +111,7 @@ class HTTPTransport:
     def send(self, asked: RequestedAction, now: int) -> None:
         if isinstance(asked.action, Record):
             # Events are written in the background; controllers do not wait for them.
-            self._report(asked, Answered(asked.action))
+            self._report(asked, ActionFinished(asked.action))
             if len(self._events) >= _MOST_EVENTS:
                 self.counts.dropped_events += 1
                 return
@@ -157,19 +157,19 @@ class HTTPTransport:
             except Exception as error:
                 # The component gets an answer in any case.
                 self.on_fault(error)
-                answered = Answered(asked.action, Problem(0, "", f"{_LOST}: {error}"))
+                answered = ActionFinished(asked.action, Problem(0, "", f"{_LOST}: {error}"))
             self._report(asked, answered)
             lane.popleft()
         del self._lanes[about]
 
-    def _report(self, asked: RequestedAction, answered: Answered) -> None:
+    def _report(self, asked: RequestedAction, answered: ActionFinished) -> None:
         """Deliver an action's answer. If that fails, other actions still continue."""
         try:
             self.answer(asked, answered)
         except Exception as error:
             self.on_fault(error)
 
-    async def _carry_out(self, asked: RequestedAction) -> Answered:
+    async def _carry_out(self, asked: RequestedAction) -> ActionFinished:
         """Carry out an action; after a lost answer, read the object and retry."""
         action = asked.action
         answered = await self._ask_for(asked)
@@ -180,14 +180,14 @@ class HTTPTransport:
             await asyncio.sleep(_FIRST_PAUSE_S * 2**number)
             found = await self._look(action)
             if found:
-                return Answered(action)
+                return ActionFinished(action)
             if found is None and not is_repeatable(action):
                 return answered
             # If the first request was still in flight, the retry is refused; another read shows why.
             again = await self._ask_for(asked)
             is_in_conflict = again.problem is not None and again.problem.code == 409
             if is_in_conflict and await self._look(action):
-                return Answered(action)
+                return ActionFinished(action)
             answered = again
         return answered
 
@@ -213,7 +213,7 @@ class HTTPTransport:
             return is_it and bool(value_at(raw, "spec", "nodeName") == action.node_name)
         return not is_it or bool(value_at(raw, "metadata", "deletionTimestamp"))
 
-    async def _ask_for(self, asked: RequestedAction) -> Answered:
+    async def _ask_for(self, asked: RequestedAction) -> ActionFinished:
         """Carry out an action, and return its result in every case."""
         binder, action = self.binder, asked.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
@@ -221,11 +221,11 @@ class HTTPTransport:
                 left_s = self.seconds_to_write()
                 problem = await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
             if problem is None or not binder.is_ignorable:
-                return Answered(action, problem)
+                return ActionFinished(action, problem)
         conversation = conversation_of(action, asked.component.name, self.now(), is_podium_server=self.is_podium_server)
         return await self._hold(action, conversation)
 
-    async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> Answered:
+    async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> ActionFinished:
         """Run the conversation of an action to its end, starting with its ``first`` request if that is known."""
         try:
             request = next(conversation) if first is None else first
@@ -238,11 +238,11 @@ class HTTPTransport:
                 error = response.error
                 request = conversation.send(response) if error is None else conversation.throw(error)
         except StopIteration as end:
-            return Answered(action, None, end.value)
+            return ActionFinished(action, None, end.value)
         except StoreError as error:
-            return Answered(action, problem_of(error))
+            return ActionFinished(action, problem_of(error))
         except NoAnswerError as error:
-            return Answered(action, Problem(0, "", str(error)) if error.was_sent else _not_reached(str(error)))
+            return ActionFinished(action, Problem(0, "", str(error)) if error.was_sent else _not_reached(str(error)))
         finally:
             conversation.close()
 
@@ -349,12 +349,12 @@ class RequestRate:
 class DryTransport:
     """A transport that answers immediately, and reports to ``on_action`` what would have been sent."""
 
-    answer: Callable[[RequestedAction, Answered], None]
+    answer: Callable[[RequestedAction, ActionFinished], None]
     on_action: Callable[[RequestedAction], None] = lambda asked: None
 
     def send(self, asked: RequestedAction, now: int) -> None:
         self.on_action(asked)
-        self.answer(asked, Answered(asked.action))
+        self.answer(asked, ActionFinished(asked.action))
 
     async def drain(self, patience_s: float) -> bool:
         return True

@@ -1,7 +1,7 @@
 """The actions that controllers ask the runtime for.
 
-The runtime carries out a list of actions in its order. Each but a `Record` gets an `Answered`. An action names its
-object by key and uid, and fails with Conflict if the object of that key has another uid. ``cause`` is what made the
+The runtime carries out a list of actions in its order. Each but a `Record` gets an `ActionFinished`. An action names
+its object by key and uid, and fails with Conflict if the object of that key has another uid. ``cause`` is what made the
 action necessary: the key of a pod, the name of a component, or a workload as in `ReplicaSet default/web`.
 """
 
@@ -12,7 +12,7 @@ from typing import Literal, final
 
 import msgspec
 
-from podium.api.avoid_list import Wishes
+from podium.api.avoid_list import EvictionHints
 from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import PodCondition
@@ -241,9 +241,9 @@ def owned_object(owner: Kubernetes, type_: type[Kubernetes], metadata: Raw, **pa
 class Evict(msgspec.Struct, frozen=True):
     """Delete a pod if the disruption budgets allow it (POST pods/eviction).
 
-    The cap of ``component``, such as drain or autoscaler, counts. ``wishes`` are what the eviction leaves behind on the
-    node. It fails with TooManyRequests if a budget, a rate or the cap is exhausted; the Problem says when to retry, if
-    known. ``rationale`` is for the ledger.
+    The cap of ``component``, such as drain or autoscaler, counts. ``hints`` are recorded on the node. It fails with
+    TooManyRequests if a budget, a rate or the cap is exhausted; the Problem says when to retry, if known. ``rationale``
+    is for the ledger.
     """
 
     pod: str
@@ -251,7 +251,7 @@ class Evict(msgspec.Struct, frozen=True):
     cause: str
     component: str
     grace_seconds: int | None = None
-    wishes: Wishes = Wishes()
+    hints: EvictionHints = EvictionHints()
     rationale: Rationale | None = None
 
 

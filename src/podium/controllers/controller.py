@@ -25,7 +25,7 @@ class Controller(Protocol):
     """A component of the cluster without clock or connections.
 
     The runtime passes it the observations of the kinds that it ``watches``, carries out its actions in their order,
-    passes back an `Answered` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
+    passes back an `ActionFinished` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
 
     Optional attributes: ``pod_aspects`` (see `may_concern`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`).
     """

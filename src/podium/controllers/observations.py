@@ -24,7 +24,7 @@ class Changed(msgspec.Struct, frozen=True):
 
 
 @final
-class Gone(msgspec.Struct, frozen=True):
+class Deleted(msgspec.Struct, frozen=True):
     """An object was deleted; ``object`` is its last state."""
 
     object: Kubernetes
@@ -45,7 +45,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 @final
-class Answered(msgspec.Struct, frozen=True):
+class ActionFinished(msgspec.Struct, frozen=True):
     """The end of an action; ``problem`` is None if it was carried out.
 
     ``written`` is the object of the action in its current version. It is None if the server does not return it, as for
@@ -113,17 +113,17 @@ class ContainersExited(msgspec.Struct, frozen=True):
     uid: str
 
 
-class NodeSilent(msgspec.Struct, frozen=True):
+class HeartbeatsStopped(msgspec.Struct, frozen=True):
     """A node's kubelet has sent no heartbeats since ``since_ns``.
 
-    This replaces writes of leases. It holds until `NodeHeard`; a restarted controller gets it again.
+    This replaces writes of leases. It holds until `HeartbeatsResumed`; a restarted controller gets it again.
     """
 
     node: str
     since_ns: int
 
 
-class NodeHeard(msgspec.Struct, frozen=True):
+class HeartbeatsResumed(msgspec.Struct, frozen=True):
     """A silent node's kubelet sends heartbeats again."""
 
     node: str
@@ -136,9 +136,8 @@ class Measured(msgspec.Struct, frozen=True):
     nodes: dict[str, Use]
 
 
-Observation = (
-    Changed | Gone | Answered | Tick | NodeStopped | NodeStarted | ContainersExited | NodeSilent | NodeHeard | Measured
-)
+NodeObservation = NodeStopped | NodeStarted | HeartbeatsStopped | HeartbeatsResumed
+Observation = Changed | Deleted | ActionFinished | Tick | NodeObservation | ContainersExited | Measured
 
 
 _DELETIONS = (DeleteObject, Evict)

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from podium.api.meta import Kubernetes, Raw
 from podium.controllers.actions import Action, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
 Key = TypeVar("Key")
 
@@ -59,7 +59,7 @@ class WorkQueue(Generic[Key]):
         """Process the key at a time, or at the earlier one that was set before; None changes nothing."""
         self._timers.set(key, earliest((self._timers.times.get(key), time_ns)))
 
-    def answer(self, key: Key, answered: Answered, now: int) -> None:
+    def answer(self, key: Key, answered: ActionFinished, now: int) -> None:
         """Take in the answer to a write for the key; unless it is over, retry later."""
         answer = answered.answer
         if answer.is_over:
@@ -185,7 +185,7 @@ class Reconciler(ABC, Generic[Key]):
     def _reconcile(self, key: Key, now: int) -> list[Action]:
         """Return the actions that bring a key closer to its wanted state, if it still exists."""
 
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
+    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
         """Note the answer to an action; return events."""
         key = self._take_key(answered.action)
         return [] if key is None else self._handle_answer(key, answered, now)
@@ -203,7 +203,7 @@ class Reconciler(ABC, Generic[Key]):
                     self._queue.add(key)
         return key
 
-    def _handle_answer(self, key: Key, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: Key, answered: ActionFinished, now: int) -> list[Action]:
         """Handle the answer to an action for a key that is not gone; return events."""
         self._queue.answer(key, answered, now)
         return []
@@ -222,9 +222,9 @@ class Reconciler(ABC, Generic[Key]):
         """Note a change or an answer; at a `Tick`, reconcile the keys that are due."""
         if type(observation) is Changed:
             return self._observe(observation.object, observation.raw, now)
-        if type(observation) is Gone:
+        if type(observation) is Deleted:
             return self._observe(observation.object, None, now)
-        if type(observation) is Answered:
+        if type(observation) is ActionFinished:
             return self._answered(observation, now)
         if type(observation) is Tick:
             return self._reconcile_due(now)

@@ -25,7 +25,7 @@ from podium.controllers.actions import Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.kubelets.pod_run import node_problems, pod_problems
-from podium.controllers.observations import Answered, ContainersExited, Observation, Problem
+from podium.controllers.observations import ActionFinished, ContainersExited, Observation, Problem
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.action_events import ActionEvents
 from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
@@ -316,12 +316,12 @@ class EmbeddedControlPlane:
             self._calling.add(task)
             task.add_done_callback(self._calling.discard)
 
-    def _carry_out(self, asked: RequestedAction, now: int) -> Answered:
+    def _carry_out(self, asked: RequestedAction, now: int) -> ActionFinished:
         action = asked.action
         try:
             if isinstance(action, Record):
                 self._record(action, self._name_of(asked), now)
-                return Answered(action)
+                return ActionFinished(action)
             before = self._events.before(action)
             answered = carry_out(self._events.answer, action, now)
             if answered.problem is None:
@@ -329,13 +329,13 @@ class EmbeddedControlPlane:
                     self._record(record, asked.component.name, now)
             return answered
         except StoreError as error:
-            return Answered(action, problem_of(error))
+            return ActionFinished(action, problem_of(error))
         except (PodiumError, CallNeededError):
             raise
         except Exception as error:
             # Answer like kube-apiserver after an internal error.
             _LOG.exception("%s asked for something over which the API server stumbled", asked.component.name)
-            return Answered(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
+            return ActionFinished(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
 
     def _record(self, record: Record, component: str, now: int) -> None:
         """Write an Event; a refusal, such as in a terminating namespace, is ignored."""

@@ -9,7 +9,7 @@ from weakref import WeakSet
 from podium.api.node import READY, Node, condition_status
 from podium.api.times import format_micro_time
 from podium.apirequests.request import Request, Response
-from podium.controllers.observations import NodeHeard, NodeSilent, NodeStarted, NodeStopped, Observation
+from podium.controllers.observations import HeartbeatsResumed, HeartbeatsStopped, NodeStarted, NodeStopped, Observation
 from podium.controlplane.component_names import KUBELET, NODE_LIFECYCLE
 from podium.store.errors import StoreError
 from podium.store.listing import Watch
@@ -62,9 +62,9 @@ class NodePower:
             return []
         if is_up:
             del self._down[node]
-            return [(KUBELET, NodeStarted(node)), (NODE_LIFECYCLE, NodeHeard(node))]
+            return [(KUBELET, NodeStarted(node)), (NODE_LIFECYCLE, HeartbeatsResumed(node))]
         self._down[node] = now
-        return [(KUBELET, NodeStopped(node)), (NODE_LIFECYCLE, NodeSilent(node, now))]
+        return [(KUBELET, NodeStopped(node)), (NODE_LIFECYCLE, HeartbeatsStopped(node, now))]
 
     def observe(self, node: Node, now: int, *, is_gone: bool) -> News:
         """Stop or start the machine of an observed node if its annotation says so.
@@ -87,7 +87,7 @@ class NodePower:
         if component == KUBELET:
             return [NodeStopped(node) for node in self._down]
         if component == NODE_LIFECYCLE:
-            return [NodeSilent(node, since_ns) for node, since_ns in self._down.items()]
+            return [HeartbeatsStopped(node, since_ns) for node, since_ns in self._down.items()]
         return []
 
 

@@ -216,7 +216,7 @@ def is_critical(pod: Pod) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class EvictablePod:
     """A pod that may have to make room, and its requests by resource."""
 
     pod: Pod
@@ -224,7 +224,7 @@ class Holder:
 
 
 def make_room(
-    preemptor: Pod, holders: Iterable[Holder], lacking: Mapping[str, int], *, honors_policy: bool = True
+    preemptor: Pod, holders: Iterable[EvictablePod], lacking: Mapping[str, int], *, honors_policy: bool = True
 ) -> list[Pod] | None:
     """Return the pods to evict so that the ``lacking`` amounts become free; None if there are not enough.
 
@@ -232,7 +232,7 @@ def make_room(
     BestEffort ones cannot. Within a class the pod that frees most is evicted first; of equals, the smaller one. With
     ``honors_policy`` pods that are not preemptible are never evicted.
     """
-    classes: dict[str, list[Holder]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
+    classes: dict[str, list[EvictablePod]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
     for holder in holders:
         is_spared = honors_policy and preemption_policy(holder.pod) in NEVER_PREEMPTED
         if not is_spared and _gives_way(holder.pod, preemptor):
@@ -252,15 +252,15 @@ def _gives_way(pod: Pod, preemptor: Pod) -> bool:
     return preemptor.priority > pod.priority
 
 
-def _left(lacking: Mapping[str, int], holders: Sequence[Holder]) -> dict[str, int]:
+def _left(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:
     """Return the amounts that are still lacking without the holders."""
     left = {name: amount - sum(holder.amounts.get(name, 0) for holder in holders) for name, amount in lacking.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
 
 
-def _nearest(holders: Sequence[Holder], lacking: Mapping[str, int]) -> list[Holder]:
+def _nearest(holders: Sequence[EvictablePod], lacking: Mapping[str, int]) -> list[EvictablePod]:
     """Return the holders that together free what is lacking; they must suffice."""
-    left, chosen, rest = dict(lacking), list[Holder](), list(holders)
+    left, chosen, rest = dict(lacking), list[EvictablePod](), list(holders)
     while left:
         best = min(rest, key=lambda holder: (_distance(holder, left), *_size(holder)))
         rest.remove(best)
@@ -269,13 +269,13 @@ def _nearest(holders: Sequence[Holder], lacking: Mapping[str, int]) -> list[Hold
     return chosen
 
 
-def _distance(holder: Holder, lacking: Mapping[str, int]) -> float:
+def _distance(holder: EvictablePod, lacking: Mapping[str, int]) -> float:
     """Return how far a holder falls short of what is lacking, with equal weights of resources."""
     shares = ((amount - holder.amounts.get(name, 0)) / amount for name, amount in sorted(lacking.items()))
     return sum(max(0.0, share) ** 2 for share in shares)
 
 
-def _size(holder: Holder) -> tuple[int, int, str]:
+def _size(holder: EvictablePod) -> tuple[int, int, str]:
     return holder.amounts.get(MEMORY, 0), holder.amounts.get(CPU, 0), holder.pod.key
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from podium.controllers.controller import ANY
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.kubelets.pod_run import CrashBackOff
-from podium.controllers.observations import Answered, Changed, Gone, Observation
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation
 from podium.runtime.runtime import Component, RequestedAction, Runtime, Transport
 
 Listed = Callable[[frozenset[str]], Iterable[Observation]]
@@ -60,7 +60,7 @@ class LiveRuntime:
     def add(self, component: Component) -> None:
         self._hand_in(partial(self._add, component))
 
-    def begin(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Gone]]) -> None:
+    def begin(self, components: Sequence[Component], there: Iterable[tuple[str, Changed | Deleted]]) -> None:
         """Add several components at once; each gets all objects in ``there``, by kind, exactly once."""
 
         def begin_all() -> None:
@@ -76,7 +76,7 @@ class LiveRuntime:
         """End a component's life and begin another; queued observations and answers of the former are dropped."""
         self._hand_in(partial(self._begin, component))
 
-    def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
+    def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object; see `Runtime.show`."""
         self._hand_in(partial(self._driver.show, kind, observation, aspects))
 
@@ -84,7 +84,7 @@ class LiveRuntime:
         """Queue an observation for one component that does not come from the API."""
         self._hand_in(partial(self._driver.enqueue, component, observation))
 
-    def answer(self, asked: RequestedAction, answered: Answered) -> None:
+    def answer(self, asked: RequestedAction, answered: ActionFinished) -> None:
         self._hand_in(partial(self._driver.answer, asked, answered))
 
     def stop(self) -> None:

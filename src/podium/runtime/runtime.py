@@ -20,7 +20,7 @@ from podium.controllers import controller as controllers
 from podium.controllers.actions import Action, Record
 from podium.controllers.controller import ADDED, ANY, NO_CHANGE, PLACED, is_idle, is_watched_kind, may_concern
 from podium.controllers.deadlines import Deadline, earliest
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
 MakeMachine = Callable[[], controllers.Controller]
 ExistingObjects = tuple[str, Sequence[Observation], int]
@@ -188,7 +188,7 @@ class Runtime:
 
     # Observations
 
-    def show(self, kind: str, observation: Changed | Gone, aspects: int = ANY) -> None:
+    def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
         for component in self._beginning:
             self._rouse(component)
@@ -214,7 +214,7 @@ class Runtime:
             self._rouse(component)
         self._inbox.append(((component,), component.began, observations))
 
-    def answer(self, asked: RequestedAction, answered: Answered) -> None:
+    def answer(self, asked: RequestedAction, answered: ActionFinished) -> None:
         """Queue the result of an action for the component that requested it, unless that has begun another life.
 
         The result of a `Record` is not delivered.
@@ -400,7 +400,7 @@ class _Entry(msgspec.Struct, eq=False):
     added: int
     kind: str
     aspects: int
-    observation: Changed | Gone
+    observation: Changed | Deleted
 
 
 _BY_PLACE = attrgetter("place")
@@ -442,7 +442,7 @@ class DeferredObservations:
                 break
             missed.append((key, entry))
         for key, entry in missed:
-            if isinstance(entry.observation, Gone) and not self._is_known(entry):
+            if isinstance(entry.observation, Deleted) and not self._is_known(entry):
                 del self._entries[key]
         # Drop the entries that only this component had missed.
         known = min(self._since.values(), default=self._happened)
@@ -457,7 +457,7 @@ class DeferredObservations:
             if machine is not None and is_watched_kind(entry.kind, machine.watches)
         ]
 
-    def put(self, kind: str, observation: Changed | Gone, aspects: int) -> None:
+    def put(self, kind: str, observation: Changed | Deleted, aspects: int) -> None:
         self._happened = number = self._happened + 1
         object_ = observation.object
         key = object_.metadata.uid or (kind, object_.key)

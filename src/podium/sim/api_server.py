@@ -11,7 +11,7 @@ from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.controllers.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.controllers.ledger.ledger import DISRUPTING, DisruptionLedger
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.sim.history import EventHistory
 from podium.sim.scenario.steps import SCENARIO
 from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step, StepRunner
@@ -50,14 +50,14 @@ class APIServer:
         self._garbage = GarbageCollector(self.store, self._stepping(_COLLECTOR), absent_is_gone=False)
         self._cleaner = NamespaceCleaner(self.store, self._stepping(_NAMESPACES))
 
-    def carry_out(self, action: Action, now: int, by: str = "") -> Answered:
+    def carry_out(self, action: Action, now: int, by: str = "") -> ActionFinished:
         """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""
         if type(action) is Record:
             self.ledger.asked(action, by)
             # The store's log reports bindings better: it includes those whose answer was lost.
             if action.reason != "Scheduled":
                 self.history.record(action, by or self.scheduler_of(action), now)
-            return Answered(action)
+            return ActionFinished(action)
         type_, author = type(action), by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or author
         if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.controllers.actions import Action
 from podium.controllers.observations import Problem
 from podium.runtime.runtime import Component, Runtime
@@ -41,7 +41,7 @@ class Faults(Protocol):
 class Informers(Protocol):
     """Delivers watch events to components, which may be late, lost, repeated or merged."""
 
-    def begin(self, component: Component, now: int) -> list[Seen]:
+    def begin(self, component: Component, now: int) -> list[ObjectObservation]:
         """Start a component's informer; return what the component sees first."""
 
     def end(self, component: Component) -> None:
@@ -50,7 +50,7 @@ class Informers(Protocol):
     def see(self, event: WatchEvent, now: int) -> None:
         """Schedule the delivery of an event."""
 
-    def take(self, now: int) -> Iterator[tuple[Component, Seen]]:
+    def take(self, now: int) -> Iterator[tuple[Component, ObjectObservation]]:
         """Yield all events that have arrived, by component."""
 
     def next_time(self, now: int) -> int | None:

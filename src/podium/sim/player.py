@@ -58,7 +58,7 @@ class Player:
     add: Callable[[Component], None]
     is_lenient: bool = False
     # In order of start; of a finished drain only the report is kept.
-    _drains: list[BegunDrain | DrainReport] = field(default_factory=list)
+    _drains: list[RunningDrain | DrainReport] = field(default_factory=list)
     # By node, the drains that wait for its drain.
     _waiting: dict[str, list[tuple[steps.ScenarioStep, steps.DrainNode]]] = field(default_factory=dict)
 
@@ -178,14 +178,14 @@ class Player:
     def _drain(self, step: steps.ScenarioStep, change: steps.DrainNode, now: int) -> None:
         """Begin a drain once the one it follows is over; a missing node is skipped."""
         waiting = (other for drains in self._waiting.values() for _, other in drains)
-        in_progress = (drain.change for drain in self._drains if isinstance(drain, BegunDrain))
+        in_progress = (drain.change for drain in self._drains if isinstance(drain, RunningDrain))
         if change.after and any(other.key == change.after for other in chain(waiting, in_progress)):
             self._waiting.setdefault(change.after, []).append((step, change))
         elif self._find(step, "Node", change.key, now) is None:
             self._begin_waiting(change.key, now)
         else:
             component = Component(f"drain of {change.key}", lambda: NodeDrain(change.key, change.settings))
-            self._drains.append(BegunDrain(step, change, component))
+            self._drains.append(RunningDrain(step, change, component))
             self.add(component)
 
     def _begin_waiting(self, node: str, now: int) -> None:
@@ -193,17 +193,17 @@ class Player:
         for step, change in self._waiting.pop(node, ()):
             self._drain(step, change, now)
 
-    def take_ended(self) -> list[BegunDrain]:
+    def take_ended(self) -> list[RunningDrain]:
         """Return the drains that have finished since the last call."""
         ended = []
         for index, drain in enumerate(self._drains):
-            machine = drain.component.machine if isinstance(drain, BegunDrain) else None
-            if isinstance(drain, BegunDrain) and isinstance(machine, NodeDrain) and machine.is_over:
+            machine = drain.component.machine if isinstance(drain, RunningDrain) else None
+            if isinstance(drain, RunningDrain) and isinstance(machine, NodeDrain) and machine.is_over:
                 self._drains[index] = machine.report()
                 ended.append(drain)
         return ended
 
-    def drain_ended(self, drain: BegunDrain, now: int) -> None:
+    def drain_ended(self, drain: RunningDrain, now: int) -> None:
         """Finish a drain: delete its node if requested, and begin the drains that wait for it."""
         change = drain.change
         if change.removes and drain.report is not None and drain.report.state == "drained":
@@ -212,7 +212,7 @@ class Player:
 
     def drain_reports(self) -> list[DrainReport]:
         """Return the progress of all drains, in order of start."""
-        reports = (drain.report if isinstance(drain, BegunDrain) else drain for drain in self._drains)
+        reports = (drain.report if isinstance(drain, RunningDrain) else drain for drain in self._drains)
         return [report for report in reports if report is not None]
 
     def _set_power(self, step: steps.ScenarioStep, change: steps.SetPower, now: int) -> Notices:
@@ -322,7 +322,7 @@ def _applied(stored: Stored, raw: Raw) -> Raw:
 
 
 @dataclass(slots=True, eq=False)
-class BegunDrain:
+class RunningDrain:
     """A drain that has begun, and the component that carries it out."""
 
     step: steps.ScenarioStep

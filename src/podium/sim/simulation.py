@@ -18,7 +18,7 @@ from podium.controllers.actions import Bind, Evict, Record, ReportUnschedulable
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Agenda, earliest
 from podium.controllers.ledger.ledger import DisruptionLedger
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controlplane.assembly import create_objects, located
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
@@ -153,7 +153,7 @@ class Simulation:
         self._collects_ns: int | None = None
         # By pod, the steps of a recording that let it finish some time after it is bound.
         self._finishes: dict[str, deque[tuple[int, ScenarioStep]]] = {}
-        self._standstill = Standstill(self.store.count)
+        self._stall_detector = StallDetector(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
         (beginning or InitialState()).fill(self.store, documents, settings)
         nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
@@ -247,7 +247,7 @@ class Simulation:
 
     def start(self, component: Component) -> None:
         """Start a component: send it everything that exists."""
-        self._standstill.show(component.name)
+        self._stall_detector.show(component.name)
         self.driver.begin(component, self.control_plane.news(component))
         if self._informers is not None:
             for one in self._informers.begin(component, self.now):
@@ -268,7 +268,7 @@ class Simulation:
             return
         if type(action) is ReportUnschedulable and action.rewords and not (has_faults or self._takes_time):
             self._held[action.uid] = action
-            self.driver.answer(asked, Answered(action))
+            self.driver.answer(asked, ActionFinished(action))
             return
         if self._held and (held := self._held.pop(getattr(action, "uid", ""), None)) is not None:
             self._write_held(held)
@@ -321,14 +321,14 @@ class Simulation:
 
     def _play(self, step: ScenarioStep) -> None:
         for component, observation in self.player.play(step, self.now):
-            self._standstill.show(component.name)
+            self._stall_detector.show(component.name)
             self.driver.enqueue(component, observation)
         if isinstance(step.change, SetPower):
             self.meters.power(step.change.key, self.now, is_up=step.change.is_up)
         self.steps_played += 1
 
     def _wake(self, component: Component) -> None:
-        self._standstill.act(component.name, self.store.version)
+        self._stall_detector.act(component.name, self.store.version)
         self.driver.wake(component, self.now)
 
     def _pass_time(self) -> bool:
@@ -356,7 +356,7 @@ class Simulation:
             self.now = next_ns
             # Requests that only cause each other make no progress, even if they take time.
             if next_ns != landing_ns:
-                self._standstill.pass_time()
+                self._stall_detector.pass_time()
         return True
 
     def _settle(self) -> None:
@@ -370,7 +370,7 @@ class Simulation:
                 continue
             if self._informers is not None:
                 for component, seen in self._informers.take(self.now):
-                    self._standstill.show(component.name)
+                    self._stall_detector.show(component.name)
                     driver.enqueue(component, seen)
                 if driver.has_mail:
                     continue
@@ -426,10 +426,10 @@ class Simulation:
         else:
             outcome = self._faults.outcome(component.name, action)
             came = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
-            answered = came[0] if came and outcome.problem is None else Answered(action, outcome.problem)
+            answered = came[0] if came and outcome.problem is None else ActionFinished(action, outcome.problem)
             delay_ns = outcome.delay_ns
         if server.written != written:
-            self._standstill.write(component.name, server.written - written)
+            self._stall_detector.write(component.name, server.written - written)
         if type(action) is Bind:
             self.bind_attempts += 1
             if answered.problem is None and (finishes := self._finishes.get(action.pod)):
@@ -499,7 +499,7 @@ _SPARE_WRITES = 100_000
 _WRITES_AN_OBJECT = 200
 
 
-class Standstill:
+class StallDetector:
     """Detects endless activity at one instant. Much activity is not an error; activity without progress is.
 
     A component acts without effect if nothing was written or delivered to it since it last acted. Far more writes than

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import convert
 from msgspec.structs import replace
 
-from podium.api.avoid_list import Wishes
+from podium.api.avoid_list import EvictionHints
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
@@ -219,13 +219,13 @@ class Store(WritableStore):
         resource_version: str = "",
         grace_seconds: int | None = None,
         component: str = "",
-        wishes: Wishes = Wishes(),  # noqa: B008 - an immutable value
+        hints: EvictionHints = EvictionHints(),  # noqa: B008 - an immutable value
         dry_run: bool = False,
     ) -> Stored | None:
         """Delete a pod if its budgets allow it, and debit them (POST pods/eviction); return as `delete` does.
 
         `component` is the component whose disruption cap counts, "" for none. The node's avoid list records the
-        `wishes`. All of that happens together or not at all; a dry run leaves no trace.
+        `hints`. All of that happens together or not at all; a dry run leaves no trace.
 
         Raises StoreError: 404; 409 for a precondition that is not met; 429 for a budget, a rate or a cap that is
         exhausted, with the seconds to wait in `details["retryAfterSeconds"]`; 403 for a budget whose status is out of
@@ -235,8 +235,8 @@ class Store(WritableStore):
             previous = self._expect("Pod", key, uid, resource_version)
             pod = _pod(previous)
             self._disruptions.grant(pod, component, now)
-            if wishes:
-                self._disruptions.leave_behind(pod, component, wishes, grace_seconds, now)
+            if hints:
+                self._disruptions.record_hints(pod, component, hints, grace_seconds, now)
             return self.terminate(previous, with_disruption_target(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(

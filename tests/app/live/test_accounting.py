@@ -13,7 +13,7 @@ from podium.app.live.accounting import AccountedController, LiveAccount
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE
 from podium.controllers.deadlines import NEVER, Deadline
-from podium.controllers.observations import Changed, Gone, Observation, Tick
+from podium.controllers.observations import Changed, Deleted, Observation, Tick
 from podium.controlplane.ledger_file import read_ledger
 from tests.builders import pod
 
@@ -68,7 +68,7 @@ def test_a_replacement_is_found_when_the_api_servers_clock_is_behind(tmp_path: P
     show(machine, evicted(victim, 70), 100)
     show(machine, sibling, 100)
     show(machine, of_web("web-c", 70), 100)
-    machine.handle(Gone(evicted(victim, 70)), 101 * _SECOND)
+    machine.handle(Deleted(evicted(victim, 70)), 101 * _SECOND)
     show(machine, of_web("web-c", 70, on="m"), 103)
     account.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.app.library import simulate
-from podium.app.reporting.story import BEFORE, moments_of
+from podium.app.reporting.run_timeline import BEFORE, moments_of
 from tests.docs.blocks import ROOT
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))

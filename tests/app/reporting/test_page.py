@@ -15,7 +15,7 @@ from podium.app.console.command import podium
 from podium.app.library import load, plan, simulate
 from podium.app.reporting import report
 from podium.app.reporting.picture import AnswerPicture, Table, html_file
-from podium.app.reporting.story import story_of
+from podium.app.reporting.run_timeline import timeline_of
 from tests.app.planning.dumps import dump
 from tests.app.planning.small import node, pod, written
 from tests.app.reporting.browser import Opened, open_browser
@@ -322,7 +322,7 @@ def test_hostile_names_are_text(browser: Any, tmp_path: Path) -> None:
     table = Table(HOSTILE, [HOSTILE], [[HOSTILE]], note=HOSTILE, subjects=[f"workload {HOSTILE}"])
     path = tmp_path / "hostile.html"
     picture = AnswerPicture(
-        command="simulate", headline=HOSTILE, facts=[HOSTILE], tables=[table], stories=[story_of(result, HOSTILE)]
+        command="simulate", headline=HOSTILE, facts=[HOSTILE], tables=[table], stories=[timeline_of(result, HOSTILE)]
     )
     path.write_text(html_file(HOSTILE, picture))
 

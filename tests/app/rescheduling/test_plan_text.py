@@ -7,7 +7,13 @@ from podium.app.console.page import Page
 from podium.app.rescheduling.offline import PlanReport, same_moves, write_plan
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.round_robin import ExcludedPods, LeftAlone, PlannedMove, PlannedMoves, ReschedulingPlan
+from podium.decide.rescheduling.round_robin import (
+    ExcludedPods,
+    PlannedMove,
+    PlannedMoves,
+    RejectedMove,
+    ReschedulingPlan,
+)
 from podium.framework.rescheduling.policy import MonthlyCost
 from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
 from tests.builders import pending_in, pod
@@ -30,7 +36,7 @@ def test_the_plan_lists_moves_with_reason_and_gain_then_pods_left_alone() -> Non
     sure, unsure = PlannedMove(record("a"), "n1", "n2"), PlannedMove(record("b"), "n1", "n3", is_sure=False)
     plan = ReschedulingPlan(
         (PlannedMoves("Spread", "n1 has three of web", (sure, unsure), 1.5),),
-        (LeftAlone("Repair", "default/c", "no other node takes it"),),
+        (RejectedMove("Repair", "default/c", "no other node takes it"),),
         {"Spread": 3.0, "Repair": 0.25},
         {"Spread": 1.5, "Repair": 0.25},
         2,
@@ -58,7 +64,9 @@ def test_the_plan_lists_moves_with_reason_and_gain_then_pods_left_alone() -> Non
 
 
 def test_pods_left_alone_for_the_same_reason_share_a_line() -> None:
-    left = [LeftAlone("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)]
+    left = [
+        RejectedMove("Spread", f"default/p{number}", "no room" if number % 2 else "too young") for number in range(31)
+    ]
     plan = ReschedulingPlan(
         (), tuple(left), {}, {}, 9, is_cut=True, stopped="5 moves are under way, and the limit is 5"
     )
@@ -71,7 +79,7 @@ def test_pods_left_alone_for_the_same_reason_share_a_line() -> None:
 
 
 def test_reasons_beyond_the_first_are_counted() -> None:
-    left = [LeftAlone("Spread", f"default/p{number}", f"reason {number}") for number in range(25)]
+    left = [RejectedMove("Spread", f"default/p{number}", f"reason {number}") for number in range(25)]
     said = text(ReschedulingPlan((), tuple(left), {}, {}, 25, is_cut=False))
     assert "default/p19 (Spread): reason 19\n" in said
     assert "reason 20" not in said

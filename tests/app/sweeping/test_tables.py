@@ -4,7 +4,7 @@ import io
 import pyarrow
 from pyarrow import feather, parquet
 
-from podium.app.sweeping.sweep import Played, RunOutcome
+from podium.app.sweeping.sweep import PlayedRun, RunOutcome
 from podium.app.sweeping.sweep_result import SweepResult, in_arrow, rows_of
 
 SUMMARY = {
@@ -17,9 +17,9 @@ SUMMARY = {
     "drains": [{"node": "n1", "state": "drained"}],
 }
 PLAYED = [
-    Played({"until": "1m"}, 0, RunOutcome(SUMMARY)),
-    Played({"until": "2m"}, 0, RunOutcome(None, error="beyond the limit")),
-    Played({"until": "3m"}, 0, RunOutcome({"nodeHours": 1, "preempted": 0})),
+    PlayedRun({"until": "1m"}, 0, RunOutcome(SUMMARY)),
+    PlayedRun({"until": "2m"}, 0, RunOutcome(None, error="beyond the limit")),
+    PlayedRun({"until": "3m"}, 0, RunOutcome({"nodeHours": 1, "preempted": 0})),
 ]
 
 
@@ -56,7 +56,7 @@ def test_csv_is_read_back() -> None:
 
 
 def test_csv_quotes_settings_that_a_spreadsheet_would_take_for_formulas() -> None:
-    played = [Played({"filename": "=cmd()"}, 0, RunOutcome(None, error="-1 is negative"))]
+    played = [PlayedRun({"filename": "=cmd()"}, 0, RunOutcome(None, error="-1 is negative"))]
 
     (row,) = csv.DictReader(io.StringIO(SweepResult(played).csv()))
 

@@ -13,7 +13,7 @@ from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.round_robin import LeftAlone, PlannedMove, PlannedMoves, ReschedulingPlan
+from podium.decide.rescheduling.round_robin import PlannedMove, PlannedMoves, RejectedMove, ReschedulingPlan
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling.policy import Picture, Policy
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -67,7 +67,7 @@ class Script(Planner):
         moves = [PlannedMove(one, BAD, self.target) for one in chosen]
         groups = [tuple(moves)] if self.together and moves else [(move,) for move in moves]
         planned = tuple(PlannedMoves("Leave", "it is a bad node", group, 1.0, self.avoid_for_ns) for group in groups)
-        left = tuple(LeftAlone("Leave", one.key, "a limit") for one in pods[len(chosen) :])
+        left = tuple(RejectedMove("Leave", one.key, "a limit") for one in pods[len(chosen) :])
         return ReschedulingPlan(planned, left, {}, {}, len(pods), is_cut=False, errors=self.errors)
 
     def why_left_alone(self, picture: Picture, inputs: PlanInputs) -> WhyNot:

@@ -10,7 +10,7 @@ import pytest
 from podium.api.input.codec import decode
 from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.deadlines import Deadline
-from podium.controllers.observations import Answered, Changed, Tick
+from podium.controllers.observations import ActionFinished, Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.framework.rescheduling.settings import MoveLimitSettings
 from podium.sim.faults import FaultOutcome
@@ -227,7 +227,7 @@ def test_after_a_plan_that_moves_something_it_expects_news_of_another_look_thoug
     now = max(now, HOUR)
     (evict,) = [action for action in machine.handle(Tick(), now) if isinstance(action, Evict)]
 
-    machine.handle(Answered(evict), now)
+    machine.handle(ActionFinished(evict), now)
 
     assert not machine.is_at_work
     assert machine.deadline() == Deadline(now + PLAIN.interval_ns, True)

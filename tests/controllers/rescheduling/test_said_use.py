@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
-from podium.controllers.rescheduling.rescheduler_view import SaidUse
+from podium.controllers.rescheduling.rescheduler_view import ReportedUse
 from podium.framework.rescheduling.policy import NodeSignals, PodSignals, Signals
 from tests.builders import cluster_of, node, pod
 
@@ -25,7 +25,7 @@ def saying(name: str, on: str, *, phase: str = "Running", use: dict[str, str], *
 
 
 def reported(*pods: Pod, signals: Signals = Signals()) -> Signals:  # noqa: B008 - an immutable value
-    cluster, use = cluster_of(node("a", cpu="4"), node("b", cpu="4"), *pods), SaidUse()
+    cluster, use = cluster_of(node("a", cpu="4"), node("b", cpu="4"), *pods), ReportedUse()
     for each in pods:
         use.pod_changed(each)
     return use.with_use(signals, cluster)
@@ -72,7 +72,7 @@ def test_unreadable_usage_falls_back_to_requests() -> None:
 
 
 def test_a_pod_that_is_gone_is_forgotten() -> None:
-    use, signals = SaidUse(), Signals()
+    use, signals = ReportedUse(), Signals()
     hungry = saying("p", "a", use={"cpu": "1"})
     assert use.pod_changed(hungry)
     assert not use.pod_changed(hungry)

@@ -10,7 +10,7 @@ from podium.cluster.cluster import Cluster
 from podium.decide.rescheduling.guards import PastMove
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture
-from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulingScope, Steering
+from podium.framework.rescheduling.settings import Guidance, MoveCriteria, ReschedulingScope, Steering
 from tests.builders import node, node_term, pending_in, pod, term, tolerate
 from tests.decide.rescheduling.planning import (
     NOW,
@@ -248,7 +248,7 @@ def test_a_binding_sends_pods_of_schedulers_that_are_not_known_and_a_hint_does_n
 def test_blind_planning_moves_pods_without_a_target() -> None:
     here = given(node("a"), web("w", "a", cpu=1))
 
-    assert moves(off_a(here, judgement=Judgement.BLIND)) == {"w": None}
+    assert moves(off_a(here, judgement=MoveCriteria.BLIND)) == {"w": None}
 
 
 # Room

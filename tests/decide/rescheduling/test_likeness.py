@@ -10,7 +10,7 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.trial import MOST_KINDS, Likeness
+from podium.decide.rescheduling.trial import MOST_KINDS, NodeEquivalence
 from podium.framework.rescheduling.policy import NodeSignals, Picture, Signals
 from tests.builders import node
 from tests.decide.rescheduling.planning import NOW, free_settings, given, scratch_on, web
@@ -24,7 +24,7 @@ def picture_of(*objects: Kubernetes, signals: Signals | None = None) -> Picture:
 
 def kinds(picture: Picture) -> int:
     """Return how many kinds of nodes there are."""
-    return len(Likeness(picture).unlike(picture.cluster.nodes.all_rows())[0])
+    return len(NodeEquivalence(picture).unlike(picture.cluster.nodes.all_rows())[0])
 
 
 def test_nodes_that_differ_in_their_names_alone_are_alike() -> None:
@@ -69,7 +69,7 @@ def test_likeness_follows_pods_and_nodes() -> None:
     here = given(node("a"), node("b"), web("x", "a", cpu=1), web("y", "b", cpu=1))
     planner = Planner([], free_settings())
     picture = planner.picture(here.cluster, here.runners, here.kubelet, NOW, inputs=here.inputs())
-    likeness, rows = Likeness(picture), np.array([0, 1])
+    likeness, rows = NodeEquivalence(picture), np.array([0, 1])
 
     def number() -> int:
         return len(likeness.unlike(rows)[0])
@@ -87,7 +87,7 @@ def test_likeness_follows_pods_and_nodes() -> None:
 
 def test_likeness_is_limited_to_a_maximum_number_of_kinds() -> None:
     picture = picture_of(*(node(f"n{number}", labels={"rack": str(number)}) for number in range(MOST_KINDS + 1)))
-    likeness, rows = Likeness(picture), picture.cluster.nodes.all_rows()
+    likeness, rows = NodeEquivalence(picture), picture.cluster.nodes.all_rows()
 
     found, is_all = likeness.unlike(rows)
     fewer, are_all = likeness.unlike(rows[1:])

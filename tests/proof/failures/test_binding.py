@@ -8,7 +8,7 @@ import pytest
 
 from podium.cluster.cluster import Cluster
 from podium.controllers.actions import Action, Bind
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.scheduling.attempts import CapacityEvents
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from tests.builders import node, pod
@@ -102,9 +102,9 @@ def test_a_pod_whose_binding_got_no_answer_is_given_another_place() -> None:
     its room and the same binding is sent again.
     """
 
-    def as_a_refusal(right: Right, cycles: BindingCycles, bind: Bind, answered: Answered, now: int) -> Any:
+    def as_a_refusal(right: Right, cycles: BindingCycles, bind: Bind, answered: ActionFinished, now: int) -> Any:
         lost = answered.problem is not None and not answered.problem.code
-        return right(cycles, bind, Answered(bind, REFUSED) if lost else answered, now)
+        return right(cycles, bind, ActionFinished(bind, REFUSED) if lost else answered, now)
 
     def story() -> None:
         driver, bind = binding()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.actions import Action, Evict, PatchObject
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.rescheduling.moves import Returns
 from podium.controllers.rescheduling.planning import Planners
 from podium.decide.rescheduling.guards import Guards
@@ -354,7 +354,7 @@ def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> No
         )
         carry_out, marked = simulation.server.carry_out, set[str]()
 
-        def with_a_mark(action: Action, now: int, by: str = "") -> Answered:
+        def with_a_mark(action: Action, now: int, by: str = "") -> ActionFinished:
             answered = carry_out(action, now, by)
             if isinstance(action, Evict) and not marked:
                 for stored in simulation.store.objects("Pod"):

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from podium.api.input.codec import Input, load_text
 from podium.api.objects import read_object
-from podium.controllers.observations import Changed, Gone
+from podium.controllers.observations import Changed, Deleted
 from podium.sim.recording.recorder import ClusterRecorder
 from podium.sim.recording.tape import RecordingEntry, recordings_of
 from podium.sim.run import play
@@ -94,7 +94,7 @@ class Seen:
         return reported(self.recorder.see(Changed(read_object(raw, "ignore").object, raw), MINUTE))  # type: ignore[arg-type]
 
     def gone(self, raw: Raw) -> tuple[list[Raw], list[Raw]]:
-        return reported(self.recorder.see(Gone(read_object(raw, "ignore").object), MINUTE))  # type: ignore[arg-type]
+        return reported(self.recorder.see(Deleted(read_object(raw, "ignore").object), MINUTE))  # type: ignore[arg-type]
 
 
 def reported(entry: RecordingEntry) -> tuple[list[Raw], list[Raw]]:

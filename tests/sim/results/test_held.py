@@ -18,10 +18,10 @@ def of(group_name: str, replicas: int) -> Raw:
 
 
 def later(at: str, **change: Any) -> Raw:
-    return story_of({"at": at, **change})
+    return timeline_of({"at": at, **change})
 
 
-def story_of(*steps: Raw) -> Raw:
+def timeline_of(*steps: Raw) -> Raw:
     metadata = {"name": "story"}
     spec = {"until": "10m", "steps": list(steps)}
     return {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "metadata": metadata, "spec": spec}
@@ -83,7 +83,7 @@ def test_a_gang_is_placed_as_soon_as_a_quota_admits_its_last_member() -> None:
 
 
 def test_a_gang_short_of_pods_under_a_quota_keeps_its_nodes_and_is_reported() -> None:
-    lost = story_of({"at": "10s", "apply": [quota(2)]}, {"at": "30s", "delete": {"kind": "Node", "name": "b"}})
+    lost = timeline_of({"at": "10s", "apply": [quota(2)]}, {"at": "30s", "delete": {"kind": "Node", "name": "b"}})
 
     result = instantly(
         [node("a", "4"), node("b", "2"), group("red", 3), of("red", 3), lost], configuration=PLACES_GROUPS

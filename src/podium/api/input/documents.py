@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from podium.api.checks import check_time
-from podium.api.errors import InputError, InputWarning, PassedOver, Validation
+from podium.api.errors import InputError, InputWarning, UnreadKind, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
 from podium.api.input.pod_stencil import FilledStencil, WireTemplate, times_in
 from podium.api.kinds import group_of, may_create_pods
-from podium.api.meta import Kubernetes, Narrow, Raw
+from podium.api.meta import APIStruct, Kubernetes, Raw
 from podium.api.objects import label_of, metadata_of, read_object
 from podium.api.pod import Pod
 from podium.api.reading import read
@@ -137,7 +137,7 @@ class Input:
         return [*self.left_out, *(warning for document in self.documents for warning in document.warnings)]
 
     @property
-    def passed_over(self) -> list[PassedOver]:
+    def passed_over(self) -> list[UnreadKind]:
         """The kinds that Podium does not read."""
         return passed_over(self.documents)
 
@@ -184,16 +184,16 @@ def read_among(
                 raise document.located(error) from None
 
 
-def passed_over(documents: Iterable[Document]) -> list[PassedOver]:
+def passed_over(documents: Iterable[Document]) -> list[UnreadKind]:
     """Return the kinds that Podium does not read, by group and name, including those of snapshots."""
     documents = list(documents)
-    found: dict[tuple[str, str], PassedOver] = {}
+    found: dict[tuple[str, str], UnreadKind] = {}
 
     def count(api_version: str, kind: str, number: int, source: str) -> None:
         group = group_of(api_version)
         known = found.get((group, kind))
         if known is None:
-            known = PassedOver(kind, api_version, 0, may_create_pods(group, kind), ())
+            known = UnreadKind(kind, api_version, 0, may_create_pods(group, kind), ())
         sources = tuple(dict.fromkeys((*known.sources, source)))
         found[group, kind] = replace(known, count=known.count + number, sources=sources)
 
@@ -291,7 +291,7 @@ FORMAT = 2
 Since 2, pods may be in tables (`podium.api.input.pod_table`). Files of format 1 are read, too."""
 
 
-class HiddenKind(Narrow, frozen=True, kw_only=True):
+class HiddenKind(APIStruct, frozen=True, kw_only=True):
     """A kind whose objects could not be read for lack of permission, with the server's reason."""
 
     api_version: str = ""
@@ -299,7 +299,7 @@ class HiddenKind(Narrow, frozen=True, kw_only=True):
     message: str = ""
 
 
-class KindCount(Narrow, frozen=True, kw_only=True):
+class KindCount(APIStruct, frozen=True, kw_only=True):
     """The number of skipped objects of a kind that Podium does not read."""
 
     api_version: str = ""

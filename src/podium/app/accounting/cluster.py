@@ -16,7 +16,7 @@ from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
-from podium.app.accounting.reconstruction import EventRecord, Reconstruction, Seen, event_records
+from podium.app.accounting.reconstruction import EventRecord, PodObject, Reconstruction, event_records
 from podium.app.console.cells import by_key, counted
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
@@ -63,7 +63,7 @@ def reconstructed_account(
     """Return the account of objects, by kind, that were read at a time; 0: the time of the last Event."""
     records = () if kept is None else kept.records
     found = [(_read(raw, "Pod"), raw) for raw in raws.get("Pod", ())]
-    seen = [Seen(pod, raw) for pod, raw in found if isinstance(pod, Pod) and _is_dated(pod)]
+    seen = [PodObject(pod, raw) for pod, raw in found if isinstance(pod, Pod) and _is_dated(pod)]
     objects = {
         (kind, owner.key): owner
         for kind in _OWNERS
@@ -93,7 +93,7 @@ def reconstructed_account(
     )
 
 
-def _usage_of(seen: Sequence[Seen], taken_ns: int) -> tuple[tuple[UsageEntry, ...], tuple[Caveat, ...]]:
+def _usage_of(seen: Sequence[PodObject], taken_ns: int) -> tuple[tuple[UsageEntry, ...], tuple[Caveat, ...]]:
     """Return what the existing pods requested since they were scheduled, and the caveats."""
     consumption = Consumption()
     running = [(pod, raw) for pod, raw in seen if pod.spec.node_name and not pod.is_terminal]

@@ -162,7 +162,7 @@ _ABOUT_NS = 60 * 10**9
 _HASH = "pod-template-hash"
 
 
-class GonePods:
+class DeletedPods:
     """What Events and sibling pods show of deleted pods: owner, node and time of placement."""
 
     def __init__(self, events: Iterable[EventRecord], pods: Iterable[Pod], find: ObjectLookup) -> None:
@@ -264,7 +264,7 @@ _NOTICED_WITHIN_NS = 10 * 10**9
 _ENDS, _COMES, _PLACED, _READY = range(4)
 
 
-class Seen(NamedTuple):
+class PodObject(NamedTuple):
     """A pod of the cluster: the typed object and its JSON."""
 
     pod: Pod
@@ -287,7 +287,7 @@ class Reconstruction:
 
     def __init__(
         self,
-        seen: Sequence[Seen],
+        seen: Sequence[PodObject],
         objects: dict[tuple[str, str], Kubernetes],
         events: Sequence[EventRecord],
         known: Collection[str] = (),
@@ -313,7 +313,7 @@ class Reconstruction:
                 is_cordoned = _CORDONED[event.reason]
                 since_ns = event.time_ns - (_NOTICED_WITHIN_NS if is_cordoned else 0)
                 self._cordons[event.host].append((since_ns, is_cordoned))
-        self._gone = GonePods(events, [found.pod for found in seen], self._find)
+        self._gone = DeletedPods(events, [found.pod for found in seen], self._find)
         self._ledger = DisruptionLedger(self._keep, self._find, last_id=last_id)
         self._steps: list[_Step] = []
         self.without_node: list[str] = []
@@ -340,7 +340,7 @@ class Reconstruction:
     def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
         self._records[record.id] = record
 
-    def _add_life(self, found: Seen) -> None:
+    def _add_life(self, found: PodObject) -> None:
         """Replay the creation, placement and readiness of an existing pod."""
         pod, raw = found
         created = pod.metadata.creation_timestamp
@@ -358,7 +358,7 @@ class Reconstruction:
         if ready_ns is not None and is_healthy(pod):
             self._steps.append(_Step(max(ready_ns, placed_ns), _READY, pod.key, partial(self._changes, pod, False)))
 
-    def _add_present(self, found: Seen) -> None:
+    def _add_present(self, found: PodObject) -> None:
         """Replay the disruption of an existing pod that terminates or that its kubelet ended."""
         pod, raw = found
         if not is_disrupted(pod) or pod.metadata.uid in self._known:

@@ -152,7 +152,7 @@ def run_command(*arguments: str) -> tuple[bytes, struct_rusage]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WorkloadSize:
     """A workload by name, with its numbers of nodes and pods; None for the default ones."""
 
     workload: str
@@ -201,33 +201,35 @@ WORKLOADS: dict[str, WorkloadSpec] = {
 }
 
 _SCHEDULING = (
-    Wanted("basic", 500),
-    Wanted("basic"),
-    Wanted("basic", 100_000),
-    Wanted("preemption"),
-    Wanted("preemption", 100_000, 300),
-    *map(Wanted, ("preemption-across", "preemption-gangs", "affinity", "antiaffinity", "spread", "unschedulable")),
-    *map(Wanted, ("mixed-churn", "explain")),
+    WorkloadSize("basic", 500),
+    WorkloadSize("basic"),
+    WorkloadSize("basic", 100_000),
+    WorkloadSize("preemption"),
+    WorkloadSize("preemption", 100_000, 300),
+    *map(
+        WorkloadSize, ("preemption-across", "preemption-gangs", "affinity", "antiaffinity", "spread", "unschedulable")
+    ),
+    *map(WorkloadSize, ("mixed-churn", "explain")),
 )
 USUAL = (
     *_SCHEDULING,
-    Wanted("simulation", 1500, 2000),
-    *(Wanted(name, 1500, 500) for name in SCORES),
-    *(Wanted(name, 300) for name in (*COMMANDS, "question")),
-    Wanted("reschedule"),
-    Wanted("apiserver", 0, 2000),
-    Wanted("live", 5000, 2000),
+    WorkloadSize("simulation", 1500, 2000),
+    *(WorkloadSize(name, 1500, 500) for name in SCORES),
+    *(WorkloadSize(name, 300) for name in (*COMMANDS, "question")),
+    WorkloadSize("reschedule"),
+    WorkloadSize("apiserver", 0, 2000),
+    WorkloadSize("live", 5000, 2000),
 )
 """What runs when no workload is named: about two minutes."""
 
 FULL = (
     *_SCHEDULING,
-    *map(Wanted, ("simulation", *SCORES, *COMMANDS, "question", "reschedule", "apiserver", "live", "scale")),
+    *map(WorkloadSize, ("simulation", *SCORES, *COMMANDS, "question", "reschedule", "apiserver", "live", "scale")),
 )
 """All workloads at their own sizes: some minutes."""
 
 
-def measure(wanted: Wanted, files: tuple[str, ...], release: ReleaseChoice) -> list[measurement.Measurement]:
+def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice) -> list[measurement.Measurement]:
     """Generate a workload and measure it; simulations play the files instead, if any are given."""
     name, spec = wanted.workload, WORKLOADS[wanted.workload]
     nodes = wanted.nodes or spec.nodes
@@ -262,12 +264,12 @@ _MOST_NODES, _MOST_PODS = 1_000_000, 10_000_000
 _WANTED = re.compile(r"(?P<workload>[^@]+)(?:@(?P<nodes>[1-9]\d{0,7})(?:/(?P<pods>[1-9]\d{0,8}))?)?", re.ASCII)
 
 
-class _WantedText(click.ParamType[Wanted]):
+class _WantedText(click.ParamType[WorkloadSize]):
     """A workload by name, with its numbers of nodes and pods unless default: `basic@500`, `basic@500/1000`."""
 
     name = "workload"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Wanted:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> WorkloadSize:
         """Convert the text. Raises BadParameter for a wrong one."""
         found = _WANTED.fullmatch(value)
         if found is None or found["workload"] not in WORKLOADS:
@@ -276,7 +278,7 @@ class _WantedText(click.ParamType[Wanted]):
         nodes, pods = (None if found[part] is None else int(found[part]) for part in ("nodes", "pods"))
         if (nodes or 0) > _MOST_NODES or (pods or 0) > _MOST_PODS:
             self.fail(f"{value!r} has more than {_MOST_NODES} nodes or {_MOST_PODS} pods", param, ctx)
-        return Wanted(found["workload"], nodes, pods)
+        return WorkloadSize(found["workload"], nodes, pods)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
@@ -293,7 +295,7 @@ class _WantedText(click.ParamType[Wanted]):
 @output_option
 def bench(
     *,
-    workloads: tuple[Wanted, ...],
+    workloads: tuple[WorkloadSize, ...],
     nodes: int | None,
     pods: int | None,
     full: bool,
@@ -342,7 +344,7 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
 
 
 def _measured(
-    chosen: list[Wanted], files: tuple[str, ...], release: ReleaseChoice
+    chosen: list[WorkloadSize], files: tuple[str, ...], release: ReleaseChoice
 ) -> Iterator[measurement.Measurement]:
     """Yield the measurement of each workload, each in its own process, so that its memory is measured separately."""
     with ProgressBar("measuring") as bar:

@@ -23,7 +23,7 @@ from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, meas
 from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
-from podium.controllers.observations import Answered, Changed, Gone, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
@@ -47,7 +47,7 @@ _NOW = parse_time("2026-02-01T00:00:00Z")
 _POLICY_ARGUMENTS = {"ReplaceOldPods": {"maxAge": "9000h"}}
 
 
-class Play:
+class WorkloadRun:
     """A run of a workload: attempts, one after another, interleaved with changes of the cluster."""
 
     def __init__(self, workload: Workload, release: ReleaseChoice) -> None:
@@ -82,7 +82,7 @@ class Play:
                 changed = replace(node, metadata=replace(node.metadata, labels=labels))
                 driver.scheduler.handle(Changed(changed), driver.now)
             elif turn % 5 == 1:
-                driver.scheduler.handle(Gone(node), driver.now)
+                driver.scheduler.handle(Deleted(node), driver.now)
                 driver.scheduler.handle(Changed(node), driver.now)
 
 
@@ -106,7 +106,7 @@ def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice)
         workload = BUILDERS[name](nodes, pods + COUNTED_PODS)
     timed, counted = workload.pods[:pods], workload.pods[pods:]
     watch = Stopwatch()
-    play = Play(workload, release)
+    play = WorkloadRun(workload, release)
     play.show(timed)
     load_seconds = watch.lap()
     with _frozen():
@@ -231,7 +231,7 @@ class BenchDriver:
     def end(self, uid: str) -> None:
         pod = self.pods.pop(uid, None)
         if pod is not None:
-            self._carry_out(self.scheduler.handle(Gone(pod), self.now))
+            self._carry_out(self.scheduler.handle(Deleted(pod), self.now))
 
     def _delete(self, action: DeleteObject) -> None:
         if action.kind == "Pod":
@@ -257,7 +257,7 @@ class BenchDriver:
         for action in pending:
             if type(action) is Record:
                 continue
-            pending += handle(Answered(action), self.now)
+            pending += handle(ActionFinished(action), self.now)
             carry = self._carries.get(type(action))
             if carry is not None:
                 carry(action)

@@ -86,7 +86,7 @@ class CommandFailure(click.ClickException):
         click.echo(f"podium: error: {escape(self.message, _LONGEST_ERROR)}", file=file, err=file is None)
 
 
-class _Helped(click.Command):
+class _FormattedHelp(click.Command):
     """The base of commands and groups: help is laid out with rich on a terminal, and is plain text elsewhere."""
 
     def get_help(self, ctx: click.Context) -> str:
@@ -108,7 +108,7 @@ class _Helped(click.Command):
                         formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
 
-class Command(_Helped):
+class Command(_FormattedHelp):
     """A command, with a progress bar from the start."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -126,7 +126,7 @@ class Command(_Helped):
         return super().invoke(ctx)
 
 
-class Group(_Helped, click.Group):
+class Group(_FormattedHelp, click.Group):
     """A group of commands, which turns errors of the input into failures."""
 
     command_class = Command

@@ -236,7 +236,7 @@ class _Widths:
 
 
 @dataclass(frozen=True, slots=True)
-class _Press:
+class _Compression:
     """The minimum width of text, the number of names shown in a part, and the width of names once shortened."""
 
     text: int
@@ -279,7 +279,7 @@ class TextTable:
                 self._cut(choices[-1], text)
             return
         if chosen is None:
-            widths = self._widths(NO_NAMING, _Press(_READABLE, 1))
+            widths = self._widths(NO_NAMING, _Compression(_READABLE, 1))
             chosen = NO_NAMING, widths.least, widths.wanted
         self.naming, least, wanted = chosen
         self._groups = [list(range(len(wanted)))]
@@ -289,13 +289,13 @@ class TextTable:
         """Yield the ways to show the table, the best first: each with the required and the full column widths."""
         several = []
         for naming in choices:
-            widths = self._widths(naming, _Press(text, _NAMES))
+            widths = self._widths(naming, _Compression(text, _NAMES))
             several.append((naming, widths))
             yield naming, widths.enough, widths.wanted
         for naming, widths in several:
             yield naming, widths.least, widths.wanted
         for naming in choices:
-            widths = self._widths(naming, _Press(text, 1))
+            widths = self._widths(naming, _Compression(text, 1))
             yield naming, widths.least, widths.wanted
 
     def lines(self) -> Iterator[Line]:
@@ -340,7 +340,7 @@ class TextTable:
                 line.append(Cell(" " * GAP))
             yield line
 
-    def _widths(self, naming: Naming, press: _Press) -> _Widths:
+    def _widths(self, naming: Naming, press: _Compression) -> _Widths:
         count = max((len(row) for row in self.rows), default=0)
         wanted, enough, least = [0] * count, [0] * count, [0] * count
         for row in self.rows:
@@ -359,7 +359,7 @@ class TextTable:
     def _laid_in_two(self, choices: Sequence[Naming], text: int) -> bool:
         """Lay out rows with many columns in two lines; return False if single names had to be shortened for that."""
         for naming in choices:
-            widths = self._widths(naming, _Press(text, 1))
+            widths = self._widths(naming, _Compression(text, 1))
             groups = _grouped(widths.least, self.room)
             is_whole = all(
                 _total([widths.least[column] for column in columns]) <= self.room - (_BELOW if number else 0)
@@ -383,7 +383,7 @@ class TextTable:
     def _cut(self, naming: Naming, text: int) -> None:
         """Shorten single names, and move columns that still do not fit below their row."""
         order = [(text, _NAME), (_TEXT, _NAME), (_NARROWEST, _NARROWEST), (_TEXT, _NARROWEST)]
-        tried = [self._widths(naming, _Press(text_width, 1, name)) for text_width, name in order]
+        tried = [self._widths(naming, _Compression(text_width, 1, name)) for text_width, name in order]
         widths = next((widths for widths in tried if _total(widths.least) <= self.room), tried[-1])
         least = [min(width, self.room - _BELOW) for width in widths.least]
         self._lay(_grouped(least, self.room), least, widths.wanted)

@@ -17,7 +17,7 @@ from podium.api.errors import PodiumError
 from podium.api.meta import plain
 from podium.api.policy import PRIORITY_RULE_ANNOTATION
 from podium.api.times import format_time
-from podium.app.answers import Frame, Shown, Value, filled, kinds
+from podium.app.answers import Frame, Renderable, Value, filled, kinds
 from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
@@ -85,7 +85,7 @@ class PlacedPodFacts:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Shown):
+class Explanation(Renderable):
     """The whole decision about one pod.
 
     ``outcome`` is what would happen, ``node`` the node that the pod gets or is nominated to ("" for none). ``nodes``

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from podium.api.errors import PodiumError, node_hint, nodes_named
-from podium.app.answers import Shown
+from podium.app.answers import Renderable
 from podium.app.console.page import Cell, Page, Part, Section, counted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, status_dict
 from podium.app.explaining.obstacles import filter_verdicts, find_obstacles, obstacle_texts
@@ -26,7 +26,7 @@ _MAX_VICTIMS = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NodeAnswer(Shown):
+class NodeAnswer(Renderable):
     """Every plugin's verdict on one node, compared with the node that the pod gets.
 
     `verdicts` has the filters in their order, None for those that do not apply to the pod; it is empty if the pod is

@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
-from podium.app.answers import Frame, Shown
+from podium.app.answers import Frame, Renderable
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
 from podium.app.explaining.on_node import NodeAnswer
@@ -63,7 +63,7 @@ def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tup
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WorkloadExplanation(Shown):
+class WorkloadExplanation(Renderable):
     """A workload's pods, by name, and the decision about one of them.
 
     `explanation` is about the first pending one, or else, if `is_next`, about one more that the workload would create.

@@ -14,7 +14,7 @@ from podium.controllers.controller import NO_CHANGE, Controller
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
 from podium.controllers.ledger.ledger import DisruptionLedger, is_disrupted
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.stored import Stored
 
@@ -145,7 +145,7 @@ class AccountedController:
             self._due_ns = now + _FLUSH_INTERVAL_NS
 
     def _record(self, observation: Observation, now: int) -> None:
-        if isinstance(observation, Answered):
+        if isinstance(observation, ActionFinished):
             self.ledger.answered(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
             pod, is_added = observation.object, None
@@ -158,7 +158,7 @@ class AccountedController:
                     self.ledger.known(pod)
                 self._initial[uid] = pod
             self.ledger.changed(pod, now, is_added=is_added)
-        elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
+        elif isinstance(observation, Deleted) and isinstance(observation.object, Pod):
             if self._initial is not None:
                 self._initial.pop(observation.object.metadata.uid, None)
             self._existing.discard(observation.object.metadata.uid)

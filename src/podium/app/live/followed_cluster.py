@@ -25,7 +25,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
-from podium.controllers.observations import Changed, Gone, Observation
+from podium.controllers.observations import Changed, Deleted, Observation
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.runtime import Component
@@ -63,8 +63,8 @@ class FollowedCluster(Explainer):
         return NEVER if self.is_complete else AT_ONCE
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        if isinstance(observation, Changed | Gone):
-            item, is_gone = observation.object, isinstance(observation, Gone)
+        if isinstance(observation, Changed | Deleted):
+            item, is_gone = observation.object, isinstance(observation, Deleted)
             with self.lock:
                 if isinstance(item, Pod):
                     is_relevant = self._follow_pod(item, is_gone=is_gone)

@@ -24,7 +24,7 @@ from podium.controllers.controller import Controller
 from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
-from podium.controllers.observations import Answered, Observation, Tick
+from podium.controllers.observations import ActionFinished, Observation, Tick
 from podium.controllers.scheduling.queue.queue import ATTEMPT_FAILURE, POD_ADD
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.controllers.scheduling.scheduler import Scheduler
@@ -228,7 +228,7 @@ class ObservedScheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         self._now, self._attempt = now, None
         actions = self.scheduler.handle(observation, now)
-        if isinstance(observation, Answered):
+        if isinstance(observation, ActionFinished):
             self._answered(observation, now)
         elif isinstance(observation, Tick):
             self._attempted(actions)
@@ -276,7 +276,7 @@ class ObservedScheduler:
         self._attempts(result, attempt.profile).inc()
         self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
 
-    def _answered(self, answered: Answered, now: int) -> None:
+    def _answered(self, answered: ActionFinished, now: int) -> None:
         action = answered.action
         attempt = self._binding.pop(action.uid, None) if isinstance(action, Bind) else None
         if attempt is not None:

@@ -284,10 +284,10 @@ class Health:
         for path in ("/healthz", "/livez", "/readyz"):
             app.router.add_get(path, self._get_health)
         if self.pages is not None:
-            from podium.app.serving.page.live_page import PageAside
+            from podium.app.serving.page.live_page import PageHandler
 
             file = self.settings.page_token_file
-            aside = PageAside(self.pages, self.settings.host, read_token(file) if file else "")
+            aside = PageHandler(self.pages, self.settings.host, read_token(file) if file else "")
             app.router.add_route("*", "/ui{rest:(/.*)?}", aside.answer)
         context = ssl_context(settings.tls)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)

@@ -12,7 +12,7 @@ from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
 from podium.api.meta import Raw
 from podium.api.times import format_duration
-from podium.app.answers import Frame, Kind, Shown, flat, kinds
+from podium.app.answers import Frame, Kind, Renderable, flat, kinds
 from podium.app.console import cells
 from podium.app.console.cells import agreeing, by_key
 from podium.app.console.output import in_csv
@@ -60,7 +60,7 @@ _TABLE = "table"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PlanAnswer(Shown):
+class PlanAnswer(Renderable):
     """The answer to a question (drain, deploy, ...).
 
     ``headline`` is the answer in one line. ``impact`` are the workloads that the plan affects, ``nodes`` the nodes that

@@ -17,7 +17,7 @@ from podium.store.verbs.deletion import RATE_CAUSE
 
 # Questions that are not played answer without loading the simulator.
 if TYPE_CHECKING:
-    from podium.sim.results.measures import Hold
+    from podium.sim.results.measures import RefusedEviction
     from podium.sim.results.readiness import WorkloadReadiness
     from podium.sim.results.result import FinalNode, Result
 
@@ -184,7 +184,7 @@ def anyway_of(result: Result, baseline: Result) -> dict[str, int]:
     return found
 
 
-def new_holds(result: Result, baseline: Result) -> list[Hold]:
+def new_holds(result: Result, baseline: Result) -> list[RefusedEviction]:
     """Return the evictions that were refused with the plan, less those refused for as long without it."""
     return beyond(
         result.measures.holds,

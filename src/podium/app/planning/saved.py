@@ -23,7 +23,7 @@ from podium.api.input.documents import API_VERSION
 from podium.api.input.files import files_of, read_bytes
 from podium.api.times import format_time
 from podium.api.versions.release import own_version
-from podium.app.answers import Shown
+from podium.app.answers import Renderable
 from podium.app.console.cells import counted, listed, text_of
 from podium.app.console.output import write_private
 from podium.app.console.page import Cell, Page, Part
@@ -209,7 +209,7 @@ def _digests(read: Input) -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True, repr=False)
-class PlanCheck(Shown):
+class PlanCheck(Renderable):
     """A saved plan beside the same question about the cluster as it is now, with the caveats of the new answer."""
 
     file: str

@@ -20,7 +20,7 @@ from podium.api.input.documents import API_VERSION, HiddenKind, Snapshot
 from podium.api.kinds import KINDS
 from podium.api.meta import ObjectMeta, Raw
 from podium.api.times import format_duration, format_time
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.app.console.options import ClusterSource
 from podium.app.console.page import counted
 from podium.app.snapshots.cluster import Slimmer, SnapshotFile, left_out_beside, open_session
@@ -233,7 +233,7 @@ class _Recording:
         self._say(f"recording {name}: {counted(file.objects, 'object')} at the start; interrupt to end")
         return file
 
-    def _see(self, _kind: str, seen: Seen) -> None:
+    def _see(self, _kind: str, seen: ObjectObservation) -> None:
         elapsed_ns, file = self._elapsed_ns(), self._file
         entry = self._recorder.see(seen, elapsed_ns)
         if file is not None and not self._is_full:

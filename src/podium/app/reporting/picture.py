@@ -23,7 +23,7 @@ from podium.api.errors import escape
 from podium.app.answers import Value
 from podium.app.console.cells import WORKLOADS, Name, Part, text_of
 from podium.app.console.page import Section
-from podium.app.reporting.story import Story
+from podium.app.reporting.run_timeline import RunTimeline
 
 SCHEMA_VERSION = 1
 """The version of a page's data; page and data are in one file, so that they agree."""
@@ -132,7 +132,7 @@ class AnswerPicture(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     facts: list[str] = []
     tables: list[Table] = []
     more: list[Table] = []
-    stories: list[Story] = []
+    stories: list[RunTimeline] = []
     decision: Decision | None = None
     runs: Runs | None = None
     disruptions: Disruptions | None = None

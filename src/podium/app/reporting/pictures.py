@@ -30,7 +30,7 @@ from podium.app.reporting.picture import (
     html_file,
     table_of,
 )
-from podium.app.reporting.story import story_of
+from podium.app.reporting.run_timeline import timeline_of
 from podium.app.simulating.text import comparison_section, summary_sections, sums_text
 from podium.app.sweeping.sweep_result import SweepResult, settings_text
 from podium.controllers.ledger.disruption import Disruption, Seconds
@@ -57,7 +57,7 @@ def picture_of_result(result: Result) -> AnswerPicture:
         command="simulate",
         headline=f"{format_duration(round(summary['end'] * 10**9))}: {sums_text(summary)}",
         facts=unrecorded_placements(result),
-        stories=[story_of(result, "")],
+        stories=[timeline_of(result, "")],
         more=drawn([*summary_sections(summary), *compared, drains, short]),
         caveats=caveat_texts(result.caveats),
     )
@@ -99,7 +99,7 @@ def picture_of_sweep(answer: SweepResult) -> AnswerPicture:
             [run.seed for run in played],
             [[None if isinstance(value := row[name], str) else value for name in figures] for row in rows],
         ),
-        stories=[story_of(result, name) for name, result in answer.replayed()],
+        stories=[timeline_of(result, name) for name, result in answer.replayed()],
         caveats=caveat_texts(answer.caveats),
     )
 
@@ -118,7 +118,7 @@ def picture_of_plan(answer: PlanAnswer) -> AnswerPicture:
         facts=facts if answer.result is None else [*facts, *unrecorded_placements(answer.result)],
         tables=drawn([*answer.sections, *impact_sections(answer)]),
         more=drawn([nodes, findings]),
-        stories=[story_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
+        stories=[timeline_of(result, escape(name, _LONGEST)) for name, result in runs if result is not None],
         caveats=caveat_texts(answer.caveats),
     )
 

@@ -27,7 +27,7 @@ from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.controller import Controller
 from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
-from podium.controllers.observations import Answer, Answered, Measured, Observation
+from podium.controllers.observations import ActionFinished, Answer, Measured, Observation
 from podium.controllers.rescheduling.planning import CONFIG_MAP, READ, REFUSED
 from podium.controllers.rescheduling.rescheduler import POLICY_FAILED, Rescheduler
 from podium.decide.rescheduling.round_robin import NONE_EXCLUDED, ReschedulingPlan
@@ -306,7 +306,7 @@ class ObservedRescheduler:
         for action in actions:
             if isinstance(action, Record) and not action.pod:
                 self.on_record(action)
-        if isinstance(observation, Answered) and isinstance(observation.action, Evict):
+        if isinstance(observation, ActionFinished) and isinstance(observation.action, Evict):
             policy = self._policy_of.get(observation.action.uid, "")
             self._metrics.evictions.labels(policy, _RESULTS.get(observation.answer, "failed")).inc()
         self._metrics.under_way.set(self.rescheduler.moves_under_way)

@@ -30,7 +30,7 @@ from podium.decide.rescheduling import round_robin
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.policy import MonthlyCost
-from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings, Steering
+from podium.framework.rescheduling.settings import Guidance, MoveCriteria, ReschedulerSettings, Steering
 from podium.framework.settings.configuration import DEFAULT_PLUGINS, Configuration, PluginEntry, upstream_departures
 from podium.store.store import Store
 
@@ -338,7 +338,7 @@ _SHOWN = 3
 def of_schedulers(settings: ReschedulerSettings, schedulers: Configuration, pods: Iterable[Pod]) -> Iterator[Caveat]:
     """Yield the schedulers that do not keep replacements off the nodes that pods left, and unknown schedulers."""
     names = ignoring_avoid_lists(schedulers)
-    if names and settings.judgement is Judgement.PLACEMENT and settings.guidance is not Guidance.BIND:
+    if names and settings.judgement is MoveCriteria.PLACEMENT and settings.guidance is not Guidance.BIND:
         message = f"avoid lists are assumed to be ignored by {_listed(names)}: {_WITHOUT_LISTS[settings.steering]}"
         yield Caveat("avoid-lists", message, len(names), names[:MOST_NAMES])
     known = {profile.scheduler_name for profile in schedulers.profiles}

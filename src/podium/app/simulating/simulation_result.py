@@ -14,7 +14,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
-from podium.app.answers import Frame, Kind, Shown, flat, kinds
+from podium.app.answers import Frame, Kind, Renderable, flat, kinds
 from podium.app.console.cells import by_key
 from podium.sim.results.result import NodeStates, PodState, Result
 from podium.sim.run import Progress, played, result_of_run
@@ -132,7 +132,7 @@ def placement_of(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SimulationResult(Shown, Result):
+class SimulationResult(Renderable, Result):
     """A simulation's `Result` with the final `placement` of pods, for display.
 
     `with_reasons` runs the simulation again and also records the reasons for placements; None if this result has them.

@@ -14,7 +14,7 @@ import msgspec
 
 from podium.api.errors import PodiumError
 from podium.api.versions.release import own_version
-from podium.app.sweeping.sweep import Played, Run, RunOutcome, Sweep
+from podium.app.sweeping.sweep import PlayedRun, Run, RunOutcome, Sweep
 from podium.app.sweeping.sweep_result import rows_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class RunFolder:
 
         written = msgspec.json.encode(outcome)
         kept = msgspec.json.decode(written, type=RunOutcome)
-        row = rows_of([Played(sweep.variants[run.variant].combination, run.seed, kept)])
+        row = rows_of([PlayedRun(sweep.variants[run.variant].combination, run.seed, kept)])
         table = pyarrow.Table.from_pylist(row).replace_schema_metadata({_OUTCOME: written})
         sink = pyarrow.BufferOutputStream()
         parquet.write_table(table, sink)

@@ -255,7 +255,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedRun:
     """A run with its settings and its outcome."""
 
     combination: Combination
@@ -272,7 +272,7 @@ class Played:
         }
 
 
-def caveats_of(played: Sequence[Played]) -> tuple[Caveat, ...]:
+def caveats_of(played: Sequence[PlayedRun]) -> tuple[Caveat, ...]:
     """Return the distinct caveats of the runs, in the order of the runs."""
     return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.caveats))
 
@@ -432,7 +432,7 @@ def play_all(
     *,
     again: bool = False,
     plays: bool = True,
-) -> list[Played]:
+) -> list[PlayedRun]:
     """Play runs, and return those that have an outcome, in order; ``progress`` receives the completed share.
 
     ``kept`` has outcomes of earlier calls, and keeps the new ones. Without it all runs are played. The ``shard`` (i, n)
@@ -447,4 +447,6 @@ def play_all(
         done += 1
         if progress is not None:
             progress(done / len(mine))
-    return [Played(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in mine if run in outcomes]
+    return [
+        PlayedRun(sweep.variants[run.variant].combination, run.seed, outcomes[run]) for run in mine if run in outcomes
+    ]

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError, escape
 from podium.api.times import format_duration
-from podium.app.answers import Frame, Shown, Value
+from podium.app.answers import Frame, Renderable, Value
 from podium.app.console.cells import by_key, text_of
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
-from podium.app.sweeping.sweep import Combination, Played, Sweep, caveats_of
+from podium.app.sweeping.sweep import Combination, PlayedRun, Sweep, caveats_of
 from podium.sim.results.result import Result
 
 _INDENT = 2
@@ -89,11 +89,11 @@ def _width(column: Sequence[str]) -> int:
     return max(len(cell) for cell in column) + _INDENT
 
 
-def _differs(figure: _Figure, runs: Sequence[Played]) -> bool:
+def _differs(figure: _Figure, runs: Sequence[PlayedRun]) -> bool:
     return len({figure.value(summary) for summary in _summaries(runs)}) > 1
 
 
-def _summaries(runs: Sequence[Played]) -> list[Summary]:
+def _summaries(runs: Sequence[PlayedRun]) -> list[Summary]:
     return [run.outcome.summary for run in runs if run.outcome.summary is not None]
 
 
@@ -129,7 +129,7 @@ def _duration(seconds: float) -> str:
 Row = dict[str, Value]
 
 
-def rows_of(played: Sequence[Played]) -> list[Row]:
+def rows_of(played: Sequence[PlayedRun]) -> list[Row]:
     """Return a row for each run: its settings by name, `seed`, `error`, and the figures of its summary by path.
 
     For example, `waiting.1000.p95` is how long pods of priority 1000 waited. A figure that a run does not have is None.
@@ -178,10 +178,10 @@ def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
 _MOST_SEEN = 4
 
 
-class SweepResult(Shown):
+class SweepResult(Renderable):
     """The runs of a sweep in their order: by combination of settings, then by seed."""
 
-    def __init__(self, runs: Sequence[Played], sweep: Sweep | None = None) -> None:
+    def __init__(self, runs: Sequence[PlayedRun], sweep: Sweep | None = None) -> None:
         self.runs = tuple(runs)
         self._sweep = sweep
 

@@ -21,7 +21,7 @@ from podium.controllers.autoscaling.node_removals import NodeRemovals, ScaleDown
 from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
-from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
 from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.decide import autoscaling as scaling
 from podium.decide.transaction import ClusterTransaction
@@ -94,9 +94,9 @@ class Autoscaler:
         match observation:
             case Changed(object=object_, raw=raw):
                 self._observe(object_, raw, now)
-            case Gone(object=object_):
+            case Deleted(object=object_):
                 self._observe(object_, None, now)
-            case Answered():
+            case ActionFinished():
                 self._answered(observation, now)
             case Tick():
                 actions = self._start_ups.work(now) + self._removals.work(now)
@@ -119,7 +119,7 @@ class Autoscaler:
             self._removals.look_again()
             self._look_soon(now)
 
-    def _answered(self, answered: Answered, now: int) -> None:
+    def _answered(self, answered: ActionFinished, now: int) -> None:
         """Handle an answer; a scan decides again after a failure."""
         if self._start_ups.answered(answered, now):
             self._look_soon(now)
@@ -304,7 +304,7 @@ class NodeStartUps:
         """Return whether the group's nodes were refused repeatedly."""
         return self._pauses.failures(group) >= STUCK_AFTER
 
-    def answered(self, answered: Answered, now: int) -> bool:
+    def answered(self, answered: ActionFinished, now: int) -> bool:
         """Handle an answer; return whether an expected node will not come."""
         action = answered.action
         if isinstance(action, CreateObject):
@@ -330,7 +330,7 @@ class NodeStartUps:
         is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self.picture.upcoming)
         return Deadline(self._queue.deadline().time_ns, not is_stuck)
 
-    def _created(self, name: str, answered: Answered, now: int) -> bool:
+    def _created(self, name: str, answered: ActionFinished, now: int) -> bool:
         group_node, answer = self.picture.nodes.get(name), answered.answer
         if answer is Answer.DONE and group_node is not None:
             self._pauses.forget(group_node.group)

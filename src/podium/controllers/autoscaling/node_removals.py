@@ -19,7 +19,7 @@ from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject,
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.reconciler import WorkQueue
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
 from podium.framework.settings.arguments import Strict
@@ -107,7 +107,7 @@ class NodeRemovals:
         """Check all removals after a relevant change."""
         self._queue.add_all(self._began_ns)
 
-    def answered(self, answered: Answered, now: int) -> str:
+    def answered(self, answered: ActionFinished, now: int) -> str:
         """Handle an answer; return the name of a node that could not be marked, or ""."""
         action = answered.action
         if isinstance(action, Evict):

@@ -20,7 +20,7 @@ from podium.controllers.actions import Action, Record, versioned_patch
 from podium.controllers.controller import NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
 from podium.controllers.indexes import MultiMap
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.reconciler import Reconciler
 
 _CAUSE = "avoid-list-controller"
@@ -148,7 +148,7 @@ class AvoidListController(Reconciler[str]):
             self._deleted.add(uid)
             self._queue.add_all(self._named[uid])
 
-    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
         if self._written.get(key) != self._nodes[key].metadata.resource_version:
             return []
         if answered.problem is not None:

@@ -17,7 +17,7 @@ from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, Id
 from podium.controllers.deadlines import earliest
 from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.reconciler import Reconciler
 from podium.store.conditions import condition_of, with_condition
 
@@ -117,7 +117,7 @@ class DisruptionController(Reconciler[_Key]):
         self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
         return True
 
-    def _handle_answer(self, key: _Key, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: _Key, answered: ActionFinished, now: int) -> list[Action]:
         action = answered.action
         if not isinstance(action, ReplaceStatus) or self._written.get(key) != action.raw["metadata"]["resourceVersion"]:
             # A newer version was written meanwhile.

@@ -16,7 +16,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.workloads import DaemonSet
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.deadlines import NEVER, Deadline, earliest
-from podium.controllers.observations import Answer, Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
 from podium.controllers.reconciler import Backoff
 from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodOnNode, plan_drain
 from podium.decide.kubelet import has_empty_dir
@@ -104,21 +104,23 @@ class NodeDrain:
         match observation:
             case Changed(object=Node() as node) if node.metadata.name == self._name:
                 self._node_changed(node)
-            case Gone(object=Node() as node) if self._node is not None and node.metadata.uid == self._node.metadata.uid:
+            case Deleted(object=Node() as node) if (
+                self._node is not None and node.metadata.uid == self._node.metadata.uid
+            ):
                 self._node, self._next_ns = None, 0
             case Changed(object=Pod() as pod, raw=raw):
                 self._pod_changed(pod, raw)
-            case Gone(object=Pod() as pod):
+            case Deleted(object=Pod() as pod):
                 self._pod_left(pod.key, pod.metadata.uid)
-            case Changed(object=PodDisruptionBudget() as budget) | Gone(object=PodDisruptionBudget() as budget):
+            case Changed(object=PodDisruptionBudget() as budget) | Deleted(object=PodDisruptionBudget() as budget):
                 self._budget_changed(budget)
             case Changed(object=DaemonSet(key=key)) if key not in self._daemon_sets:
                 self._daemon_sets.add(key)
                 self._next_ns = 0
-            case Gone(object=DaemonSet(key=key)):
+            case Deleted(object=DaemonSet(key=key)):
                 self._daemon_sets.discard(key)
                 self._next_ns = 0
-            case Answered():
+            case ActionFinished():
                 self._answered(observation, now)
             case Tick() if self._end is None:
                 return self._work(now)
@@ -180,7 +182,7 @@ class NodeDrain:
             self._evictions.forget_refusals()
             self._expects_progress = not self._is_stuck()
 
-    def _answered(self, answered: Answered, now: int) -> None:
+    def _answered(self, answered: ActionFinished, now: int) -> None:
         if isinstance(answered.action, PatchObject):
             if answered.problem is None:
                 self._is_cordoned = True
@@ -306,7 +308,7 @@ class EvictionRetries:
             return [DeleteObject("Pod", pod, uid, self.component, grace)]
         return [Evict(pod, uid, self.component, self.component, grace)]
 
-    def answered(self, answered: Answered, now: int) -> None:
+    def answered(self, answered: ActionFinished, now: int) -> None:
         """Handle the answer to an action of this component.
 
         A pod that is not found or replaced is retried until the API shows that.

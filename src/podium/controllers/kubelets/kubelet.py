@@ -15,7 +15,7 @@ from podium.controllers.deadlines import Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_kubelet import NodeKubelet
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 from podium.controllers.reconciler import WorkQueue
 
 _SECOND = 10**9
@@ -60,7 +60,7 @@ class Kubelet:
         if type(observation) is Changed and type(pod := observation.object) is Pod:
             if not self._pod_changed(pod, observation.raw, now):
                 return NO_CHANGE
-        elif type(observation) is Answered:
+        elif type(observation) is ActionFinished:
             if not self._answered(observation.action, observation, now):
                 return NO_CHANGE
         elif type(observation) is Tick:
@@ -78,12 +78,12 @@ class Kubelet:
             case Changed(object=Node() as node, raw=raw):
                 self._node(node.metadata.name).show_node(node, raw, now)
                 self._look_at(node.metadata.name)
-            case Gone(object=Node() as node):
+            case Deleted(object=Node() as node):
                 if self._hosts is not None:
                     self._hosts.nodes.free(node.metadata.uid)
                 self._node(node.metadata.name).hide_node()
                 self._look_at(node.metadata.name)
-            case Gone(object=Pod() as pod):
+            case Deleted(object=Pod() as pod):
                 self._hide(pod.key)
             case observations.NodeStopped(node=name):
                 self._node(name).fail()
@@ -132,7 +132,7 @@ class Kubelet:
                 self._nodes[name].hide_pod(uid)
                 self._look_at(name)
 
-    def _answered(self, action: Action, answered: Answered, now: int) -> bool:
+    def _answered(self, action: Action, answered: ActionFinished, now: int) -> bool:
         """Handle the answer to a report; return whether it has an effect."""
         if not isinstance(action, _REPORTS):
             raise TypeError(f"kubelets do not ask for {action}")

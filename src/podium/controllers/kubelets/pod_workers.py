@@ -329,7 +329,9 @@ class NodePods:
         lacking = [run.lacking for run in left if run.lacking is not None]
         if len(lacking) < len(left):
             return AdmissionVerdict(refusal)
-        holders = [kubelet.Holder(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run]
+        holders = [
+            kubelet.EvictablePod(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run
+        ]
         victims = kubelet.make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
         if victims is None:
             return AdmissionVerdict(refusal)

@@ -24,7 +24,7 @@ from podium.controllers import actions
 from podium.controllers.disruption.budget import controller_uid
 from podium.controllers.ledger.disruption import Alternatives, Beneficiary, Cause, Disruption, EarlierRecords, Loss
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
-from podium.controllers.observations import Changed, Gone, Observation, Problem
+from podium.controllers.observations import Changed, Deleted, Observation, Problem
 from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.controllers.workloads.template_revisions import REVISION_LABEL
 from podium.decide.evictions import unsaved_ns
@@ -304,7 +304,7 @@ class DisruptionLedger:
         """Handle an observation of a pod; others have no effect."""
         if isinstance(observation, Changed) and isinstance(observation.object, Pod):
             self.changed(observation.object, now)
-        elif isinstance(observation, Gone) and isinstance(observation.object, Pod):
+        elif isinstance(observation, Deleted) and isinstance(observation.object, Pod):
             self.gone(observation.object, now)
 
     def changed(self, pod: Pod, now: int, *, is_added: bool | None = None) -> None:

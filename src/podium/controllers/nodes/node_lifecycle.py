@@ -27,7 +27,7 @@ from podium.api.reading import Duration
 from podium.api.times import format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
-from podium.controllers.observations import Answered, NodeHeard, NodeSilent, Observation
+from podium.controllers.observations import ActionFinished, HeartbeatsResumed, HeartbeatsStopped, Observation
 from podium.controllers.reconciler import Reconciler
 from podium.framework.settings.arguments import Strict
 from podium.store.conditions import with_condition
@@ -222,14 +222,14 @@ class NodeLifecycle(Reconciler[str]):
         self._queue.add(name)
 
     def _happened(self, observation: Observation) -> None:
-        if isinstance(observation, NodeSilent):
+        if isinstance(observation, HeartbeatsStopped):
             self._silent[observation.node] = observation.since_ns
             self._queue.add(observation.node)
-        elif isinstance(observation, NodeHeard):
+        elif isinstance(observation, HeartbeatsResumed):
             self._silent.pop(observation.node, None)
             self._queue.add(observation.node)
 
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
+    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
         if answered.problem is not None and isinstance(answered.action, PatchObject):
             self._written.pop(answered.action.uid, None)
         return super()._answered(answered, now)

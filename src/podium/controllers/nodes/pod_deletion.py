@@ -16,7 +16,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus, delet
 from podium.controllers.controller import ENDING, NO_CHANGE, ON_MISSING_NODE, PLACED, IdleDeferral
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.reconciler import Reconciler
 from podium.decide.kubelet import is_static
 
@@ -42,7 +42,7 @@ class PodDeleter(Reconciler[str]):
             return []
         return [delete if mark is None or delete.uid in self._marked else mark]
 
-    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
         action = answered.action
         if isinstance(action, ReportStatus) and answered.problem is None:
             self._marked.add(action.uid)

@@ -10,12 +10,12 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
-from podium.api.avoid_list import AwaitedPod, Wishes
+from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.controllers.rescheduling.moves import Moves
 from podium.controllers.rescheduling.planning import Planners
@@ -128,7 +128,7 @@ class PlannedEvictions:
         """Return the moves to request next; None while an answer is pending or if nothing is left."""
         return self._orders[0] if self._orders and self._asked is None else None
 
-    def answered(self, evict: Evict, answered: Answered, now: int) -> list[Action]:
+    def answered(self, evict: Evict, answered: ActionFinished, now: int) -> list[Action]:
         """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
         if self._asked is None or self._asked[0].pod.uid != evict.uid:
             return []
@@ -184,7 +184,7 @@ class PlannedEvictions:
         awaited: AwaitedPod | None = None
         if comes is not None:
             awaited = AwaitedPod(namespace=comes.pod.namespace, name=comes.pod.name, uid=comes.pod.uid)
-        wishes = Wishes(
+        hints = EvictionHints(
             avoid_node=settings.steering is not Steering.SCORES_ALONE,
             avoid_for_ns=planned.avoid_for_ns,
             until_replaced=awaited,
@@ -192,7 +192,7 @@ class PlannedEvictions:
             node_name=hint,
             is_awaited=planned.is_awaited(asked),
         )
-        return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, wishes=wishes)]
+        return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, hints=hints)]
 
     def nodes_to_mark(self) -> frozenset[str]:
         """Return the nodes that pods are being moved off, if such nodes are tainted."""
@@ -265,7 +265,7 @@ class SoftTaints:
         """Remove the taints of all nodes but the given ones."""
         self._queue.add_all(name for name in self.marked if name not in but_for)
 
-    def answered(self, answered: Answered, now: int) -> None:
+    def answered(self, answered: ActionFinished, now: int) -> None:
         """Record the result of a change of a node."""
         action = answered.action
         if not isinstance(action, PatchObject) or answered.problem is None:

@@ -19,7 +19,7 @@ from podium.controllers.actions import RESCHEDULER
 from podium.controllers.deadlines import earliest
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PastMove
-from podium.framework.rescheduling.settings import Judgement, ReschedulerSettings
+from podium.framework.rescheduling.settings import MoveCriteria, ReschedulerSettings
 
 _SECOND = 10**9
 HOUR_NS = 3_600 * _SECOND
@@ -289,7 +289,7 @@ class Returns:
             by_owner.setdefault(move.owner_uid, []).append(move)
         for owner, of_owner in by_owner.items():
             placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
-            if settings.judgement is Judgement.BLIND:
+            if settings.judgement is MoveCriteria.BLIND:
                 made = [pod for pod in placed if any(move.may_have_made(pod) for move in of_owner)]
                 self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)
                 continue

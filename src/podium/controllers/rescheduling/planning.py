@@ -95,7 +95,7 @@ class Planners:
         """Return whether some pods of a plan should still be moved."""
         proposal = Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
         policies = [
-            (_Only(policy, [proposal] if policy.name == planned.policy else []), weight)
+            (_SingleProposal(policy, [proposal] if policy.name == planned.policy else []), weight)
             for policy, weight in self._policies
         ]
         return bool(self._run(self._make(policies, self.settings), inputs, lambda pod: pod in left, now).planned)
@@ -130,7 +130,7 @@ class Planners:
 
 
 @dataclass(frozen=True, slots=True)
-class _Only:
+class _SingleProposal:
     """A policy with the objective of another one that makes a single proposal."""
 
     policy: Policy

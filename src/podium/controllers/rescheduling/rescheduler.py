@@ -17,7 +17,7 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.controllers.actions import RESCHEDULER, Action, Bind, Evict, Nominate, PatchObject, Record
 from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
-from podium.controllers.observations import Answered, Changed, Gone, Measured, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Measured, Observation, Tick
 from podium.controllers.rescheduling.evictions import PlannedEvictions, SoftTaints
 from podium.controllers.rescheduling.moves import CoolDown, Move, Moves, Returns
 from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Planners, SettingsMap, Weighted
@@ -66,7 +66,7 @@ class Rescheduler:
         self._moves = Moves(self._picture)
         self._returns = Returns(self._picture)
         self._emptying = Emptying()
-        self._guide = Guide(self._moves, self._planners)
+        self._guide = ReplacementGuide(self._moves, self._planners)
         self._soft_taints = SoftTaints()
         self._only_plans = only_plans
         self._evictions = PlannedEvictions(
@@ -117,11 +117,11 @@ class Rescheduler:
                 return [*self._settings_map.changed(object_, raw)]
             case Changed(object=object_, raw=raw):
                 self._observe(object_, raw, now)
-            case Gone(object=object_):
+            case Deleted(object=object_):
                 self._observe(object_, None, now)
-            case Answered(action=Evict() as evict):
+            case ActionFinished(action=Evict() as evict):
                 return self._evictions.answered(evict, observation, now)
-            case Answered(action=PatchObject() as patch):
+            case ActionFinished(action=PatchObject() as patch):
                 self._soft_taints.answered(observation, now)
                 if observation.problem is not None:
                     self._evictions.not_marked(patch.key)
@@ -296,7 +296,7 @@ class Emptying:
 
 
 @dataclass(eq=False)
-class Guide:
+class ReplacementGuide:
     """Binds or nominates the replacement of each move under way, once; ``is_due``: one is to be guided."""
 
     _moves: Moves

@@ -49,7 +49,7 @@ class ReschedulerView(ClusterView):
         self.observed = ObservedSignals()
         self.avoid_lists: dict[str, str] = {}
         self.measured = MeasuredUse()
-        self._use = SaidUse()
+        self._use = ReportedUse()
         # By the uid of their owner, the uids of the pods that have not ended.
         self._owned: MultiMap[str, str] = MultiMap()
 
@@ -251,7 +251,7 @@ _Said = tuple[CPUWant, int]
 """The cpu and the bytes of memory that a pod states for the case that it is alone on its node."""
 
 
-class SaidUse:
+class ReportedUse:
     """Keeps the stated use of pods, and computes their use beside the other pods on their nodes.
 
     Pods without a statement use what they request. If no pod states its use, nothing is measured.

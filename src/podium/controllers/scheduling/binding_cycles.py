@@ -14,7 +14,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Bind, BindClaim, Nominate, ReserveClaim
 from podium.controllers.deadlines import Deadlines, earliest
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.scheduling import binding_stages as plugins
 from podium.controllers.scheduling.binding_stages import (
     BindingCycle,
@@ -135,7 +135,7 @@ class BindingCycles:
             raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
         return self._guarded(self._ask_for_binding, cycle, now)
 
-    def claim_answered(self, answered: Answered, claim: ResourceClaim | None, now: int) -> StepResult:
+    def claim_answered(self, answered: ActionFinished, claim: ResourceClaim | None, now: int) -> StepResult:
         """Handle the answer to a claim's write; ``claim`` is the claim in the answer, None without one.
 
         After the last claim the pod itself is bound. A reservation without a conclusive answer counts as carried out,
@@ -183,7 +183,7 @@ class BindingCycles:
             failures.append(self._fail(cycle, status)[1])
         return failures
 
-    def bind_answered(self, action: Bind, answered: Answered, now: int) -> StepResult:
+    def bind_answered(self, action: Bind, answered: ActionFinished, now: int) -> StepResult:
         """Handle the answer to a binding.
 
         Without an answer, or after an error of the server, the binding may have been carried out: the pod stays
@@ -391,7 +391,7 @@ class RefusedBindings:
         self.on_refused: Callable[[PodRecord, str], None] | None = None
         """Called with the pod and a message when a kind of request is first refused in a namespace."""
 
-    def answered(self, answered: Answered, pod: PodRecord) -> None:
+    def answered(self, answered: ActionFinished, pod: PodRecord) -> None:
         """Take in how a request to bind a pod ended; a refusal that may pass changes nothing."""
         if answered.problem is None and not self._by_request:
             return

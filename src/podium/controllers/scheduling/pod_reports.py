@@ -8,7 +8,7 @@ from podium.api.meta import Raw, is_comparable, is_older
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, Nominate, ReportUnschedulable
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 from podium.decide.placement import Placement
 from podium.framework.verdicts import in_words
@@ -111,7 +111,7 @@ class PodReports:
         if nominated != self.nominated(uid):
             self._writes.put(uid, nominated)
 
-    def answered(self, answered: Answered, now: int) -> None:
+    def answered(self, answered: ActionFinished, now: int) -> None:
         """Handle the answer to a write.
 
         A failed one is sent again; the observed nomination counts until then. A nomination before a binding is not

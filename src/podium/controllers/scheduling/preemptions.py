@@ -21,7 +21,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.controllers.actions import Action, DeleteObject, Evict, Rationale, Record, ReportStatus
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.decide.cap import put_off_by
 
 DELETION_SHOWN_WITHIN_NS = 30 * 10**9
@@ -121,7 +121,7 @@ class RunningPreemptions:
         return actions if preemption.outstanding else self._begin_last(preemption)
 
     def answered(
-        self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
+        self, action: ReportStatus | DeleteObject | Evict, answered: ActionFinished, now: int
     ) -> tuple[list[Action], list[RunningPreemption]]:
         """Take in the answer to a victim's mark, deletion or eviction; return what to do, and what ended.
 

@@ -13,7 +13,7 @@ from podium.api.reading import read
 from podium.cluster.devices import ClaimCache
 from podium.controllers.actions import Action, ReleaseClaim, ReserveClaim
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.scheduling.binding_stages import BindingCycle
 from podium.controllers.scheduling.queue.queued_pod import SECOND_NS
 
@@ -50,7 +50,7 @@ class Reservations:
             return False
         return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
 
-    def answered(self, cycle: BindingCycle, answered: Answered, claim: ResourceClaim | None) -> None:
+    def answered(self, cycle: BindingCycle, answered: ActionFinished, claim: ResourceClaim | None) -> None:
         """Note the result of a reservation; ``claim`` is the claim in the answer, if any.
 
         A PASSING answer is inconclusive, as is any failure for a claim that is created first, after which more is
@@ -97,7 +97,7 @@ class Reservations:
                 releases.append(release)
         return releases
 
-    def released(self, answered: Answered, now: int) -> ResourceClaim | None:
+    def released(self, answered: ActionFinished, now: int) -> ResourceClaim | None:
         """Handle the answer to a release; return the claim whose devices are free now, None for none.
 
         Only the last requested release is conclusive for the reservation before it.
@@ -130,7 +130,7 @@ class Reservations:
         return due
 
 
-def claim_in_answer(answered: Answered) -> ResourceClaim | None:
+def claim_in_answer(answered: ActionFinished) -> ResourceClaim | None:
     """Return the ResourceClaim in an answer; None without one, or if its version cannot be compared."""
     action = answered.action
     if answered.written is None or not isinstance(action, ReserveClaim | ReleaseClaim):

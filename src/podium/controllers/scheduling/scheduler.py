@@ -33,7 +33,7 @@ from podium.controllers.actions import (
 )
 from podium.controllers.controller import NO_CHANGE, PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
-from podium.controllers.observations import Answered, Changed, Gone, Observation, Tick
+from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 from podium.controllers.scheduling.attempts import ASSIGNED_POD_DELETE, CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
@@ -154,7 +154,7 @@ class Scheduler:
             *(self.cap.held, self.futile.waiting, self.resizes.due),
         )
         # By the action's type; answers to others have no effect. Asking a Struct for its type one by one is slow.
-        self._on_answers: dict[type[Action], Callable[[Any, Answered, int], list[Action]]] = {
+        self._on_answers: dict[type[Action], Callable[[Any, ActionFinished, int], list[Action]]] = {
             Bind: self._bind_answered,
             **dict.fromkeys((BindClaim, ReserveClaim, ReleaseClaim), self._claim_answered),
             **dict.fromkeys((ReportStatus, DeleteObject, Evict), self._victim_answered),
@@ -176,13 +176,13 @@ class Scheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Handle an observation at ``now`` (nanoseconds); return the actions."""
         # The most frequent types come first; `isinstance` is slow for a Struct of another type.
-        if type(observation) is Answered:
+        if type(observation) is ActionFinished:
             answered = self._on_answers.get(type(observation.action))
             actions = NO_CHANGE if answered is None else answered(observation.action, observation, now)
         elif type(observation) is Changed:
             shown = observation.object
             actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
-        elif type(observation) is Gone:
+        elif type(observation) is Deleted:
             gone = observation.object
             actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
         elif type(observation) is Tick:
@@ -242,14 +242,14 @@ class Scheduler:
 
     # How actions ended
 
-    def _bind_answered(self, bind: Bind, answered: Answered, now: int) -> list[Action]:
+    def _bind_answered(self, bind: Bind, answered: ActionFinished, now: int) -> list[Action]:
         result = self.bindings.bind_answered(bind, answered, now)
         if answered.problem is None and bind.uid in self.bindings.unseen:
             self.queue.done(bind.uid)
         return self.attempts.finish_binding_step(result, now)
 
     def _report_answered(
-        self, action: ReportUnschedulable | Nominate | PatchObject, answered: Answered, now: int
+        self, action: ReportUnschedulable | Nominate | PatchObject, answered: ActionFinished, now: int
     ) -> list[Action]:
         if not isinstance(action, PatchObject):
             self.reports.answered(answered, now)
@@ -258,7 +258,7 @@ class Scheduler:
         return []
 
     def _victim_answered(
-        self, action: ReportStatus | DeleteObject | Evict, answered: Answered, now: int
+        self, action: ReportStatus | DeleteObject | Evict, answered: ActionFinished, now: int
     ) -> list[Action]:
         if type(action) is Evict and action.cause == GANG_RELEASE:
             self.gangs.releases.answered(action, answered)
@@ -272,7 +272,7 @@ class Scheduler:
         return actions
 
     def _claim_answered(
-        self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: Answered, now: int
+        self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: ActionFinished, now: int
     ) -> list[Action]:
         """Handle the answer to a claim's write. If it returns the claim, that counts before the API shows it."""
         reservations = self.bindings.reservations

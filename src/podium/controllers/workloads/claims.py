@@ -14,7 +14,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
 from podium.controllers.indexes import MultiMap, exchange
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.reconciler import Reconciler
 
 _NAME = "resource-claim-controller"
@@ -115,7 +115,7 @@ class ResourceClaims(Reconciler[_Key]):
     def _add_claims_of(self, uid: str) -> None:
         self._queue.add_all(("ResourceClaim", key) for key in self.claims.naming(uid))
 
-    def _handle_answer(self, key: _Key, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: _Key, answered: ActionFinished, now: int) -> list[Action]:
         if isinstance(answered.action, CreateObject) and answered.problem is None:
             name = answered.action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
             self._unseen.setdefault(key[1], {})[name] = now

@@ -12,7 +12,7 @@ from podium.api.meta import Raw
 from podium.api.times import Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owned_object
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
@@ -48,7 +48,7 @@ class CronJobs(WorkloadController[CronJob]):
         self._begun.pop(uid, None)
         self._last_message.pop(uid, None)
 
-    def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
+    def _created(self, workload: _Workload, raw: Raw, answered: ActionFinished, now: int) -> None:
         if answered.answer is Answer.DONE:
             time_ns = parse_time(raw["metadata"]["annotations"][SCHEDULED_AT])
             self._begun[workload.uid] = max(time_ns, self._begun.get(workload.uid, time_ns))

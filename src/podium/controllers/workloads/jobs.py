@@ -15,7 +15,7 @@ from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
 from podium.controllers.actions import Action, CreateObject, PatchObject, versioned_patch
-from podium.controllers.observations import Answered
+from podium.controllers.observations import ActionFinished
 from podium.controllers.workloads import job_pods
 from podium.controllers.workloads.job_pods import JobState, Progress, index_of, is_tracked
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
@@ -77,7 +77,7 @@ class Jobs(WorkloadController[Job]):
         if not is_tracked(pod):
             super()._ended_at_once(uid, pod, now)
 
-    def _answered(self, answered: Answered, now: int) -> list[Action]:
+    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
         action = answered.action
         if not isinstance(action, PatchObject) or "ownerReferences" in action.patch.get("metadata", {}):
             return super()._answered(answered, now)

@@ -10,7 +10,7 @@ from podium.api.pod import Pod
 from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.indexes import MultiMap
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads.owned_pods import OwnerPods, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
 from podium.store.conditions import condition_of, with_condition
@@ -80,7 +80,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
         pod = workload.new_pod(workload.template, metadata, {})
         return [CreateObject(pod, workload.label) for _ in range(count)]
 
-    def _created(self, workload: _Workload, raw: Raw, answered: Answered, now: int) -> None:
+    def _created(self, workload: _Workload, raw: Raw, answered: ActionFinished, now: int) -> None:
         super()._created(workload, raw, answered, now)
         if answered.problem is None:
             self._refusals.pop(workload.uid, None)

@@ -24,7 +24,7 @@ from podium.controllers.actions import (
 from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.reconciler import Backoff, Reconciler
 from podium.controllers.workloads import owned_pods
 
@@ -289,7 +289,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
     # Answers
 
-    def _handle_answer(self, key: str, answered: Answered, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
         """Handle an answer; return the event about a failed creation."""
         action, workload = answered.action, self._workloads.get(key)
         if workload is None:
@@ -305,7 +305,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._expectations.see(key, f"{action.kind} {action.key}")
         return super()._handle_answer(key, answered, now)
 
-    def _created(self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: Answered, now: int) -> None:
+    def _created(self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: ActionFinished, now: int) -> None:
         """Handle the end of a creation; a doubtful one counts as failed."""
         uid = workload.uid
         if answered.problem is None:
@@ -321,7 +321,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._queue.add(uid)
 
     def _failed_creation(
-        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: Answered, now: int
+        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: ActionFinished, now: int
     ) -> list[Action]:
         """Return the event about a failed creation; each message once per time, and none in a terminating namespace."""
         problem, what = answered.problem, _MADE.get(raw["kind"])
@@ -358,7 +358,7 @@ class CreationWaits:
         self.refused: dict[str, tuple[str, bool]] = {}
         self._quotas: dict[str, ResourceQuota] = {}
 
-    def refuse(self, workload: Kubernetes, answered: Answered, now: int) -> None:
+    def refuse(self, workload: Kubernetes, answered: ActionFinished, now: int) -> None:
         """Record a failed or doubtful creation."""
         meta = workload.metadata
         self._refusals.fail(meta.uid, now, answered.wait_ns)

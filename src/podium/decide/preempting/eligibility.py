@@ -325,7 +325,7 @@ def alone_within_budgets(cluster: Cluster, further: VictimFilter | None) -> Vict
     return both_allow(further, lambda _pod, slots: ~beyond_budgets(cluster, Lists(np.arange(len(slots) + 1), slots)))
 
 
-class HeldBack(msgspec.Struct, frozen=True):
+class BudgetBlock(msgspec.Struct, frozen=True):
     """The budgets (keys) that alone prevent preemption, and what preemption would do without them.
 
     ``node_name`` is "" for a gang. ``next_ns`` is when the next token of one of their rates comes back, None if none is
@@ -346,7 +346,7 @@ class HeldBack(msgspec.Struct, frozen=True):
         return f"{noun} {', '.join(self.budgets)} {verb} too few disruptions"
 
 
-def held_back(cluster: Cluster, node_name: str, victims: Sequence[PodRecord]) -> HeldBack:
+def held_back(cluster: Cluster, node_name: str, victims: Sequence[PodRecord]) -> BudgetBlock:
     """Return the budgets that do not allow the disruption of all of ``victims``.
 
     If each of them allows it, and disruptions begun elsewhere are the reason, return those that cover the victims.
@@ -364,4 +364,4 @@ def held_back(cluster: Cluster, node_name: str, victims: Sequence[PodRecord]) ->
         if is_exceeded:
             exceeded.append(key)
     keys = tuple(exceeded or covering)
-    return HeldBack(keys, node_name, tuple(victims), cluster.budgets.next_token_ns(keys))
+    return BudgetBlock(keys, node_name, tuple(victims), cluster.budgets.next_token_ns(keys))

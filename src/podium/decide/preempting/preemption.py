@@ -21,7 +21,13 @@ from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
 from podium.decide.placement import limited_candidates, lot, pick, recorded_row
 from podium.decide.preempting import criteria, preemption_plan
-from podium.decide.preempting.eligibility import HeldBack, VictimFilter, alone_within_budgets, held_back, within_budgets
+from podium.decide.preempting.eligibility import (
+    BudgetBlock,
+    VictimFilter,
+    alone_within_budgets,
+    held_back,
+    within_budgets,
+)
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained, tally
 from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
@@ -135,7 +141,7 @@ def plan_exchange(
 
 def held_back_by_budgets(
     preemptor: Preemptor, outcome: Outcome, trials: Trials, exchanges: FairTrials | None, options: PreemptionOptions
-) -> HeldBack | None:
+) -> BudgetBlock | None:
     """Return the budgets without which a pod could preempt that has no candidate; None if they make no difference.
 
     ``exchanges`` is None if pods of equal priority may not be taken.

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CapDelay
 from podium.decide.preempting.criteria import CostColumn
-from podium.decide.preempting.eligibility import HeldBack
+from podium.decide.preempting.eligibility import BudgetBlock
 from podium.framework.verdicts import Code, Status
 
 
@@ -86,9 +86,9 @@ class Plan(msgspec.Struct, frozen=True):
     put_off: CapDelay | None = None
     criteria: tuple[CostColumn, ...] = ()
     search: SearchEffort | None = None
-    held_back: HeldBack | None = None
+    held_back: BudgetBlock | None = None
 
-    def held_back_by(self, held: HeldBack) -> Self:
+    def held_back_by(self, held: BudgetBlock) -> Self:
         """Return the same plan, without a candidate, if budgets are the reason for that."""
         return replace(self, held_back=held, message=f"{self.message}; {held}")
 

@@ -24,11 +24,11 @@ from podium.decide.rescheduling.replacement_placement import (
     let_go,
 )
 from podium.decide.rescheduling.round_robin import (
-    LeftAlone,
     Objectives,
     PlannedMove,
     PlannedMoves,
     PolicyError,
+    RejectedMove,
     ReschedulingPlan,
     RoundRobin,
     calling_policy,
@@ -44,7 +44,13 @@ from podium.framework.rescheduling.policy import (
     Relocation,
     Signals,
 )
-from podium.framework.rescheduling.settings import Guidance, Judgement, MoveLimitSettings, ReschedulerSettings, Steering
+from podium.framework.rescheduling.settings import (
+    Guidance,
+    MoveCriteria,
+    MoveLimitSettings,
+    ReschedulerSettings,
+    Steering,
+)
 from podium.framework.runner import Runner
 
 Weighted = tuple[Policy, float]
@@ -162,7 +168,7 @@ class _Planning:
         self._emptying = inputs.emptying
         if inputs.emptying in picture.cluster.nodes.row_of:
             self._trials.close(picture.cluster.nodes.row_of[inputs.emptying])
-        self._left_alone: list[LeftAlone] = []
+        self._left_alone: list[RejectedMove] = []
         self._errors: list[str] = []
         self._tried = 0
         self._before: dict[str, float] = {}
@@ -191,10 +197,10 @@ class _Planning:
                     planned.append(found)
                     stopped = self._limits.used_up
                 else:
-                    self._left_alone.append(LeftAlone(policy, proposal.relocations[0].pod.key, found))
-        if self._settings.judgement is Judgement.PLACEMENT and self._settings.guidance is not Guidance.BIND:
+                    self._left_alone.append(RejectedMove(policy, proposal.relocations[0].pod.key, found))
+        if self._settings.judgement is MoveCriteria.PLACEMENT and self._settings.guidance is not Guidance.BIND:
             kept, why = self._trials.rehearse(at_first)
-            self._left_alone += [LeftAlone(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
+            self._left_alone += [RejectedMove(group.policy, group.moves[0].pod.key, why) for group in planned[kept:]]
             del planned[kept:]
         # A part is started before all other moves, in the present state; checking it again would mean planning it
         # again.
@@ -269,7 +275,7 @@ class _Planning:
         leave by itself if no other move were under way, and all of them within an hour.
         """
         pods = [relocation.pod for relocation in proposal.relocations]
-        nodes, may_part = sorted({pod.node_name for pod in pods}), self._settings.judgement is Judgement.PLACEMENT
+        nodes, may_part = sorted({pod.node_name for pod in pods}), self._settings.judgement is MoveCriteria.PLACEMENT
         if not (may_part and proposal.in_parts) or len(pods) == 1 or len(nodes) > 1:
             return why
         if self._emptying not in ("", nodes[0]):
@@ -321,7 +327,7 @@ class _Planning:
         leaving = [self._move(pod, has_budget=True)]
         why = self._guards.why_ended(pod, row) or self._limits.why(leaving)
         if why:
-            self._left_alone.append(LeftAlone(policy, pod.key, why))
+            self._left_alone.append(RejectedMove(policy, pod.key, why))
             return []
         self._limits.take(leaving)
         move = PlannedMove(pod, pod.node_name, None, has_ended=True)

@@ -87,7 +87,7 @@ class ReplacementPlacer:
             self._transaction.change_node(replace(node, spec=spec))
 
     def find(
-        self, pod: PodRecord, leaver: Leaver, leaving: Collection[Leaver], hinted: int | None = None
+        self, pod: PodRecord, leaver: MovingPod, leaving: Collection[MovingPod], hinted: int | None = None
     ) -> ReplacementRows:
         """Return where the replacement ``pod`` of ``leaver`` would land while the pods of ``leaving`` leave.
 
@@ -202,19 +202,19 @@ Seats = tuple[tuple[PodRecord, int], ...]
 """Pending pods, with the rows that have room for them."""
 
 
-def let_go(transaction: ClusterTransaction, under_way: Iterable[PastMove]) -> list[Leaver]:
+def let_go(transaction: ClusterTransaction, under_way: Iterable[PastMove]) -> list[MovingPod]:
     """Remove evicted pods that are still terminating, so that no pod is moved for capacity that they hold.
 
     The pods are identified by their owners and nodes.
     """
     cluster = transaction.cluster
-    gone = list[Leaver]()
+    gone = list[MovingPod]()
     for (owner_uid, source), number in sorted(Counter((move.owner_uid, move.source) for move in under_way).items()):
         row = cluster.nodes.row_of.get(source)
         pods = [] if row is None else cluster.pods_on(row)
         going = [pod for pod in pods if pod.terminating and pod.owner_uid == owner_uid]
         for pod in sorted(going, key=lambda pod: (pod.key, pod.uid))[:number]:
-            gone.append(Leaver(Relocation(pod), pod.row))
+            gone.append(MovingPod(Relocation(pod), pod.row))
             transaction.take_off(pod.uid)
     return gone
 
@@ -281,7 +281,7 @@ _AFTER_THE_END = ("StatefulSet",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Leaver:
+class MovingPod:
     """A pod that is moved, and the row that it leaves."""
 
     relocation: Relocation
@@ -303,12 +303,12 @@ class Leaver:
 class ReplacementArrival:
     """A replacement, and the row in which it lands."""
 
-    leaver: Leaver
+    leaver: MovingPod
     pod: PodRecord
     row: int
 
 
-def bring_back(transaction: ClusterTransaction, leaving: Iterable[Leaver]) -> None:
+def bring_back(transaction: ClusterTransaction, leaving: Iterable[MovingPod]) -> None:
     """Restore pods that are terminating but not gone yet."""
     for leaver in leaving:
         transaction.place(replace(leaver.pod, terminating=True, row=NO_ROW, slot=-1), leaver.row)

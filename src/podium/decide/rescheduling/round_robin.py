@@ -264,7 +264,7 @@ class PlannedMoves:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftAlone:
+class RejectedMove:
     """A rejected proposal: its first pod, and the reason."""
 
     policy: str
@@ -283,7 +283,7 @@ class ReschedulingPlan:
     """
 
     planned: tuple[PlannedMoves, ...]
-    left_alone: tuple[LeftAlone, ...]
+    left_alone: tuple[RejectedMove, ...]
     before: dict[str, float]
     after: dict[str, float]
     trials: int

@@ -12,8 +12,8 @@ import numpy as np
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.replacement_placement import (
-    Leaver,
     MovedClaims,
+    MovingPod,
     PendingPodSeats,
     ReplacementArrival,
     ReplacementPlacer,
@@ -25,7 +25,7 @@ from podium.decide.rescheduling.replacement_placement import (
 from podium.decide.rescheduling.round_robin import ROUNDING, Objectives, PartOf, PlannedMove
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
-from podium.framework.rescheduling.settings import Guidance, Judgement, ReschedulerSettings
+from podium.framework.rescheduling.settings import Guidance, MoveCriteria, ReschedulerSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +62,11 @@ class ProposalTrials:
         self._placer = ReplacementPlacer(transaction, picture, settings)
         self._claims = claims
         self._waiting = PendingPodSeats(transaction, picture)
-        self._likeness = Likeness(picture)
+        self._likeness = NodeEquivalence(picture)
         # Pods that were evicted earlier and are still present.
-        self.going: Sequence[Leaver] = ()
+        self.going: Sequence[MovingPod] = ()
         # The pods that leave by the plan so far, and the accepted proposals, each with the savepoint before it.
-        self._leaving: list[Leaver] = []
+        self._leaving: list[MovingPod] = []
         self._accepted: list[tuple[int, TrialResult]] = []
 
     def attempt(self, proposal: Proposal, before: float, part: tuple[Relocation, ...] = ()) -> TrialResult:
@@ -156,7 +156,7 @@ class ProposalTrials:
         for arrival in self._place(late, leaving):
             raise RehearsalError(arrival.leaver, "no other node takes it once all moves are under way")
 
-    def _place(self, arrivals: Iterable[ReplacementArrival], leaving: Sequence[Leaver]) -> list[ReplacementArrival]:
+    def _place(self, arrivals: Iterable[ReplacementArrival], leaving: Sequence[MovingPod]) -> list[ReplacementArrival]:
         """Place replacements one after another; return those that fit nowhere."""
         waiting = []
         for arrival in arrivals:
@@ -172,11 +172,11 @@ class ProposalTrials:
 
     def _attempt(self, relocations: Sequence[Relocation], before: float, whole: PartOf | None = None) -> TrialResult:
         placed = self._picture.cluster.placed
-        leaving = [Leaver(relocation, placed[relocation.pod.uid].row) for relocation in relocations]
+        leaving = [MovingPod(relocation, placed[relocation.pod.uid].row) for relocation in relocations]
         for leaver in leaving:
             self._placer.leave(leaver.row)
             self._transaction.take_off(leaver.pod.uid)
-        if self._settings.judgement is Judgement.BLIND:
+        if self._settings.judgement is MoveCriteria.BLIND:
             blind = tuple(PlannedMove(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
             return self._judged(TrialResult(blind, self._objectives.total()), before)
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
@@ -199,7 +199,7 @@ class ProposalTrials:
         return self._judged(TrialResult(tuple(moves), after, "", whole, tuple(arrived), seats), before)
 
     def _choice(
-        self, replacement: PodRecord, leaver: Leaver, leaving: Sequence[Leaver], seats: Seats, most: float | None
+        self, replacement: PodRecord, leaver: MovingPod, leaving: Sequence[MovingPod], seats: Seats, most: float | None
     ) -> _Choice | str:
         """Return where a replacement lands in the worst case, whether the pods of ``leaving`` are gone by then or not.
 
@@ -287,7 +287,7 @@ MOST_KINDS = 16
 _MOST_ROWS = 256
 
 
-class Likeness:
+class NodeEquivalence:
     """Distinguishes the nodes of a cluster while pods come and go.
 
     Two nodes are equivalent if they differ in their names only: they have equal capacity, requests, labels, taints and
@@ -335,7 +335,7 @@ class Likeness:
 class RehearsalError(Exception):
     """A replacement would land on a wrong node or on none; the message names it and the reason."""
 
-    def __init__(self, leaver: Leaver, why: str) -> None:
+    def __init__(self, leaver: MovingPod, why: str) -> None:
         super().__init__(why)
         self.leaver = leaver
         self.why = why

@@ -20,7 +20,7 @@ from podium.cluster.nodes import NameOrder
 from podium.cluster.pods import PodRecord
 from podium.framework.cache import class_cache
 from podium.framework.cache.class_cache import CacheByClass, as_many_as
-from podium.framework.cache.row_filters import NO_FIT, CannotRankError, RowJudge
+from podium.framework.cache.row_filters import NO_FIT, CannotRankError, RowEvaluator
 from podium.framework.handle import CycleState
 from podium.framework.plugin import CellScorePlugin, ClassScorePlugin, is_own
 from podium.framework.verdicts import PluginError
@@ -252,7 +252,7 @@ class RankingEntry:
     position: int = -1
     node_position: int = -1
     found_none: bool = False
-    judge: RowJudge | None = None
+    judge: RowEvaluator | None = None
     ranking: ClassRanking | Totals | None = None
 
     def drop(self) -> None:
@@ -358,7 +358,7 @@ class Rankings:
         return is_right
 
     def _write(
-        self, totals: Totals, judge: RowJudge, state: CycleState, pod: PodRecord, missed: list[int] | None
+        self, totals: Totals, judge: RowEvaluator, state: CycleState, pod: PodRecord, missed: list[int] | None
     ) -> None:
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
@@ -376,7 +376,7 @@ class Rankings:
         was_used = missed is not None and len(missed) <= MOST_CHANGES
         if not (are_few or was_used):
             return False
-        judge = RowJudge(self._runner, state, pod)
+        judge = RowEvaluator(self._runner, state, pod)
         is_plain = are_few and judge.has_one_cell()
         if is_sampling and not is_plain:
             raise CannotRankError
@@ -397,7 +397,7 @@ class Rankings:
         return True
 
 
-def _move(ranking: ClassRanking, judge: RowJudge, rows: list[int], totals: list[int]) -> None:
+def _move(ranking: ClassRanking, judge: RowEvaluator, rows: list[int], totals: list[int]) -> None:
     """Move some rows to where their totals place them."""
     for row, total in zip(rows, totals, strict=True):
         if total < 0:
@@ -408,7 +408,7 @@ def _move(ranking: ClassRanking, judge: RowJudge, rows: list[int], totals: list[
         raise CannotRankError
 
 
-def _best_row(judge: RowJudge, ranking: ClassRanking | Totals, pod: PodRecord, lot: int) -> int | None:
+def _best_row(judge: RowEvaluator, ranking: ClassRanking | Totals, pod: PodRecord, lot: int) -> int | None:
     """Return the row with the highest total, of several the one at index ``lot``; None if no row fits."""
     if isinstance(ranking, Totals):
         return ranking.best(lot)
@@ -429,7 +429,7 @@ def _best_row(judge: RowJudge, ranking: ClassRanking | Totals, pod: PodRecord, l
     return ranking.nth(buckets, lot % sum([bucket.size for bucket in buckets]))
 
 
-def _best(judge: RowJudge, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:
+def _best(judge: RowEvaluator, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:
     """Return the buckets with the highest total overall, given cells and a row of each."""
     sizes = [cell.size for cell in cells]
     totals = [cell.top.total for cell in cells]

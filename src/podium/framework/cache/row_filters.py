@@ -106,7 +106,7 @@ class CannotRankError(Exception):
     """A plugin's answers depend on more than rows and cells, so that they cannot be cached."""
 
 
-class Judged(NamedTuple):
+class ScoredRows(NamedTuple):
     """Feasible rows, their totals without the scores by cells, and the columns of their cells: ``[n]`` each."""
 
     rows: Int64s
@@ -138,7 +138,7 @@ class CachedRawScores:
         return [self._normalize(score, lowest, highest) for score in raw]
 
 
-class RowJudge:
+class RowEvaluator:
     """The combined verdict and score of all plugins that apply to a class of pods, for single rows.
 
     Raises CannotRankError if that is impossible. Valid until a node changes or `is_current` returns False.
@@ -190,7 +190,7 @@ class RowJudge:
                 return False
         return True
 
-    def all_rows(self, state: CycleState, pod: PodRecord) -> Judged:
+    def all_rows(self, state: CycleState, pod: PodRecord) -> ScoredRows:
         """Return all feasible rows."""
         by_row = self._runner.kept.refusals(state, pod)[1]
         rows = np.flatnonzero(by_row.values == 0)
@@ -234,13 +234,13 @@ class RowJudge:
         totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
         return list(totals.values())
 
-    def _judged(self, rows: Int64s, of_rows: Int64s) -> Judged:
+    def _judged(self, rows: Int64s, of_rows: Int64s) -> ScoredRows:
         """Return the rows with the scores that depend on the pods of a row."""
         view = View(self._runner.cluster, rows)
         if of_rows.min(initial=0) < 0:
             raise CannotRankError
         columns = [column for cells in self._distinguishing for column in cells.columns(view)]
-        return Judged(rows, self._of_nodes[rows] + of_rows, columns)
+        return ScoredRows(rows, self._of_nodes[rows] + of_rows, columns)
 
     def _by_row(self, state: CycleState, pod_class: PodClass) -> Callable[[PodRecord, int], int] | None:
         """Return a function that sums the weighted scores of a row for a pod of the class, `NO_FIT` if it does not fit.

@@ -46,7 +46,7 @@ class Steering(Enum):
     SCORES_ALONE = "ScoresAlone"
 
 
-class Judgement(Enum):
+class MoveCriteria(Enum):
     """The criteria for a move.
 
     PLACEMENT: the pod must have a node to go to. BLIND: the target is not computed, as in the first version of the
@@ -144,7 +144,7 @@ class ReschedulerSettings:
     scope: ReschedulingScope = ReschedulingScope()  # noqa: RUF009 - an immutable value
     guidance: Guidance = Guidance.EVICT
     steering: Steering = Steering.AVOID_LIST
-    judgement: Judgement = Judgement.PLACEMENT
+    judgement: MoveCriteria = MoveCriteria.PLACEMENT
     goes_first: bool = False
     move_timeout_ns: int = 10 * _MINUTE
     cool_down_ns: int = 60 * _MINUTE
@@ -332,7 +332,7 @@ class Written(Strict, frozen=True, kw_only=True):
     budgets: WrittenBudgets = WrittenBudgets()
     scope: WrittenScope = WrittenScope()
     guidance: Guidance = Guidance.EVICT
-    judgement: Judgement = Judgement.PLACEMENT
+    judgement: MoveCriteria = MoveCriteria.PLACEMENT
     steering: Steering = Steering.AVOID_LIST
     goes_first: bool = False
     move_timeout_ns: Interval | None = None

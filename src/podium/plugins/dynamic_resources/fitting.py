@@ -36,7 +36,7 @@ Results = tuple[devices.AllocationResult, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """The result for one kind of node, found on ``row``; ``results`` correspond to `Fitting.waiting_on`."""
+    """The result for one kind of node, found on ``row``; ``results`` correspond to `ClaimFitting.waiting_on`."""
 
     status: Status
     row: int
@@ -62,7 +62,7 @@ class PodClaims:
 
 
 @dataclass(slots=True, eq=False)
-class Fitting:
+class ClaimFitting:
     """Evaluates where a pod's claims can be served, with a cache for the attempt.
 
     ``terms`` are the node terms of allocated claims. ``unavailable`` are the indices of claims that alone excluded a

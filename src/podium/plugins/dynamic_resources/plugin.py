@@ -39,7 +39,7 @@ from podium.framework.plugin import (
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
-from podium.plugins.dynamic_resources.fitting import IN_MEMORY, Fitting, PodClaims, backed_resources, empty_claim
+from podium.plugins.dynamic_resources.fitting import IN_MEMORY, ClaimFitting, PodClaims, backed_resources, empty_claim
 
 _SECOND = 10**9
 _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
@@ -108,7 +108,7 @@ class DynamicResources:
             return unresolvable("the resource claim for extended resources is in the process of being allocated")
         extended = (self._devices.claim_cache.made_for(pod.uid) or empty_claim(pod)) if backed else None
         lost = frozenset(number for number, claim in enumerate(claims) if self._is_lost(claim))
-        state[self.name] = Fitting(pod, cluster, PodClaims(claims, extended, backed, lost), terms)
+        state[self.name] = ClaimFitting(pod, cluster, PodClaims(claims, extended, backed, lost), terms)
         return SUCCESS
 
     def never_filters(self, pod_class: PodClass) -> bool:
@@ -116,7 +116,7 @@ class DynamicResources:
         return not pod_class.spec.resource_claims and all(resource < native for resource in pod_class.requests)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        fitting: Fitting = state[self.name]
+        fitting: ClaimFitting = state[self.name]
         codes = fitting.codes(view)
         return Verdicts(codes, fitting.statuses.__getitem__, has_errors=fitting.has_errors)
 
@@ -127,7 +127,7 @@ class DynamicResources:
         if self.name in state.never_run or not (self.name in state.skip_filter or self.name in state):
             # An earlier PreFilter rejected the pod, or it has no PreFilter: there is no state (getStateData).
             return PostFilterResult(Status(Code.ERROR, ("not found",)))
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         if fitting is None:
             return _NOTHING_TO_DEALLOCATE
         for number in sorted(fitting.unavailable):
@@ -143,7 +143,7 @@ class DynamicResources:
 
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without alternatives, since only these distinguish nodes."""
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         return SUCCESS if self._scores and fitting is not None and fitting.asked.has_alternatives else SKIP
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
@@ -153,7 +153,7 @@ class DynamicResources:
         )
 
     def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
-        fitting: Fitting = state[self.name]
+        fitting: ClaimFitting = state[self.name]
         return np.array([fitting.score(row) for row in view.rows.tolist()], dtype=np.int64)
 
     def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
@@ -168,14 +168,14 @@ class DynamicResources:
 
     def unreserve(self, state: CycleState, pod: PodRecord, node_name: str) -> None:
         """Release the devices of `reserve` unless the allocation may have been written."""
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         if fitting is not None:
             for claim in (*fitting.asked.claims, *filter(None, (fitting.asked.extended,))):
                 self._devices.claim_cache.release(claim.metadata.uid)
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[DeviceReservation]:
         """Return the allocations and reservations to write."""
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         if fitting is None:
             return ()
         found = {claim.metadata.uid: (claim, allocation) for claim, allocation in self.allocations(state, node_name)}
@@ -192,7 +192,7 @@ class DynamicResources:
 
     def prepared(self, state: CycleState, pod: PodRecord, node_name: str) -> PermitResult:
         """Wait until all devices of the pod's claims are ready; fail if one cannot be."""
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         for claim in self._reserved(pod, fitting):
             problem = failure(claim)
             if problem is not None:
@@ -203,12 +203,12 @@ class DynamicResources:
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         """Mark the claims whose devices are late, so that PostFilter deallocates them."""
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         late = (claim for claim in self._reserved(pod, fitting) if not is_ready(claim))
         self._late.update(dict.fromkeys(claim.metadata.uid for claim in late))
         return Status(Code.ERROR, ("device binding timeout",))
 
-    def _reserved(self, pod: PodRecord, fitting: Fitting | None) -> list[ResourceClaim]:
+    def _reserved(self, pod: PodRecord, fitting: ClaimFitting | None) -> list[ResourceClaim]:
         """Return the present state of the pod's claims."""
         if fitting is None:
             return []
@@ -221,7 +221,7 @@ class DynamicResources:
 
         A claim without requests, because the node offers the extended resources itself, is left out.
         """
-        fitting: Fitting | None = state.get(self.name)
+        fitting: ClaimFitting | None = state.get(self.name)
         row = self._cluster.nodes.row_of.get(node_name)
         if fitting is None or row is None:
             return []

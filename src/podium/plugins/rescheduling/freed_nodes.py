@@ -102,12 +102,12 @@ class FreedNodes:
             if looked_into == self._max_nodes:
                 return
             to_free.discard(row)
-            proposal = self._proposal(picture, row, Emptied(frozenset(to_free), together.homes))
+            proposal = self._proposal(picture, row, EmptiedNodes(frozenset(to_free), together.homes))
             if proposal is not None:
                 looked_into += 1
                 yield proposal
 
-    def _together(self, picture: Picture, rows: Sequence[int]) -> Emptied:
+    def _together(self, picture: Picture, rows: Sequence[int]) -> EmptiedNodes:
         """Return the nodes that are best emptied together, among the first of those that can be emptied at all."""
         candidates: list[tuple[int, list[PodRecord]]] = []
         left = MOST_PODS
@@ -135,7 +135,7 @@ class FreedNodes:
         leaving = guests_on(picture.cluster, row)
         return leaving if len(leaving) <= _MOST_PODS and all(map(picture.is_movable, leaving)) else []
 
-    def _proposal(self, picture: Picture, row: int, together: Emptied) -> Proposal | None:
+    def _proposal(self, picture: Picture, row: int, together: EmptiedNodes) -> Proposal | None:
         """Return the moves that empty a node in the present state; None if one of its pods must not be moved.
 
         Its pods prefer the targets that were found for them over nodes that are still to be emptied.
@@ -217,7 +217,7 @@ MOST_PODS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Emptied:
+class EmptiedNodes:
     """The rows of nodes to empty together, and a target row for each of their pods, by uid."""
 
     rows: frozenset[int] = frozenset()
@@ -228,7 +228,7 @@ Candidates = Sequence[tuple[int, Sequence[PodRecord]]]
 """Rows with their pods, those with the fewest pods for what the node costs first."""
 
 
-def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float64s) -> Emptied:
+def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float64s) -> EmptiedNodes:
     """Return the best set of nodes that can be emptied; an empty one if none is found.
 
     The search first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods
@@ -256,8 +256,8 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
             rows = frozenset(candidates[index][0] for index in chosen)
             homes = packing.places(rows) if has_room else None
             if homes is not None:
-                return Emptied(rows, homes)
-    return Emptied()
+                return EmptiedNodes(rows, homes)
+    return EmptiedNodes()
 
 
 def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:

@@ -245,7 +245,7 @@ class RoomReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _WayOut:
+class _Departure:
     """Pods whose departure makes room on a node; ``lacking`` names what they hold."""
 
     row: int
@@ -378,7 +378,7 @@ class MissingRoom:
         ]
         return [row for *_, row in sorted(ways)]
 
-    def _way_out(self, room: WantedRoom, picture: Picture, row: int) -> _WayOut | None:
+    def _way_out(self, room: WantedRoom, picture: Picture, row: int) -> _Departure | None:
         """Return the fewest, least important pods of a node without which one more pod has room there."""
         cluster = picture.cluster
         here = cluster.pods_on(row)
@@ -404,9 +404,9 @@ class MissingRoom:
             for need in lacking:
                 lacking[need] -= need.held_by(best)
         leaving = _spared(leaving, must, lacking, slots)
-        return _WayOut(row, tuple(leaving), in_words or "room") if leaving else None
+        return _Departure(row, tuple(leaving), in_words or "room") if leaving else None
 
-    def _proposal(self, index: int, room: WantedRoom, picture: Picture, way_out: _WayOut) -> Proposal:
+    def _proposal(self, index: int, room: WantedRoom, picture: Picture, way_out: _Departure) -> Proposal:
         name, number = picture.node_name(way_out.row), len(way_out.leaving)
         pods = "a pod that can go elsewhere" if number == 1 else f"{number} pods that can go elsewhere"
         targets: Bools = picture.targets[: picture.cluster.nodes.count] & (self._open(index, picture) == 0)

@@ -21,7 +21,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import format_duration
-from podium.apirequests.observations import Seen
+from podium.apirequests.observations import ObjectObservation
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.kubelets.pod_run import TERMINATION
 from podium.controllers.nodes.node_lifecycle import MANAGED
@@ -75,7 +75,7 @@ class ClusterRecorder:
                 known.stopped_ns -= elapsed_ns
             yield known.raw
 
-    def see(self, seen: Seen, at_ns: int) -> tape.RecordingEntry:
+    def see(self, seen: ObjectObservation, at_ns: int) -> tape.RecordingEntry:
         """Return what to write for a change; nothing before `begin`."""
         self._at_ns, self._steps, self._events = at_ns, [], []
         object_ = seen.object

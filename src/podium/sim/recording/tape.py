@@ -15,7 +15,7 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.input.documents import API_VERSION, read_among
 from podium.api.kinds import KINDS, WORKLOADS, group_of
-from podium.api.meta import Kubernetes, Narrow, Raw
+from podium.api.meta import APIStruct, Kubernetes, Raw
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.reading import read
 from podium.api.storage import PROVISIONED_BY, PersistentVolume, PersistentVolumeClaim
@@ -37,7 +37,7 @@ What = Literal[
 ]
 
 
-class RecordedEvent(Narrow, frozen=True, kw_only=True):
+class RecordedEvent(APIStruct, frozen=True, kw_only=True):
     """An event ``at`` a time after the start.
 
     ``object`` is the whole object if a controller created or changed it. ``node`` is the one to which a pod was bound,

@@ -51,7 +51,7 @@ class Avoided(JSONValue, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class LeftState(JSONValue, frozen=True, kw_only=True):
+class ReplacementHintState(JSONValue, frozen=True, kw_only=True):
     """What the eviction of ``pod`` left for its replacement."""
 
     pod: str
@@ -67,7 +67,7 @@ class AvoidState(JSONValue, frozen=True, kw_only=True):
 
     node: str
     entries: tuple[Avoided, ...]
-    replacements: tuple[LeftState, ...] = ()
+    replacements: tuple[ReplacementHintState, ...] = ()
 
 
 def _avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
@@ -91,7 +91,7 @@ def _avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
         )
         entries.append(avoided)
     replacements = (
-        LeftState(
+        ReplacementHintState(
             pod=left.evicted_pod.name,
             controller=f"{left.controller.kind} {left.controller.name}",
             first=left.first,

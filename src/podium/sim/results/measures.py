@@ -17,7 +17,7 @@ from podium.api.selectors import compile_label_selector
 from podium.api.times import seconds
 from podium.controllers.actions import Evict
 from podium.controllers.ledger.consumption import UsageEntry
-from podium.controllers.observations import Answer, Answered, Problem
+from podium.controllers.observations import ActionFinished, Answer, Problem
 from podium.sim.history import Backlog, Write
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.usage import Amounts, BudgetDisruptions, Level, RequestedUsage, Series
@@ -26,7 +26,7 @@ from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)
-class Hold:
+class RefusedEviction:
     """A refused eviction: from the first refusal until the pod was evicted or gone, None if it never was.
 
     `budgets` are the keys of those without allowed disruptions; none if something else refused. `cause` is the reason
@@ -86,28 +86,30 @@ class BudgetHealth:
         }
 
 
-class Holds:
+class RefusalRecorder:
     """Records refused evictions and the health of budgets; times do not decrease."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Hold] = {}
+        self.held: dict[str, RefusedEviction] = {}
         """The open holds by pod uid; without any, writes to pods do not matter."""
-        self._over: list[Hold] = []
+        self._over: list[RefusedEviction] = []
         self._budgets: dict[str, BudgetHealth] = {}
 
     def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
         if problem is None:
             self.end(action.uid, now)
-        elif Answered(action, problem).answer is Answer.FULL:
+        elif ActionFinished(action, problem).answer is Answer.FULL:
             held = self.held.get(action.uid)
             if held is None:
-                held = Hold(action.pod, action.uid, action.cause, (), problem.message, now, cause=problem.cause)
+                held = RefusedEviction(
+                    action.pod, action.uid, action.cause, (), problem.message, now, cause=problem.cause
+                )
                 self.held[action.uid] = held
             held.tries += 1
             held.message = problem.message
             held.budgets = tuple(sorted({*held.budgets, *_used_up(action.pod, store)}))
 
-    def holds(self) -> list[Hold]:
+    def holds(self) -> list[RefusedEviction]:
         """Return all holds, by time of the first refusal, then name."""
         return sorted([*self._over, *self.held.values()], key=lambda held: (held.from_ns, held.pod, held.uid))
 
@@ -193,7 +195,7 @@ class Measures:
 
     workloads: tuple[WorkloadReadiness, ...] = ()
     budgets: tuple[BudgetHealth, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[RefusedEviction, ...] = ()
     nodes: tuple[NodeLife, ...] = ()
     series: tuple[tuple[int, ClusterSums], ...] = ()
     workload_of: dict[str, str] = field(default_factory=dict)
@@ -224,7 +226,7 @@ class Meters:
         self._usage = RequestedUsage(start_ns)
         self._disruptions = BudgetDisruptions()
         self._readiness = Readiness(self._usage)
-        self._holds = Holds()
+        self._holds = RefusalRecorder()
         self._series: Series[_Moment] = Series()
         self._sizes = ObjectSizes()
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import msgspec
 from msgspec import Meta
 
-from podium.api.avoid_list import AwaitedPod, Wishes
+from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
@@ -160,7 +160,7 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
     until_scheduled: NamedObject | None = None
     until_replaced: NamedObject | None = None
 
-    def as_wishes(self) -> Wishes:
+    def as_hints(self) -> EvictionHints:
         """Return the hints to avoid the node. Raises InputError."""
         until, replaced = self.until_scheduled, self.until_replaced
         if until is not None and replaced is not None:
@@ -170,7 +170,9 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
         if replaced is not None:
             awaited = AwaitedPod(namespace=replaced.namespace or "default", name=replaced.name)
         key = "" if until is None else until.key
-        return Wishes(avoid_node=True, avoid_for_ns=self.expire_after, until_scheduled=key, until_replaced=awaited)
+        return EvictionHints(
+            avoid_node=True, avoid_for_ns=self.expire_after, until_scheduled=key, until_replaced=awaited
+        )
 
 
 class ReplacementHints(Strict, frozen=True, kw_only=True):
@@ -191,12 +193,12 @@ class EvictAction(NamedObject, Action, frozen=True, kw_only=True):
     replacement: ReplacementHints = ReplacementHints()
 
     def _change(self, _: str) -> steps.Change:
-        avoid, hints = self.avoid_node, self.replacement
-        wishes = avoid.as_wishes() if isinstance(avoid, AvoidNode) else Wishes(avoid_node=avoid)
-        if hints.node_name and (problem := subdomain_problem(hints.node_name)):
+        avoid, replacement = self.avoid_node, self.replacement
+        hints = avoid.as_hints() if isinstance(avoid, AvoidNode) else EvictionHints(avoid_node=avoid)
+        if replacement.node_name and (problem := subdomain_problem(replacement.node_name)):
             raise InputError(problem, path=".replacement.nodeName")
-        wishes = replace(wishes, first=hints.first, node_name=hints.node_name, is_awaited=hints.awaited)
-        eviction = Evict("", "", steps.SCENARIO, self.component, self.grace_period_seconds, wishes)
+        hints = replace(hints, first=replacement.first, node_name=replacement.node_name, is_awaited=replacement.awaited)
+        eviction = Evict("", "", steps.SCENARIO, self.component, self.grace_period_seconds, hints)
         return steps.EvictPod(self.key, self.kind, eviction)
 
 

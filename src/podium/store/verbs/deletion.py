@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, Wishes, avoid_list, left_behind
+from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avoid_list, hints_to_record
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import shown
@@ -341,24 +341,24 @@ class DisruptionAccounting:
         if budgets and is_preempted:
             self._take_cap(pod, SCHEDULER, now)
 
-    def leave_behind(self, pod: Pod, component: str, wishes: Wishes, grace_seconds: int | None, now: int) -> None:
+    def record_hints(self, pod: Pod, component: str, hints: EvictionHints, grace_seconds: int | None, now: int) -> None:
         """Record the pod's eviction hints on its node.
 
         Raises StoreError 404 if the hints refer to a pod that does not exist: the one that the avoidance waits for, or
         the one to be replaced if its uid is not given.
         """
-        until = wishes.until_scheduled
+        until = hints.until_scheduled
         wanted = self.revisions.of("Pod").get(until)
         if until and wanted is None:
             raise not_found(POD, until)
         awaited = wanted.object if wanted is not None and isinstance(wanted.object, Pod) else None
-        replaced = wishes.until_replaced
+        replaced = hints.until_replaced
         if replaced is not None and not replaced.uid:
             found = self.revisions.of("Pod").get(replaced.key)
             if found is None:
                 raise not_found(POD, replaced.key)
-            wishes = wishes.with_replaced_uid(found.uid)
-        left = left_behind(pod, wishes, awaited, component, grace_seconds, now)
+            hints = hints.with_replaced_uid(found.uid)
+        left = hints_to_record(pod, hints, awaited, component, grace_seconds, now)
         node = self.revisions.of("Node").get(pod.spec.node_name)
         if node is None or not left:
             return

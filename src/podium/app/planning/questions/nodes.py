@@ -19,7 +19,7 @@ from podium.app.planning.constants import CLUSTER_TAINTS, MAX_ADDED_NODES
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
-from podium.sim.results.measures import Hold
+from podium.sim.results.measures import RefusedEviction
 
 _SECOND = 10**9
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
@@ -146,7 +146,7 @@ def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
     return str(report["message"] or "no pod is left")
 
 
-def _advice(played: PlayedPlan, hold: Hold) -> str:
+def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
     if not hold.budgets:
         return f"{hold.pod}: {hold.message}"
     if len(hold.budgets) > 1:

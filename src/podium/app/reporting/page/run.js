@@ -36,7 +36,7 @@ function never(column) {
   return Float64Array.from(column, (moment) => (moment === null ? NEVER : moment));
 }
 
-export class Story {
+export class RunTimeline {
   constructor(data) {
     Object.assign(this, { name: data.name, start: data.start, end: data.end, resources: data.resources });
     // Of a cluster that runs, times are those of the clock.

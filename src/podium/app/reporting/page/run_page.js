@@ -9,7 +9,7 @@ import { number, sharedEnd } from "./formats.js";
 import { Scene } from "./page_state.js";
 import { Rows, Waiting } from "./pod_bars.js";
 import { Pointer } from "./pointer.js";
-import { Story } from "./run.js";
+import { RunTimeline } from "./run.js";
 import { Search } from "./tables.js";
 import { Strip, View } from "./view.js";
 
@@ -100,7 +100,7 @@ const PAPER_HEIGHT = 2400;
 // time stands and how it is drawn stays. Time that stood at the end stays at the end.
 export class StoryPage {
   constructor(stories, theme, before = null) {
-    this.scene = new Scene(stories.map((data) => (data instanceof Story ? data : new Story(data))));
+    this.scene = new Scene(stories.map((data) => (data instanceof RunTimeline ? data : new RunTimeline(data))));
     const { scene } = this;
     this.scrollTop = before ? before.views[0].element.scrollTop : 0;
     if (before) {
@@ -219,7 +219,7 @@ export class StoryPage {
   // stays, and time, where it stood at the end, stands at the new end.
   replace(datas) {
     const { scene } = this, isAtEnd = scene.time >= scene.end, { resource } = scene;
-    scene.stories = datas.map((data) => new Story(data));
+    scene.stories = datas.map((data) => new RunTimeline(data));
     scene.resource = scene.stories.some((story) => story.resources.includes(resource)) ? resource : scene.stories[0].resources[0];
     this.views.forEach((view, place) => {
       const story = scene.stories[place];
@@ -355,7 +355,7 @@ export class StoryPage {
 export class Compared {
   constructor(data, theme) {
     this.theme = theme;
-    this.stories = data.map((each) => new Story(each));
+    this.stories = data.map((each) => new RunTimeline(each));
     const priorities = this.stories.flatMap((story) => [...new Set(story.pods.priority)]);
     this.stories.forEach((story) => story.classify(priorities));
     this.shown = [0, Math.min(1, this.stories.length - 1)];

@@ -220,7 +220,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
 _HEAD = {"Cache-Control": "no-cache, private", "Server": "podium"}
 
 
-class PageAside:
+class PageHandler:
     """Answers requests for a page by the rules of the API: authentication, and no requests from other origins."""
 
     def __init__(self, pages: Pages, host: str, token: str) -> None:

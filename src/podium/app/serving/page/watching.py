@@ -13,8 +13,8 @@ from aiohttp.web import StreamResponse
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.versions.choice import ReleaseChoice
-from podium.apirequests.observations import Seen
-from podium.controllers.observations import Gone
+from podium.apirequests.observations import ObjectObservation
+from podium.controllers.observations import Deleted
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.server.http.exchange import Exchange
@@ -62,7 +62,7 @@ class Watching:
         self._flights = InFlightLimits({WATCHING: _MOST_STREAMS})
         self._streams: set[_Stream] = set()
 
-    def saw(self, kind: str, seen: Seen) -> None:
+    def saw(self, kind: str, seen: ObjectObservation) -> None:
         """Record a change of an object of a kind."""
         for stream in self._streams:
             if stream.kind == kind:
@@ -99,9 +99,9 @@ class _Stream:
         self.kind = kind
         self.woken = asyncio.Event()
         self.is_ended = False
-        self._waiting: dict[str, Seen] = {}
+        self._waiting: dict[str, ObjectObservation] = {}
 
-    def note(self, seen: Seen) -> None:
+    def note(self, seen: ObjectObservation) -> None:
         """Keep the last change of an object until it is sent."""
         uid = seen.object.metadata.uid
         self._waiting.pop(uid, None)
@@ -132,8 +132,8 @@ async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
     await asyncio.sleep(0)
 
 
-def _line_of(seen: Seen) -> bytes:
-    if not isinstance(seen, Gone):
+def _line_of(seen: ObjectObservation) -> bytes:
+    if not isinstance(seen, Deleted):
         return _event("MODIFIED", slim(seen.raw))
     meta = seen.object.metadata
     identity = {"uid": meta.uid, "name": meta.name, "namespace": meta.namespace}

@@ -21,7 +21,7 @@ from podium.cluster.nominations import PodGroups
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import GANG_RELEASE, Action, Evict, PatchObject, Rationale, Record
 from podium.controllers.deadlines import Deadlines
-from podium.controllers.observations import Answer, Answered
+from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import BindingStage
 from podium.controllers.scheduling.pod_reports import PendingWrites
@@ -117,7 +117,7 @@ class GroupReports:
         if group.key in self._writes.written:
             self._writes.see(group.key, group.status.condition(SCHEDULED), group.metadata.resource_version)
 
-    def answered(self, answered: Answered, now: int) -> None:
+    def answered(self, answered: ActionFinished, now: int) -> None:
         """Handle the answer to a write; a failed one is sent again, unless the group is gone."""
         action = answered.action
         if not isinstance(action, PatchObject):
@@ -198,7 +198,7 @@ class GangReleases:
                 self.forget(key)
         return actions
 
-    def answered(self, action: Evict, answered: Answered) -> None:
+    def answered(self, action: Evict, answered: ActionFinished) -> None:
         """Handle the answer to an eviction; one that no budget refused may succeed the next time."""
         pod, problem = self._cluster.placed.get(action.uid), answered.problem
         if pod is None or problem is None or problem.cause:

@@ -308,11 +308,11 @@ export class History {
   }
 }
 
-// A history in the columns of a story: `Story` draws it like a run that was played.
+// A history in the columns of a story: `RunTimeline` draws it like a run that was played.
 export function columnsOf(history, now) {
   const first = history.events.length ? history.events[0].number : history.next;
   const moment = (number) => (number === null ? null : Math.max(number - first, BEFORE));
-  const words = new Words(), nodes = livesOfNodes(history), pods = [...history.pods.values()].filter((life) => life.ended !== BEFORE);
+  const words = new DistinctTexts(), nodes = livesOfNodes(history), pods = [...history.pods.values()].filter((life) => life.ended !== BEFORE);
   pods.sort((left, right) => compare(left.record.name, right.record.name) || left.from - right.from);
   const resources = resourcesOf(nodes, pods), amounts = new Amounts(resources);
   const placeOfNode = new Map(nodes.map((life, place) => [life.record.name, place]));
@@ -397,7 +397,7 @@ function resourcesOf(nodes, pods) {
   return ["cpu", ...(offered.has("memory") && asked.has("memory") ? ["memory"] : []), ...rest];
 }
 
-class Words {
+class DistinctTexts {
   constructor() {
     this.list = [];
     this.places = new Map();

@@ -31,7 +31,7 @@ Columns = dict[str, list[Any]]
 """Columns of equal length by name; a missing value is None, a missing index -1."""
 
 
-class Story(msgspec.Struct, frozen=True, rename="camel"):
+class RunTimeline(msgspec.Struct, frozen=True, rename="camel"):
     """One run; `end` is its length in seconds, and a moment is the index of an event, -1 for before the run.
 
     The columns, with words, amounts, pods and nodes as indices:
@@ -61,9 +61,9 @@ class Story(msgspec.Struct, frozen=True, rename="camel"):
     summary: dict[str, Any]
 
 
-def story_of(result: Result, name: str) -> Story:
+def timeline_of(result: Result, name: str) -> RunTimeline:
     """Return the picture data of a run; `name` is the title among several."""
-    measures, words = result.measures, Words()
+    measures, words = result.measures, DistinctTexts()
     resources = _resources(measures)
     # The distinct amounts of the resources, with their indices.
     amounts: dict[tuple[int, ...], int] = {}
@@ -73,7 +73,7 @@ def story_of(result: Result, name: str) -> Story:
 
     moments, pod_of, by_pod = moments_of(result.pods, result.events)
     places = {life.name: place for place, life in enumerate(measures.nodes)}
-    return Story(
+    return RunTimeline(
         name,
         format_time(measures.start_ns),
         result.summary["end"],
@@ -114,7 +114,7 @@ def _resources(measures: Measures) -> list[str]:
     return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
 
 
-def _nodes(result: Result, words: Words, amount_of: Callable[[Amounts], int]) -> Columns:
+def _nodes(result: Result, words: DistinctTexts, amount_of: Callable[[Amounts], int]) -> Columns:
     sizes, lives = result.measures.sizes, result.measures.nodes
     # A node that was added several times is drawn from its first addition to its last removal.
     added: dict[str | None, int] = {}
@@ -140,7 +140,7 @@ def _pods(
     result: Result,
     moments: Sequence[dict[str, int | None]],
     places: dict[str, int],
-    words: Words,
+    words: DistinctTexts,
     amount_of: Callable[[Amounts], int],
 ) -> Columns:
     pods, requests = result.pods, result.measures.sizes.requests
@@ -158,7 +158,7 @@ def _pods(
     )
 
 
-def _holds(result: Result, words: Words) -> Columns:
+def _holds(result: Result, words: DistinctTexts) -> Columns:
     """Return the refused evictions of pods, with the budgets or the message that refused them."""
     measures = result.measures
     places = {pod["uid"]: place for place, pod in enumerate(result.pods)}
@@ -171,7 +171,7 @@ def _holds(result: Result, words: Words) -> Columns:
     }
 
 
-def _placements(result: Result, places: dict[str, int], words: Words) -> Columns:
+def _placements(result: Result, places: dict[str, int], words: DistinctTexts) -> Columns:
     """Return the reasons for placements of pods that are on the node that the recorded attempt chose."""
     found = [
         (place, result.placements[pod["uid"]])
@@ -203,7 +203,7 @@ def _message(event: SimEvent) -> str:
 _LONGEST = 4_000
 
 
-class Words:
+class DistinctTexts:
     """A table of distinct texts, with control characters and direction marks escaped."""
 
     def __init__(self) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from podium.app.library import simulate
-from podium.app.reporting.story import Story, story_of
+from podium.app.reporting.run_timeline import RunTimeline, timeline_of
 from tests.docs.blocks import ROOT
 from tests.sim.objects import scenario
 
 STARVATION = ROOT / "examples" / "starvation-1.yaml"
 
 
-def story(*objects: Any, **options: Any) -> Story:
-    return story_of(simulate(list(objects), latency=0, **options), "")
+def story(*objects: Any, **options: Any) -> RunTimeline:
+    return timeline_of(simulate(list(objects), latency=0, **options), "")
 
 
 def node(name: str, cpu: str = "4", **labels: str) -> dict[str, Any]:
@@ -38,14 +38,14 @@ def pod(name: str, cpu: str = "1", **spec: Any) -> dict[str, Any]:
     }
 
 
-def of(report: Story, name: str) -> dict[str, Any]:
+def of(report: RunTimeline, name: str) -> dict[str, Any]:
     """Return the first pod of that name, its words written out."""
     place = [report.words[word] for word in report.pods["name"]].index(f"default/{name}")
     columns = {field: column[place] for field, column in report.pods.items()}
     return columns | {"state": report.words[columns["state"]]}
 
 
-def reason(report: Story, moment: int) -> str:
+def reason(report: RunTimeline, moment: int) -> str:
     return report.words[report.events["reason"][moment]]
 
 
