@@ -108,29 +108,6 @@ def test_the_baseline_is_played_here_if_the_forked_copy_fails(monkeypatch: pytes
     assert all_of(PlanRun(given, RunOptions(), forks=True).play(LATER).baseline) == all_of(plain.baseline)
 
 
-def test_the_run_without_steps_is_played_only_if_something_happens_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[Input] = []
-
-    def counted(given: Input, options: RunOptions, *others: Any) -> SimulationResult:
-        runs.append(given)
-        return play_shown(given, options, *others)
-
-    monkeypatch.setattr(questions, "play_shown", counted)
-
-    PlanRun(cluster(), RunOptions()).play(DRAIN)
-    assert not runs
-
-    # The scheduler tries the pod again after 5 minutes; the drain has ended by then.
-    waiting = cluster(pod("never", "30"))
-    PlanRun(waiting, RunOptions()).play(DRAIN)
-    assert not runs
-
-    PlanRun(waiting, RunOptions()).play(LATER)
-    assert len(runs) == 1
-    PlanRun(cluster(SCENARIO), RunOptions()).play(DRAIN)
-    assert len(runs) == 2
-
-
 def test_two_simulations_are_never_in_memory_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ReferenceType[Simulation]] = []
 

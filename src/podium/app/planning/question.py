@@ -24,10 +24,9 @@ from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks,
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, replay_with_reasons, shown_result
 from podium.sim.latencies import USUAL_LATENCY_NS
-from podium.sim.results.result import kept, lasting
 from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.simulation import InitialState, Simulation
+from podium.sim.simulation import InitialState
 
 Report = Callable[..., None]
 
@@ -252,14 +251,10 @@ def _play_once(
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
-    forks = run.forks and is_all and CAN_FORK
-    # A copy of this process has the cluster already.
-    simulation = simulation_of(given.documents, options, holds_steps=True, beginning=None if forks else initial)
-    if forks:
-        result, baseline = _play_forked(given, options, simulation, part, rest)
+    if run.forks and is_all and CAN_FORK:
+        result, baseline = _play_forked(given, options, part, rest)
     else:
-        result, baseline = _play_both_at_once(given, options, simulation, part, is_all=is_all)
-    del simulation
+        result, baseline = play_shown(given, options, part, initial), None
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     anyway = replace(options, until_ns=lasted_ns, on_attempt=None)
     if begins_with:
@@ -277,39 +272,15 @@ def _play_once(
     return PlayedPlan(begun, options, question, result, baseline, scenario)
 
 
-def _play_both_at_once(
-    given: Input, options: RunOptions, simulation: Simulation, progress: Progress | None, *, is_all: bool
-) -> tuple[SimulationResult, SimulationResult | None]:
-    """Return the result with the steps and, if nothing happens without them while it lasts, the result without them.
-
-    Both runs begin with the same cluster and are the same until the first step. If nothing happens between the first
-    instant and the end of the run, other than what the steps cause, the run without steps ends as it was after the
-    first instant and is not played. The second result is None if it has to be played. ``is_all`` says that the runs
-    differ in nothing but the steps.
-    """
-    baseline, quiet_until_ns = None, None
-    consumption = simulation.meters.usage(simulation.now).consumption
-    if is_all:
-        quiet_until_ns = simulation.quiet_until()
-        if quiet_until_ns is None or quiet_until_ns > simulation.now:
-            baseline = kept(shown_result(given, simulation, options))
-            consumption = consumption.lasting()
-    simulation.add_steps()
-    play_on(simulation, progress)
-    result = shown_result(given, simulation, options)
-    if baseline is None or (quiet_until_ns is not None and simulation.now >= quiet_until_ns):
-        return result, None
-    return result, lasting(baseline, consumption, simulation.now)
-
-
 def _play_forked(
-    given: Input, options: RunOptions, simulation: Simulation, progress: Progress | None, rest: Progress | None
+    given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None
 ) -> tuple[SimulationResult, SimulationResult | None]:
-    """Return the same as `_play_both_at_once` for runs that differ in nothing but the steps.
+    """Return the results with the steps and without them, for runs that differ in nothing but the steps.
 
     A copy of this process is forked before the first step, and plays the run without steps for as long as the other
     lasts. The second result is None if the copy has failed.
     """
+    simulation = simulation_of(given.documents, options, holds_steps=True)
     # What happens in the first instant is the same in both runs.
     simulation.quiet_until()
 

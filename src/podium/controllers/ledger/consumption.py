@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod
@@ -139,12 +138,6 @@ class Consumption:
             for hour, requested in meter.by_hour.items()
         ]
         return tuple(sorted(found, key=lambda used: (used.hour, used.namespace, -used.priority, used.priority_class)))
-
-    def lasting(self) -> Consumption:
-        """Return a copy to read at later times without further changes."""
-        copied = Consumption(self._start_ns)
-        copied._meters = deepcopy(self._meters)
-        return copied
 
     def take(self, now: int) -> tuple[UsageEntry, ...]:
         """Return the requests since the last call, and drop them."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from podium.api.basis import Caveat
 from podium.api.node import Node, is_ready
@@ -15,7 +14,6 @@ from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import seconds
 from podium.api.workloads import DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.pods import PREEMPTED
-from podium.controllers.ledger.consumption import Consumption
 from podium.controllers.ledger.disruption import Disruption
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
@@ -295,34 +293,6 @@ def spread(times: list[int]) -> dict[str, Any]:
         "p95": seconds(high),
         "max": seconds(times[-1]),
     }
-
-
-R = TypeVar("R", bound=Result)
-
-_HOUR = 3600 * 10**9
-
-
-def kept(result: R) -> R:
-    """Return a copy of a result that stays as it is when the simulation goes on."""
-    measures, placements = deepcopy(result.measures), dict(result.placements)
-    return replace(result, events=list(result.events), measures=measures, placements=placements)
-
-
-def lasting(result: R, consumption: Consumption, end_ns: int) -> R:
-    """Return the result of a run in which nothing changes after its start, up to ``end_ns``.
-
-    Modifies `result`, which must be a `kept` one; `consumption` is the requests at the start.
-    """
-    measures = result.measures
-    for workload in measures.workloads:
-        workload.pass_time(end_ns)
-    for budget in measures.budgets:
-        budget.pass_time(end_ns)
-    measures = replace(measures, end_ns=end_ns, usage=consumption.read(end_ns))
-    lasted_ns = end_ns - measures.start_ns
-    nodes = measures.series[-1][1].nodes
-    summary = {**result.summary, "end": seconds(lasted_ns), "nodeHours": round(nodes * lasted_ns / _HOUR, 6)}
-    return replace(result, summary=summary, measures=measures)
 
 
 _KINDS = (DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet)
