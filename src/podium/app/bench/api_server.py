@@ -30,7 +30,6 @@ from podium.store.store import Store
 _PODS = "/api/v1/namespaces/default/pods"
 _WATCH = f"{_PODS}?watch=true&resourceVersion="
 _BOUND = f"{_WATCH}0&fieldSelector=spec.nodeName%21%3D"
-_STATUS_PATCH = "application/strategic-merge-patch+json"
 _CONNECTIONS = 8
 _WATCHERS = 100
 _LISTS = 10
@@ -224,7 +223,7 @@ def _update(number: int, phase: str) -> bytes:
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T09:30:00Z"}
     status = {"phase": phase, "conditions": [condition], "hostIP": "10.0.0.1", "podIP": "10.1.2.3"}
     path = f"{_PODS}/web-5d4f8c7b9-{number:05}/status"
-    return request("PATCH", path, msgspec.json.encode({"status": status}), _STATUS_PATCH)
+    return request("PATCH", path, msgspec.json.encode({"status": status}), "application/strategic-merge-patch+json")
 
 
 # A client that does little, so that it takes little of the machine.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from msgspec import convert
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
@@ -16,29 +17,20 @@ from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node, NodeSpec, NodeStat
 from podium.api.pod import (
     Affinity,
     Container,
-    NodeAffinity,
     Pod,
-    PodAffinity,
-    PodAffinityTerm,
     PodCondition,
     PodSchedulingGroup,
     PodSpec,
     PodStatus,
     ResourceRequirements,
     TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
 )
-from podium.api.pod_group import GangSchedulingPolicy, PodGroup, PodGroupSchedulingPolicy, PodGroupSpec
-from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from podium.api.selectors import (
-    LabelSelector,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PreferredSchedulingTerm,
-)
+from podium.api.pod_group import PodGroup
+from podium.api.policy import PodDisruptionBudget
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 RACK = "rack"
 NODE_CPU = "4"
 _RACK_SIZE = 20
@@ -106,19 +98,17 @@ def pod(
     )
 
 
-def _spreading(
-    labels: dict[str, str], skew: int, otherwise: Literal["DoNotSchedule", "ScheduleAnyway"]
-) -> tuple[TopologySpreadConstraint, ...]:
-    selector = LabelSelector(match_labels=labels)
-    return (
-        TopologySpreadConstraint(
-            max_skew=skew, topology_key=ZONE_LABEL, when_unsatisfiable=otherwise, label_selector=selector
-        ),
-    )
+def _spreading(labels: dict[str, str], skew: int, otherwise: str) -> tuple[TopologySpreadConstraint, ...]:
+    constraint = {**_selecting(labels, ZONE_LABEL), "maxSkew": skew, "whenUnsatisfiable": otherwise}
+    return (convert(constraint, TopologySpreadConstraint),)
 
 
-def _selecting(labels: dict[str, str], key: str) -> PodAffinity:
-    return PodAffinity(required=(PodAffinityTerm(topology_key=key, label_selector=LabelSelector(match_labels=labels)),))
+def _selecting(labels: dict[str, str], key: str) -> Raw:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": labels}}
+
+
+def _with_affinity(kind: str, strength: str, terms: Any) -> Affinity:
+    return convert({kind: {strength: terms}}, Affinity)
 
 
 def configuration_of(profile: Raw) -> Configuration:
@@ -147,8 +137,8 @@ def _low(nodes: int, cpu: str, priority: Callable[[int, int], int] = lambda *_: 
 
 def _preemption_across(nodes: int, pods: int) -> Workload:
     batch, latency = {"app": "batch"}, {"app": "latency"}
-    terms = (*_selecting(batch, RACK).required, *_selecting(latency, RACK).required)
-    apart = Affinity(pod_anti_affinity=PodAffinity(required=terms))
+    terms = [_selecting(batch, RACK), _selecting(latency, RACK)]
+    apart = _with_affinity("podAntiAffinity", _REQUIRED, terms)
     in_the_way = [
         pod(f"batch-{i}", "100m", on=f"node-{i:06d}", labels=batch)
         for i in range(nodes)
@@ -164,10 +154,10 @@ def _preemption_gangs(nodes: int, pods: int) -> Workload:
     high, groups = [], []
     for first in range(0, pods, GANG_SIZE):
         name, size = f"gang-{first // GANG_SIZE}", min(GANG_SIZE, pods - first)
-        policy = PodGroupSchedulingPolicy(gang=GangSchedulingPolicy(min_count=size))
-        spec = PodGroupSpec(scheduling_policy=policy, priority=10)
-        meta = ObjectMeta(name=name, namespace="default")
-        groups.append(PodGroup(api_version="scheduling.k8s.io/v1alpha2", kind="PodGroup", metadata=meta, spec=spec))
+        group: Raw = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+        group |= {"metadata": {"name": name, "namespace": "default"}}
+        group |= {"spec": {"schedulingPolicy": {"gang": {"minCount": size}}, "priority": 10}}
+        groups.append(convert(group, PodGroup))
         of_group = PodSchedulingGroup(pod_group_name=name)
         members = _pods(size, "2", name, priority=10)
         high += [replace(member, spec=replace(member.spec, scheduling_group=of_group)) for member in members]
@@ -177,14 +167,16 @@ def _preemption_gangs(nodes: int, pods: int) -> Workload:
 
 
 def _affinity(nodes: int, pods: int) -> Workload:
-    term = _selecting({"color": "blue"}, ZONE_LABEL)
-    near: Raw = {"labels": {"color": "blue"}, "affinity": Affinity(pod_affinity=term)}
+    labels = {"color": "blue"}
+    affinity = _with_affinity("podAffinity", _REQUIRED, [_selecting(labels, ZONE_LABEL)])
+    near: Raw = {"labels": labels, "affinity": affinity}
     return Workload(_nodes(nodes), _running(pods, nodes, "100m", **near), _pods(pods, "100m", **near))
 
 
 def _antiaffinity(nodes: int, pods: int) -> Workload:
     labels, some = {"color": "green"}, nodes // 5
-    apart: Raw = {"labels": labels, "affinity": Affinity(pod_anti_affinity=_selecting(labels, HOSTNAME_LABEL))}
+    affinity = _with_affinity("podAntiAffinity", _REQUIRED, [_selecting(labels, HOSTNAME_LABEL)])
+    apart: Raw = {"labels": labels, "affinity": affinity}
     wanted = _pods(min(pods, nodes - some), "100m", **apart)
     return Workload(_nodes(nodes), _running(some, nodes, "100m", **apart), wanted)
 
@@ -299,30 +291,23 @@ def _drifted_pod(number: int, app: int, on: int) -> Pod:
 
 def _affinity_of(flavor: str, labels: dict[str, str]) -> Affinity | None:
     apart = _selecting(labels, HOSTNAME_LABEL)
-    ssd = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key=_DISK, operator="In", values=("ssd",)),))
+    ssd = {"matchExpressions": [{"key": _DISK, "operator": "In", "values": ["ssd"]}]}
     match flavor:
         case "apart":
-            weighted = WeightedPodAffinityTerm(weight=100, pod_affinity_term=apart.required[0])
-            return Affinity(pod_anti_affinity=PodAffinity(preferred=(weighted,)))
+            return _with_affinity("podAntiAffinity", _PREFERRED, [{"weight": 100, "podAffinityTerm": apart}])
         case "alone":
-            return Affinity(pod_anti_affinity=apart)
+            return _with_affinity("podAntiAffinity", _REQUIRED, [apart])
         case "near-disk":
-            preferred = PreferredSchedulingTerm(weight=100, preference=ssd)
-            return Affinity(node_affinity=NodeAffinity(preferred=(preferred,)))
+            return _with_affinity("nodeAffinity", _PREFERRED, [{"weight": 100, "preference": ssd}])
         case "needs-disk":
-            return Affinity(node_affinity=NodeAffinity(required=NodeSelector(node_selector_terms=(ssd,))))
+            return _with_affinity("nodeAffinity", _REQUIRED, {"nodeSelectorTerms": [ssd]})
     return None
 
 
 def _budget(app: int) -> PodDisruptionBudget:
-    name, allowed = f"app-{app}", PODS_OF_AN_APP // 10
-    return PodDisruptionBudget(
-        metadata=ObjectMeta(name=name, namespace=f"team-{app % 20}", uid=f"budget-{app}"),
-        spec=PodDisruptionBudgetSpec(max_unavailable="10%", selector=LabelSelector(match_labels={"app": name})),
-        status=PodDisruptionBudgetStatus(
-            disruptions_allowed=allowed,
-            current_healthy=PODS_OF_AN_APP,
-            desired_healthy=PODS_OF_AN_APP - allowed,
-            expected_pods=PODS_OF_AN_APP,
-        ),
-    )
+    name, allowed, healthy = f"app-{app}", PODS_OF_AN_APP // 10, PODS_OF_AN_APP
+    metadata = {"name": name, "namespace": f"team-{app % 20}", "uid": f"budget-{app}"}
+    status = {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": healthy - allowed}
+    spec = {"maxUnavailable": "10%", "selector": {"matchLabels": {"app": name}}}
+    raw = {"metadata": metadata, "spec": spec, "status": {**status, "expectedPods": healthy}}
+    return convert(raw, PodDisruptionBudget)

@@ -33,7 +33,6 @@ _NAMESPACES = (
 _APPS = ("api", "web", "worker", "gateway", "cache", "indexer", "feed", "auth", "billing", "report", "mail", "video")
 _PRIORITIES = {"system-node-critical": 2_000_001_000, "platform": 1_000_000, "prod": 100_000, "batch": 1_000}
 _DAEMONS = {"aws-node": (50, 64), "kube-proxy": (100, 64), "fluent-bit": (100, 200)}
-_REPLICAS = (3, 3, 6, 6, 10, 12, 20, 40, 80, 150)
 _REPLICAS_PER_NODE = 7
 PODS_PER_NODE = len(_DAEMONS) + _REPLICAS_PER_NODE
 """The number of pods for each node, those of DaemonSets included."""
@@ -232,7 +231,7 @@ class EKSCluster:
         draw = self._random
         namespace = draw.choice(_NAMESPACES[:-1])
         name = f"{draw.choice(_APPS)}-{number}"
-        replicas = min(draw.choice(_REPLICAS), most)
+        replicas = min(draw.choice((3, 3, 6, 6, 10, 12, 20, 40, 80, 150)), most)
         cpu_milli = draw.choice((250, 500, 1000, 1500, 2000, 4000))
         memory_mib = draw.choice((512, 1024, 2048, 4096, 8192))
         gpus = draw.choice((1, 2, 4, 8)) if namespace == "ml" and draw.random() < 0.4 else 0

@@ -198,14 +198,13 @@ def ratios_to(earlier: BenchRun, measurements: Iterable[Measurement]) -> list[Ra
 
 
 _COLUMNS = ("workload", "nodes", "pods", "CPU s", "pods/s", "ops/pod", "p50 us", "p99 us", "load s", "peak MiB")
-_RATIOS = ("x pods/s", "x ops", "x peak")
 
 
 def write_measurements(
     page: Page, measurements: Sequence[Measurement], ratios: Sequence[Ratios | None] | None = None
 ) -> None:
     """Write a line for each measurement, with its ratios to an earlier run if there are any."""
-    headings = _COLUMNS if ratios is None else (*_COLUMNS, *_RATIOS)
+    headings = _COLUMNS if ratios is None else (*_COLUMNS, "x pods/s", "x ops", "x peak")
     rows: list[list[Part]] = []
     for index, measurement in enumerate(measurements):
         compared = None if ratios is None else ratios[index]

@@ -40,7 +40,6 @@ from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 COUNTED_PODS = 40
 """How many pods are decided about once the clock has stopped, for the count of operations."""
 
-_COUNTED_QUESTIONS = 3
 _CHURN_EVERY = 10
 _PLANS = 5
 _NOW = parse_time("2026-02-01T00:00:00Z")
@@ -146,7 +145,7 @@ def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measure
             "explain",
             lambda key: explainer.explain(key).outcome,
             keys,
-            counted=keys[:_COUNTED_QUESTIONS],
+            counted=keys[:3],
             nodes=len(workload.nodes),
             placed=len(workload.placed),
             load_seconds=load_seconds,
