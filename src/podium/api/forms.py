@@ -165,10 +165,9 @@ def _in_slice(*, plain: bool) -> KindForm:
     )
 
 
-_STORED_GROUP = "scheduling.k8s.io/v1alpha2"
 _FORMS: Mapping[tuple[str, str], KindForm] = {
     (OLDER_VERSION, "PodGroup"): KindForm(
-        lambda raw: from_older_form(raw, _STORED_GROUP), to_older_form, in_older_words
+        lambda raw: from_older_form(raw, "scheduling.k8s.io/v1alpha2"), to_older_form, in_older_words
     ),
     **{
         (f"scheduling.k8s.io/{version}", kind): form

@@ -187,7 +187,6 @@ resource.k8s.io/-               ResourceClass                    -        unserv
 resource.k8s.io/-               ResourcePoolStatusRequest        -        unserved
 storagemigration.k8s.io/-       StorageVersionMigration          -        unserved
 """
-_CATEGORIES = ("all", "api-extensions")
 # The older form of scheduler-plugins is another version of a PodGroup.
 _OTHER_VERSIONS = {
     ("", "Event"): ("events.k8s.io/v1",),
@@ -218,7 +217,7 @@ def _kind(line: str) -> tuple[Kind, bool]:
         verbs=_OTHER_VERBS.get(name, ALL_VERBS),
         has_generation="generation" in has,
         short_names=() if short == "-" else tuple(short.split(",")),
-        categories=tuple(word for word in has if word in _CATEGORIES),
+        categories=tuple(word for word in has if word in ("all", "api-extensions")),
     )
     return kind, "unserved" not in has
 

@@ -27,7 +27,6 @@ _NAME_PART = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?", re.ASCII)
 _CACHE = 65_536
 MAX_LABEL = 63
 """The maximum length of a label's name and value."""
-_WITH_LABEL_NAMES = (("", "Namespace"), ("", "Service"))
 
 NameRule = Callable[[str], str | None]
 """A function that returns the problem of a name in some context, None if it is valid."""
@@ -77,7 +76,7 @@ def name_rule(group: str, kind: str) -> NameRule:
         return path_name_problem
     if kind == "IPAddress":
         return address_problem
-    return label_name_problem if (group, kind) in _WITH_LABEL_NAMES else subdomain_problem
+    return label_name_problem if (group, kind) in (("", "Namespace"), ("", "Service")) else subdomain_problem
 
 
 def address_problem(name: str) -> str | None:

@@ -36,7 +36,6 @@ _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHE = 65_536
 _HOURS = 4_096
-_DURATIONS = 16_384
 _HOUR_SECONDS = 3_600
 _MAX_LENGTH = 64
 _MAX_DURATION = MAX_TIME_NS
@@ -175,7 +174,7 @@ def parse_duration(text: str | int | float) -> int:
     return total
 
 
-@lru_cache(maxsize=_DURATIONS)
+@lru_cache(maxsize=16_384)
 def _duration(text: str) -> int | None:
     """Return the nanoseconds of a duration, or None if it is invalid."""
     if text[:1] in ("-", "+"):
@@ -241,7 +240,6 @@ _DAY = timedelta(days=1)
 _LAST_DAY = date(9990, 1, 1)
 # A schedule without a match within so many years never matches (31 February).
 _YEARS_AHEAD = 5
-_ZONE_PREFIXES = ("CRON_TZ=", "TZ=")
 _EVERY = "@every "
 _NAMED: Mapping[str, str] = {
     "@yearly": "0 0 1 1 *",
@@ -342,7 +340,7 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
 
     The schedule itself may name a zone (`TZ=Europe/Paris 0 6 * * *`), as in old CronJobs.
     """
-    prefix = next((known for known in _ZONE_PREFIXES if text.startswith(known)), "")
+    prefix = next((known for known in ("CRON_TZ=", "TZ=") if text.startswith(known)), "")
     if prefix:
         zone, _, text = text.removeprefix(prefix).partition(" ")
     found, spec = time_zone(zone), text.strip()

@@ -53,7 +53,6 @@ _PREFERRED = (
     'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental '
     "conflicts with other finalizer writers"
 )
-_ADMISSION = "admissionregistration.k8s.io"
 _SIGNING_REQUEST, _OF_REQUESTERS = "CertificateSigningRequest", ("username", "uid", "groups", "extra")
 _NO_VERSIONS = (None, "", "0")
 _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
@@ -158,7 +157,7 @@ def _check_condition(context: Context, request: Request, raw: Raw) -> None:
 def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
     """Return the response to a write, with the warnings about a policy or a custom object that was written."""
     resource = stored.resource
-    if resource.group == _ADMISSION:
+    if resource.group == "admissionregistration.k8s.io":
         warnings = (*warnings, *compile_problems(stored.raw))
     elif resource.is_custom:
         before = () if previous is None else previous.object.metadata.finalizers

@@ -26,7 +26,6 @@ from podium.store.stored import encoded
 _OLDER = [["policy/v1beta1", "Eviction"]]
 _DELETE_OPTIONS = "DeleteOptions"
 _ABSENT = (None, "")
-_NAMING_PARTS = ("binding", "eviction")
 
 
 class IncomingRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +109,7 @@ def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
     if verb == "update":
         problem = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
         raise bad_request(problem)
-    if place.subresource in _NAMING_PARTS:
+    if place.subresource in ("binding", "eviction"):
         raise bad_request(f"name in URL does not match name in {_expected(place)[1]} object")
 
 

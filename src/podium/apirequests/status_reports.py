@@ -18,7 +18,6 @@ from podium.store.errors import StoreError
 from podium.store.patching import StatusPatch
 from podium.store.strategic_patch import MergeSchema, merge_schema_of
 
-_NOMINATED = "nominatedNodeName"
 _PLAIN = frozenset((str, int, type(None)))
 
 
@@ -32,7 +31,7 @@ def report_unschedulable(action: ReportUnschedulable, now: int) -> Conversation:
 
 def nominate(pod: str, uid: str, node_name: str, now: int, conditions: tuple[PodCondition, ...] = ()) -> Conversation:
     """Write a pod's nomination, or clear it, which also clears the annotation of the preemption design."""
-    after = yield from patch_status("Pod", pod, uid, {_NOMINATED: node_name or None}, conditions, now)
+    after = yield from patch_status("Pod", pod, uid, {"nominatedNodeName": node_name or None}, conditions, now)
     if not node_name and after and NOMINATED_NODE_ANNOTATION in after["metadata"].get("annotations", {}):
         metadata = {"uid": uid, "annotations": {NOMINATED_NODE_ANNOTATION: None}}
         after = (yield Request(verb="patch", kind="Pod", key=pod, body={"metadata": metadata})).object

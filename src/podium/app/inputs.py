@@ -30,15 +30,13 @@ from podium.framework.settings.configuration import (
 )
 from podium.plugins.registry import IN_TREE
 
-_NULL = "null"
-
 
 def in_one_line(value: Any, source: str = "") -> str:
     """Return the value as JSON. Raises InputError for values without a JSON form, such as NaN."""
     try:
         text = msgspec.json.encode(value).decode()
         # NaN is encoded as `null`, which would mean a missing value.
-        if _NULL in text and not _has_numbers(value):
+        if "null" in text and not _has_numbers(value):
             raise ValueError("a number in it is not finite")
         return text
     except (TypeError, ValueError, RecursionError) as error:

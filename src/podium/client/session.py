@@ -34,7 +34,6 @@ _MOST_LINE_BYTES = 1 << 24
 _MOST_HEADER_BYTES = 1 << 16
 # Paths of these characters need no encoding.
 _PLAIN = re.compile(r"[A-Za-z0-9/._-]*", re.ASCII)
-_KEEP_ALIVE_S = 60.0
 # TCP keepalive: after this idle time the operating system probes whether the peer is alive.
 _PROBE_AFTER_S, _PROBE_EACH_S, _PROBES = 15, 5, 3
 # Connection errors; processing of received data may raise the same types, and must not be caught as such.
@@ -76,7 +75,7 @@ class Session:
         self._proxy = access.proxy or usual_proxy(self._base)
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=connections, keepalive_timeout=_KEEP_ALIVE_S, socket_factory=_socket, ttl_dns_cache=60
+                limit=connections, keepalive_timeout=60.0, socket_factory=_socket, ttl_dns_cache=60
             ),
             headers={"Accept": "application/json", "User-Agent": user_agent},
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeout_s),

@@ -48,7 +48,6 @@ _UsageKey = tuple[int, str, str, int, str]
 _LONGEST_RECORD = 100_000
 _SECOND = 10**9
 _RETRY_NS = 10 * _SECOND
-_OPENED_WITHIN_S = 5
 _TABLES = """
 CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLOB NOT NULL) STRICT;
 CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;
@@ -319,7 +318,7 @@ def _opened(path: str) -> sqlite3.Connection:
         # Accessible only to its owner, like all files in a data directory.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         # A concurrent reader may delay recovery after a crash; later accesses do not wait.
-        connection = sqlite3.connect(path, timeout=_OPENED_WITHIN_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=5, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise InputError(f"cannot be written: {error}", source=path) from None
     try:

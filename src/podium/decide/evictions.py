@@ -170,7 +170,6 @@ CHECKPOINT_TIME = "podium.dev/checkpoint-time"
 CHECKPOINT_INTERVAL = "podium.dev/checkpoint-interval"
 """Annotation of a pod: how often it saves its work, such as "10m". At most that much is lost by a move."""
 
-_JOB = "Job"
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -179,7 +178,7 @@ def is_at_work(pod: PodRecord) -> bool:
     value = pod.annotations.get(WORK_IN_PROGRESS)
     if value is None:
         is_saving = CHECKPOINT_TIME in pod.annotations or CHECKPOINT_INTERVAL in pod.annotations
-        return is_saving or (pod.controller is not None and pod.controller.kind == _JOB)
+        return is_saving or (pod.controller is not None and pod.controller.kind == "Job")
     if value not in _TRUTHS:
         raise ValueError(f'its annotation {WORK_IN_PROGRESS} is {shown(value)}; it must be "true" or "false"')
     return _TRUTHS[value]

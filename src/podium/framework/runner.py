@@ -15,6 +15,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
+from podium.framework import plugin as points
 from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
 from podium.framework.cache.filters import KEPT_CLASSES, KEPT_ENTRIES, CachedFilters
 from podium.framework.cache.rankings import Rankings
@@ -28,18 +29,6 @@ from podium.framework.handle import (
     Reach,
     Reaches,
     ReachingFilterPlugin,
-)
-from podium.framework.plugin import (
-    ArrayFilterPlugin,
-    CellFilterPlugin,
-    FilterPlugin,
-    Plugin,
-    PodChangePlugin,
-    PreparingPlugin,
-    ReservePlugin,
-    RowFilterPlugin,
-    Scope,
-    is_own,
 )
 from podium.framework.pre_filters import PreFiltered, PreFilters
 from podium.framework.scoring import Scoring
@@ -59,17 +48,21 @@ class PlacedFilter:
     def __init__(
         self,
         index: int,
-        plugin: ArrayFilterPlugin | FilterPlugin,
+        plugin: points.ArrayFilterPlugin | points.FilterPlugin,
         cluster: Cluster,
-        state_plugins: Sequence[PodChangePlugin],
+        state_plugins: Sequence[points.PodChangePlugin],
     ) -> None:
         self.index = index
         self.plugin = plugin
-        self.array = plugin if isinstance(plugin, ArrayFilterPlugin) else filter_by_node(plugin, cluster, state_plugins)
+        self.array = (
+            plugin if isinstance(plugin, points.ArrayFilterPlugin) else filter_by_node(plugin, cluster, state_plugins)
+        )
         self.scope = scope_of(self.array)
-        self.by_row = self.array if isinstance(self.array, RowFilterPlugin) and is_own(self.array) else None
-        self.cells = plugin if isinstance(plugin, CellFilterPlugin) and is_own(plugin) else None
-        self.counting = plugin if isinstance(plugin, CountingFilterPlugin) and is_own(plugin) else None
+        self.by_row = (
+            self.array if isinstance(self.array, points.RowFilterPlugin) and points.is_own(self.array) else None
+        )
+        self.cells = plugin if isinstance(plugin, points.CellFilterPlugin) and points.is_own(plugin) else None
+        self.counting = plugin if isinstance(plugin, CountingFilterPlugin) and points.is_own(plugin) else None
         self.domains = plugin if self.counting is not None and isinstance(plugin, DomainFilterPlugin) else None
         self.after_others = bool(getattr(self.array, "after_others", False))
 
@@ -89,14 +82,14 @@ class Runner:
         limit = as_many_as(KEPT_ENTRIES, cluster.nodes, least=KEPT_CLASSES)
         self.cache: CacheByClass[CachedRows] = CacheByClass(limit)
         self.scoring = Scoring(profile, cluster, self.cache)
-        self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, PodChangePlugin)]
+        self._pod_change = [plugin for plugin in profile.pre_filter if isinstance(plugin, points.PodChangePlugin)]
         # The PreBind plugins that prepare something.
-        self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, PreparingPlugin)]
+        self.preparing = [plugin for plugin in profile.pre_bind if isinstance(plugin, points.PreparingPlugin)]
         self._filters = [
             PlacedFilter(index, plugin, cluster, self._pod_change) for index, plugin in enumerate(profile.filter, 1)
         ]
-        self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.CLUSTER}
-        self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is Scope.NODE}
+        self._wide_filters = {placed.plugin.name for placed in self._filters if placed.scope is points.Scope.CLUSTER}
+        self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is points.Scope.NODE}
         self.kept = CachedFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
@@ -105,7 +98,7 @@ class Runner:
         self.rankings = Rankings(self)
 
     @property
-    def reserving(self) -> Sequence[ReservePlugin]:
+    def reserving(self) -> Sequence[points.ReservePlugin]:
         """The plugins that reserve what a pod needs on its node besides capacity."""
         return self.profile.reserve
 
@@ -163,7 +156,7 @@ class Runner:
         else:
             _, by_row = self.kept.refusals(state, pod)
             outcome = Outcome.of(by_row.values.copy(), dict(by_row.decoders))
-            self._filter_into(outcome, state, pod, view, Scope.CLUSTER)
+            self._filter_into(outcome, state, pod, view, points.Scope.CLUSTER)
         if self.cluster.nominations.uids:
             outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
@@ -206,7 +199,7 @@ class Runner:
             if isinstance(placed.plugin, ReachingFilterPlugin):
                 with Calling(placed.plugin.name, "Filter", pod):
                     found += placed.plugin.reaches(state, pod)
-            elif not is_own(placed.plugin):
+            elif not points.is_own(placed.plugin):
                 is_known = False
         return Reaches(tuple(found), is_known)
 
@@ -227,7 +220,7 @@ class Runner:
 
     def wide_filters(self, state: CycleState) -> list[PlacedFilter]:
         """Return the filters that apply and depend on more than one row."""
-        return [placed for placed in self.filters_of(state) if placed.scope is Scope.CLUSTER]
+        return [placed for placed in self.filters_of(state) if placed.scope is points.Scope.CLUSTER]
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         return self.kept.row_filters(state, pod, rows)
@@ -285,14 +278,14 @@ class Runner:
         ]
         return [position for position, _ in found], [other for _, other in found]
 
-    def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: Scope | None = None) -> Outcome:
+    def filter_view(self, state: CycleState, pod: PodRecord, view: View, scope: points.Scope | None = None) -> Outcome:
         """Run the filters of one scope (None: all) that apply, ignoring nominated pods."""
         outcome = Outcome(len(view))
         self._filter_into(outcome, state, pod, view, scope)
         return outcome
 
     def _filter_into(
-        self, outcome: Outcome, state: CycleState, pod: PodRecord, view: View, scope: Scope | None
+        self, outcome: Outcome, state: CycleState, pod: PodRecord, view: View, scope: points.Scope | None
     ) -> None:
         """Run the filters of one scope (None: all) that apply to the pod."""
         for placed in self._filters:
@@ -319,6 +312,6 @@ class Runner:
         outcome.add(placed.index, placed.plugin.name, replace(verdicts, codes=codes))
 
 
-def _may_look_at_any_pod(plugin: Plugin) -> bool:
+def _may_look_at_any_pod(plugin: points.Plugin) -> bool:
     """Return whether a plugin's answers are cached by row and may depend on fields that Podium's own ignore."""
-    return not is_own(plugin) and (scope_of(plugin) is Scope.ROW or scores_by_node_alone(plugin))
+    return not points.is_own(plugin) and (scope_of(plugin) is points.Scope.ROW or scores_by_node_alone(plugin))

@@ -16,25 +16,14 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.framework import plugin as points
 from podium.framework.cache.class_cache import CacheByClass, CachedRows
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ArrayScorePlugin,
-    CellScorePlugin,
-    ClassScorePlugin,
-    NormalizePlugin,
-    RangeNormalizePlugin,
-    RowScorePlugin,
-    Scope,
-    ScorePlugin,
-    is_own,
-)
 from podium.framework.settings.registry import Profile
 from podium.framework.simple_form import ScoreByNodeAlone, scope_of, score_by_node
 from podium.framework.verdicts import Calling, PluginError
 
-AnyScorePlugin = ArrayScorePlugin | ScorePlugin
+AnyScorePlugin = points.ArrayScorePlugin | points.ScorePlugin
 
 
 class Rater:
@@ -43,19 +32,21 @@ class Rater:
     def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
         self.weight = weight
-        self.array = plugin if isinstance(plugin, ArrayScorePlugin) else score_by_node(plugin, cluster)
-        self.normalizing = plugin if isinstance(plugin, NormalizePlugin) else None
+        self.array = plugin if isinstance(plugin, points.ArrayScorePlugin) else score_by_node(plugin, cluster)
+        self.normalizing = plugin if isinstance(plugin, points.NormalizePlugin) else None
         self.scope = scope_of(self.array)
         # It may have no answer for infeasible rows.
         self.anywhere = self.array if isinstance(self.array, ScoreByNodeAlone) else None
         # Podium's own plugins keep to the range; scores of others are checked.
-        self.checked = not is_own(plugin)
+        self.checked = not points.is_own(plugin)
         # True if the final score of a row depends on that row alone.
-        self.kept = self.scope is not Scope.CLUSTER and self.normalizing is None
-        self.by_row = self.array if isinstance(self.array, RowScorePlugin) and is_own(self.array) else None
-        self.ranged = plugin if isinstance(plugin, RangeNormalizePlugin) and not self.checked else None
-        self.cells = plugin if isinstance(plugin, CellScorePlugin) and not self.checked else None
-        self._by_class = plugin if isinstance(plugin, ClassScorePlugin) and not self.checked else None
+        self.kept = self.scope is not points.Scope.CLUSTER and self.normalizing is None
+        self.by_row = (
+            self.array if isinstance(self.array, points.RowScorePlugin) and points.is_own(self.array) else None
+        )
+        self.ranged = plugin if isinstance(plugin, points.RangeNormalizePlugin) and not self.checked else None
+        self.cells = plugin if isinstance(plugin, points.CellScorePlugin) and not self.checked else None
+        self._by_class = plugin if isinstance(plugin, points.ClassScorePlugin) and not self.checked else None
 
     def never_scores(self, pod_class: PodClass) -> bool:
         """Return whether the plugin is known to skip all pods of the class."""
@@ -152,7 +143,7 @@ class Scoring:
         """Return ``[n]`` the sum of all weighted scores; equal to the sum of `scores`, with cached parts."""
         total = np.zeros(len(feasible), dtype=np.int64)
         raters = self._rating(state)
-        for scope in (Scope.NODE, Scope.ROW):
+        for scope in (points.Scope.NODE, points.Scope.ROW):
             kept_raters = [rater for rater in raters if rater.kept and rater.scope is scope]
             if kept_raters:
                 part = feasible.take(self.kept_sum(kept_raters, scope, state, pod))
@@ -168,12 +159,12 @@ class Scoring:
     def _rating(self, state: CycleState) -> list[Rater]:
         return [rater for rater in self.raters if rater.name not in state.skip_score]
 
-    def kept_sum(self, raters: list[Rater], scope: Scope, state: CycleState, pod: PodRecord) -> Int64s:
+    def kept_sum(self, raters: list[Rater], scope: points.Scope, state: CycleState, pod: PodRecord) -> Int64s:
         """Return ``[rows]`` the sum of the scores of some raters of one scope (see `sum_of`).
 
         It is cached for the pod's class.
         """
-        nodes, is_node = self._cluster.nodes, scope is Scope.NODE
+        nodes, is_node = self._cluster.nodes, scope is points.Scope.NODE
         key = "score", scope, tuple([rater.name for rater in raters])
         kept = self._cache.get(pod.pod_class, key, partial(CachedRows, whole=is_node))
         kept.refresh(nodes.node_changes if is_node else nodes.changes, nodes.count, self.sum_of(raters, state, pod))
@@ -200,7 +191,7 @@ class Scoring:
                 raw = anywhere.score_any_rows(state, pod, view) if anywhere else self.raw(rater, state, pod, view)
                 total += raw * rater.weight
                 if rater.checked or rater.anywhere is not None:
-                    broken |= (raw < 0) | (raw > MAX_NODE_SCORE)
+                    broken |= (raw < 0) | (raw > points.MAX_NODE_SCORE)
             total[broken] = -1
             return total
 
@@ -220,10 +211,10 @@ class Scoring:
                 raw = rater.normalizing.normalize(state, pod, raw, feasible)
                 if rater.checked:
                     _require_integers(raw, len(feasible))
-        if rater.checked and len(raw) and not 0 <= int(raw.min()) <= int(raw.max()) <= MAX_NODE_SCORE:
+        if rater.checked and len(raw) and not 0 <= int(raw.min()) <= int(raw.max()) <= points.MAX_NODE_SCORE:
             raise PluginError(
                 f"plugin {rater.name} gave pod {pod.key} scores from {raw.min()} to {raw.max()}; "
-                f"they must be within 0 and {MAX_NODE_SCORE} (add a normalize method)"
+                f"they must be within 0 and {points.MAX_NODE_SCORE} (add a normalize method)"
             )
         return raw
 
@@ -240,6 +231,6 @@ def default_normalize(scores: Int64s, *, reverse: bool) -> Int64s:
     """
     highest = int(scores.max()) if len(scores) else 0
     if highest == 0:
-        return np.full(len(scores), MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
-    scaled = MAX_NODE_SCORE * scores // highest
-    return MAX_NODE_SCORE - scaled if reverse else scaled
+        return np.full(len(scores), points.MAX_NODE_SCORE, dtype=np.int64) if reverse else scores
+    scaled = points.MAX_NODE_SCORE * scores // highest
+    return points.MAX_NODE_SCORE - scaled if reverse else scaled

@@ -24,21 +24,8 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
 from podium.cluster.what_if_view import WhatIfView
+from podium.framework import plugin as points
 from podium.framework.handle import CycleState
-from podium.framework.plugin import (
-    MAX_NODE_SCORE,
-    ArrayScorePlugin,
-    FilterPlugin,
-    FitsRow,
-    NormalizePlugin,
-    Plugin,
-    PodChangePlugin,
-    PreFilterPlugin,
-    PreScorePlugin,
-    Scope,
-    ScorePlugin,
-    ScoreRow,
-)
 from podium.framework.pre_filters import has_code, rejection
 from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status, Verdicts, is_failure
 
@@ -46,20 +33,20 @@ MOST_REFUSALS = 4096
 """The most different rejections that are distinguished if answers are cached."""
 
 
-def scope_of(plugin: Plugin) -> Scope:
+def scope_of(plugin: points.Plugin) -> points.Scope:
     """Return the scope that a plugin states; CLUSTER by default. Raises PluginError for an invalid one."""
-    stated: Any = getattr(plugin, "scope", Scope.CLUSTER)
+    stated: Any = getattr(plugin, "scope", points.Scope.CLUSTER)
     try:
-        return Scope(stated)
+        return points.Scope(stated)
     except ValueError:
-        scopes = ", ".join(f'Scope.{scope.name} ("{scope.value}")' for scope in Scope)
+        scopes = ", ".join(f'Scope.{scope.name} ("{scope.value}")' for scope in points.Scope)
         raise PluginError(f"plugin {plugin.name} has the scope {shown(stated)}; it must be one of {scopes}") from None
 
 
 class ScoreByNode:
     """A Score plugin in the simple form."""
 
-    def __init__(self, plugin: ScorePlugin) -> None:
+    def __init__(self, plugin: points.ScorePlugin) -> None:
         self.name = plugin.name
         self.scope = scope_of(plugin)
         self._score = plugin.score
@@ -81,22 +68,22 @@ class ScoreByNode:
 class ScoreByRow(ScoreByNode):
     """A Score plugin of scope ROW in the simple form without preparation, which can score a single row."""
 
-    def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
+    def __init__(self, plugin: points.ScorePlugin, cluster: Cluster) -> None:
         super().__init__(plugin)
         self._cluster = cluster
 
-    def row_score(self, pod_class: PodClass) -> ScoreRow:
+    def row_score(self, pod_class: PodClass) -> points.ScoreRow:
         """Return a function that scores a row; it raises PluginError for a score out of range."""
         return self._score_row
 
     def _score_row(self, pod: PodRecord, row: int) -> int:
         with Calling(self.name, "Score", pod):
             score: object = self._score(CycleState(), pod, self._cluster.node_views.of(row))
-        if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE:
+        if isinstance(score, int) and 0 <= score <= points.MAX_NODE_SCORE:
             return score
         raise PluginError(
-            f"plugin {self.name} scored {score!r} for pod {pod.key}; an integer within 0 and {MAX_NODE_SCORE} is needed"
-            " (or a normalize method)"
+            f"plugin {self.name} scored {score!r} for pod {pod.key}; an integer within 0 and {points.MAX_NODE_SCORE} "
+            "is needed (or a normalize method)"
         )
 
 
@@ -107,9 +94,9 @@ class ScoreByNodeAlone(ScoreByRow):
     nodes that the pod does not fit.
     """
 
-    def __init__(self, plugin: ScorePlugin, cluster: Cluster) -> None:
+    def __init__(self, plugin: points.ScorePlugin, cluster: Cluster) -> None:
         super().__init__(plugin, cluster)
-        self.scope = Scope.ROW
+        self.scope = points.Scope.ROW
 
     def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
         """Return the scores; -1 for free rows, and if the plugin fails or a score is out of range.
@@ -125,7 +112,7 @@ class ScoreByNodeAlone(ScoreByRow):
                 if not is_failure(error):
                     raise
                 continue
-            if isinstance(score, int) and 0 <= score <= MAX_NODE_SCORE:
+            if isinstance(score, int) and 0 <= score <= points.MAX_NODE_SCORE:
                 scores[position] = score
         return scores
 
@@ -139,7 +126,7 @@ class FilterByNode:
 
     after_others = True
 
-    def __init__(self, plugin: FilterPlugin, state_plugins: Sequence[PodChangePlugin]) -> None:
+    def __init__(self, plugin: points.FilterPlugin, state_plugins: Sequence[points.PodChangePlugin]) -> None:
         self.name = plugin.name
         self.scope = scope_of(plugin)
         self._filter = plugin.filter
@@ -150,7 +137,7 @@ class FilterByNode:
 
     def begin_attempt(self) -> None:
         """Reset the codes unless answers are cached; earlier outcomes keep the statuses of their codes."""
-        if self.scope is Scope.CLUSTER and self._code_of:
+        if self.scope is points.Scope.CLUSTER and self._code_of:
             self._statuses, self._code_of = [SUCCESS], {}
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
@@ -169,7 +156,7 @@ class FilterByNode:
     def _code(self, status: Status) -> int:
         code = self._code_of.get(status)
         if code is None:
-            if self.scope is not Scope.CLUSTER and len(self._code_of) >= MOST_REFUSALS:
+            if self.scope is not points.Scope.CLUSTER and len(self._code_of) >= MOST_REFUSALS:
                 # The cache is bounded, and so are the statuses in it.
                 status = Status(status.code, (f"node(s) were refused by plugin {self.name}",), self.name)
             code = self._code_of.setdefault(status, len(self._statuses))
@@ -196,11 +183,11 @@ class FilterByNode:
 class FilterByRow(FilterByNode):
     """A Filter plugin of scope ROW in the simple form without preparation, which can filter a single row."""
 
-    def __init__(self, plugin: FilterPlugin, cluster: Cluster) -> None:
+    def __init__(self, plugin: points.FilterPlugin, cluster: Cluster) -> None:
         super().__init__(plugin, ())
         self._cluster = cluster
 
-    def row_filter(self, pod_class: PodClass) -> FitsRow:
+    def row_filter(self, pod_class: PodClass) -> points.FitsRow:
         """Return a predicate for whether a pod fits a row; it raises PluginError for an invalid answer."""
         return self._fits_row
 
@@ -210,24 +197,28 @@ class FilterByRow(FilterByNode):
         return has_code(status, Code.SUCCESS) or not rejection(status, self.name, "Filter", pod)
 
 
-def score_by_node(plugin: ScorePlugin, cluster: Cluster) -> ScoreByNode:
+def score_by_node(plugin: points.ScorePlugin, cluster: Cluster) -> ScoreByNode:
     """Return the plugin in the array form."""
     if scores_by_node_alone(plugin):
         return ScoreByNodeAlone(plugin, cluster)
     return ScoreByRow(plugin, cluster) if _is_of_rows(plugin) else ScoreByNode(plugin)
 
 
-def scores_by_node_alone(plugin: Plugin) -> bool:
+def scores_by_node_alone(plugin: points.Plugin) -> bool:
     """Return whether a plugin scores in the simple form, and only its code shows that it reads the node alone.
 
     A plugin that prepares or normalizes is treated like any without a scope.
     """
-    has_more = isinstance(plugin, ArrayScorePlugin | NormalizePlugin | PreFilterPlugin | PreScorePlugin)
-    is_open = isinstance(plugin, ScorePlugin) and not has_more and not hasattr(plugin, "scope")
-    return is_open and reads_alone(cast(ScorePlugin, plugin).score, "node")
+    has_more = isinstance(
+        plugin, points.ArrayScorePlugin | points.NormalizePlugin | points.PreFilterPlugin | points.PreScorePlugin
+    )
+    is_open = isinstance(plugin, points.ScorePlugin) and not has_more and not hasattr(plugin, "scope")
+    return is_open and reads_alone(cast(points.ScorePlugin, plugin).score, "node")
 
 
-def filter_by_node(plugin: FilterPlugin, cluster: Cluster, state_plugins: Sequence[PodChangePlugin]) -> FilterByNode:
+def filter_by_node(
+    plugin: points.FilterPlugin, cluster: Cluster, state_plugins: Sequence[points.PodChangePlugin]
+) -> FilterByNode:
     """Return the plugin in the array form.
 
     ``state_plugins`` are the plugins that update the state when pods are added or removed.
@@ -235,9 +226,9 @@ def filter_by_node(plugin: FilterPlugin, cluster: Cluster, state_plugins: Sequen
     return FilterByRow(plugin, cluster) if _is_of_rows(plugin) else FilterByNode(plugin, state_plugins)
 
 
-def _is_of_rows(plugin: Plugin) -> bool:
-    prepares = isinstance(plugin, PreFilterPlugin | PreScorePlugin)
-    return scope_of(plugin) is Scope.ROW and not prepares
+def _is_of_rows(plugin: points.Plugin) -> bool:
+    prepares = isinstance(plugin, points.PreFilterPlugin | points.PreScorePlugin)
+    return scope_of(plugin) is points.Scope.ROW and not prepares
 
 
 _ODD = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS

@@ -294,7 +294,6 @@ class NodeUnschedulable(StatelessPlugin):
 
 RESTART_ALL_CONTAINERS = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES_ON_HOST_NETWORK = "UserNamespacesHostNetworkSupport"
-_RESTARTS_ALL = "RestartAllContainers"
 _UNDECLARED = unresolvable("node(s) didn't match Pod's required features")
 
 
@@ -302,7 +301,7 @@ def required_features(spec: PodSpec) -> frozenset[str]:
     """Return the kubelet features that a node must declare to run such a pod."""
     found = set()
     rules = (rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules)
-    if any(rule.action == _RESTARTS_ALL for rule in rules):
+    if any(rule.action == "RestartAllContainers" for rule in rules):
         found.add(RESTART_ALL_CONTAINERS)
     if spec.host_network and spec.host_users is False:
         found.add(USER_NAMESPACES_ON_HOST_NETWORK)

@@ -17,7 +17,6 @@ from podium.apirequests.request import Request
 from podium.controllers.indexes import SelectorIndex
 from podium.server import discovery
 from podium.server.backend import Backend, ServedDocument
-from podium.server.discovery import AGGREGATED, AGGREGATED_VERSIONS, served_kinds
 from podium.server.openapi import definition_of, document, document_of_v2, document_path
 from podium.server.protobuf import bytes_field
 from podium.server.resource_metrics import METRICS_VERSION, resource_metrics
@@ -131,14 +130,14 @@ class KubernetesDocuments:
             if raw is None:
                 return None
             body = encoded(raw)
-            type_ = f"{_JSON};g={AGGREGATED};v={form};as={_AS_AGGREGATED}" if form else _JSON
+            type_ = f"{_JSON};g={discovery.AGGREGATED};v={form};as={_AS_AGGREGATED}" if form else _JSON
             etag = f'"{hashlib.sha256(body).hexdigest()}"'
             made = self._made[path, form] = ServedDocument(body=body, content_type=type_, etag=etag)
         return made
 
     def _follow(self, resources: APIResources) -> None:
         """Update for added or changed kinds; the schemas of built-in kinds do not change."""
-        self._version, self._kinds = resources.version, served_kinds(resources.all())
+        self._version, self._kinds = resources.version, discovery.served_kinds(resources.all())
         custom = {version for found in resources.all() if found.is_custom for version in found.served_versions}
         built_in = {kind.api_version for kind in self._kinds} - custom
         kept = {f"{_OPENAPI}/{document_path(version)}" for version in built_in}
@@ -192,9 +191,9 @@ def _aggregated_version(accept: str) -> str:
         parameters = dict(part.partition("=")[::2] for part in rest)
         if name not in (_JSON, "application/*", "*/*"):
             continue
-        if parameters.get("g") != AGGREGATED:
+        if parameters.get("g") != discovery.AGGREGATED:
             return ""
-        if parameters.get("as") == _AS_AGGREGATED and parameters.get("v") in AGGREGATED_VERSIONS:
+        if parameters.get("as") == _AS_AGGREGATED and parameters.get("v") in discovery.AGGREGATED_VERSIONS:
             return parameters["v"]
     return ""
 

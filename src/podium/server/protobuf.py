@@ -40,7 +40,6 @@ MAGIC = b"k8s\x00"
 MAX_BYTES = 3 * 1024 * 1024
 """The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
 
-_TYPE_FIELDS = ("apiVersion", "kind")
 _NAMES = {"PartialObjectMetadata": "PartialObject"}
 _IN_EVERY_GROUP = ("DeleteOptions", "Status", *_NAMES)
 _API_VERSION = _KEY = 1
@@ -130,7 +129,7 @@ def message_of(api_version: str, kind: str) -> str:
     """Return the type of a kind's objects if it has a protobuf form; "" otherwise, as for custom kinds."""
     type_ = type_in(META_VERSION if kind in _IN_EVERY_GROUP else api_version, _NAMES.get(kind, kind))
     has_form = type_ is not None and all(
-        field.number is not None or own in _TYPE_FIELDS for own, field in own_fields(type_.name)
+        field.number is not None or own in ("apiVersion", "kind") for own, field in own_fields(type_.name)
     )
     return type_.name if type_ is not None and has_form else ""
 

@@ -20,7 +20,6 @@ from podium.api.use import Use
 from podium.apirequests.parameters import Query, read_parameters
 from podium.apirequests.request import Request
 from podium.controllers.kubelets import pod_run
-from podium.controllers.kubelets.pod_run import PodUse
 from podium.server.backend import Backend
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
@@ -28,10 +27,8 @@ from podium.store.listing import ListOptions
 METRICS_VERSION = "metrics.k8s.io/v1beta1"
 """The API version of the metrics."""
 
-_WINDOW = "10s"
 
-
-Uses = Mapping[str, Mapping[str, PodUse]]
+Uses = Mapping[str, Mapping[str, pod_run.PodUse]]
 """The usage of running pods by uid, by the name of their node."""
 
 _Type = TypeVar("_Type", bound=Kubernetes)
@@ -98,7 +95,7 @@ def _list(kind: str, found: Iterable[tuple[Kubernetes, Raw]], now: int) -> Raw:
         if object_.metadata.labels:
             metadata["labels"] = object_.metadata.labels
         head = {"kind": kind, "apiVersion": METRICS_VERSION, "metadata": metadata}
-        items.append({**head, "timestamp": time, "window": _WINDOW, **usage})
+        items.append({**head, "timestamp": time, "window": "10s", **usage})
     return {"kind": f"{kind}List", "apiVersion": METRICS_VERSION, "metadata": {}, "items": items}
 
 

@@ -19,7 +19,6 @@ from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
 from podium.api.validation import findings
-from podium.api.validation.findings import MAX_FINDINGS, Finding
 from podium.store.api_resource import APIResource, ScalePaths
 from podium.store.api_resources import BUILT_IN, APIResources
 from podium.store.conditions import is_true, with_condition, with_conditions
@@ -107,7 +106,7 @@ class CustomKinds:
         if mistyped is not None:
             raise bad_request(f"{DEFINITION}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)
-        found = list(islice(_problems(raw, previous), MAX_FINDINGS))
+        found = list(islice(_problems(raw, previous), findings.MAX_FINDINGS))
         if not found:
             # Objects may be stored in each of these versions.
             versions = [version.get("name") for version in objects_at(raw["spec"], "versions")]
@@ -315,7 +314,6 @@ def _condition(type_: str, status: str, reason: str, message: str) -> Raw:
 APPROVED = "api-approved.kubernetes.io"
 """The annotation that definitions in Kubernetes' own API groups must have."""
 
-_PROTECTED = ("k8s.io", "kubernetes.io")
 _VERSION_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
 _WORD = "must be lower-case letters, digits and '-', with a letter at its beginning"
@@ -327,7 +325,7 @@ _NO_WEBHOOK = (
 _MOST_COLUMNS, _MOST_SELECTABLE = 1_000, 8
 
 
-def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
+def _problems(raw: Raw, previous: Raw | None) -> Iterator[findings.Finding]:
     """Yield the problems of a definition that is created, or that replaces `previous` (validation/validation.go)."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
@@ -360,14 +358,14 @@ def _problems(raw: Raw, previous: Raw | None) -> Iterator[Finding]:
                 yield findings.invalid(f".spec.{'.'.join(path)}", new, "field is immutable")
 
 
-def _of_group(raw: Raw, group: Any) -> Iterator[Finding]:
+def _of_group(raw: Raw, group: Any) -> Iterator[findings.Finding]:
     if not group:
         yield findings.required(".spec.group")
     elif not isinstance(group, str) or subdomain_problem(group):
         yield findings.invalid(".spec.group", group, "must be a lower-case domain name such as example.com")
     elif "." not in group:
         yield findings.invalid(".spec.group", group, "should be a domain with at least one dot")
-    elif any(group == domain or group.endswith(f".{domain}") for domain in _PROTECTED):
+    elif any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io")):
         annotations = object_at(raw, "metadata", "annotations")
         if not annotations.get(APPROVED):
             detail = f'protected groups must have approval annotation "{APPROVED}"'
@@ -375,7 +373,7 @@ def _of_group(raw: Raw, group: Any) -> Iterator[Finding]:
             yield findings.required(f".metadata.annotations[{APPROVED}]", f"{detail}, {see}")
 
 
-def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[Finding]:
+def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[findings.Finding]:
     for field in ("plural", "kind"):
         if not names.get(field):
             yield findings.required(f".spec.names.{field}")
@@ -397,7 +395,7 @@ def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[Finding]:
         )
 
 
-def _of_versions(versions: Any) -> Iterator[Finding]:
+def _of_versions(versions: Any) -> Iterator[findings.Finding]:
     listed = list_at(versions)
     if not listed:
         yield findings.required(".spec.versions", "must have at least one version")
@@ -417,7 +415,7 @@ def _of_versions(versions: Any) -> Iterator[Finding]:
         yield findings.invalid(".spec.versions", [version.get("name") for version in listed], detail)
 
 
-def _of_version(version: Raw, path: str) -> Iterator[Finding]:
+def _of_version(version: Raw, path: str) -> Iterator[findings.Finding]:
     schema = value_at(version, "schema", "openAPIV3Schema")
     yield from find_schema_problems(schema, f"{path}.schema.openAPIV3Schema")
     columns = list_at(version, "additionalPrinterColumns")[:_MOST_COLUMNS]
@@ -447,7 +445,7 @@ def _of_version(version: Raw, path: str) -> Iterator[Finding]:
             yield from _of_path(scale["labelSelectorPath"], f"{place}.labelSelectorPath", "")
 
 
-def _of_path(value: Any, path: str, start: str) -> Iterator[Finding]:
+def _of_path(value: Any, path: str, start: str) -> Iterator[findings.Finding]:
     """Yield the problems of a field path such as `.spec.replicas`."""
     if not value:
         yield findings.required(path)

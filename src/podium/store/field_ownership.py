@@ -78,7 +78,6 @@ ANCIENT = "ancient-changes"
 """The manager that owns the fields of entries beyond the maximum number."""
 
 _MOST_UPDATERS = 10
-_KEPT_SETS = 8_192
 _KEPT_LISTS = 4_096
 # Entries by the identity of their list, which is kept alive with them.
 _read: dict[int, tuple[list[Raw], Entries]] = {}
@@ -151,7 +150,7 @@ def entry_of(fields: FieldSet, api_version: str, now: int) -> FieldsEntry:
     return FieldsEntry(fields, api_version, format_time(now))
 
 
-@lru_cache(maxsize=_KEPT_SETS)
+@lru_cache(maxsize=8_192)
 def _shared(packed: bytes) -> FieldSet:
     """Return the one instance of an encoded field set."""
     found: FieldSet = msgspec.msgpack.decode(packed)

@@ -24,7 +24,6 @@ from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
 from podium.store.verbs import deletion
-from podium.store.verbs.deletion import with_disruption_target
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update, signed
 from podium.store.version_conversion import as_stored, converted
@@ -237,7 +236,7 @@ class Store(WritableStore):
             self._disruptions.grant(pod, component, now)
             if hints:
                 self._disruptions.record_hints(pod, component, hints, grace_seconds, now)
-            return self.terminate(previous, with_disruption_target(previous.raw, pod, now), grace_seconds, now)
+            return self.terminate(previous, deletion.with_disruption_target(previous.raw, pod, now), grace_seconds, now)
 
     def delete_collection(
         self,

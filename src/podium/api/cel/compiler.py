@@ -13,18 +13,6 @@ from typing import Any
 from podium.api.cel import values
 from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text, parse
-from podium.api.cel.values import (
-    DYN,
-    NONE,
-    OPTIONAL,
-    CompileError,
-    EvaluationError,
-    Function,
-    Optional,
-    Overload,
-    Value,
-    WithDefault,
-)
 
 _LIST_COST, _MAP_COST = 10, 30
 
@@ -33,7 +21,7 @@ _LIST_COST, _MAP_COST = 10, 30
 class Variables:
     """The variables of one evaluation, and its cost so far."""
 
-    variables: dict[str, Value]
+    variables: dict[str, values.Value]
     limit: int
     cost: int = 0
 
@@ -44,11 +32,11 @@ class Variables:
             raise CostExceededError("operation cancelled: actual cost limit exceeded")
 
 
-class CostExceededError(EvaluationError):
+class CostExceededError(values.EvaluationError):
     """An error for an evaluation beyond its cost limit; logical operators do not absorb it."""
 
 
-Evaluate = Callable[[Variables], Value]
+Evaluate = Callable[[Variables], values.Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +86,8 @@ class Compiler:
             case Call():
                 return self._call(node)
 
-    def error(self, node: Node, problem: str) -> CompileError:
-        return CompileError(error_text(self._text, node.place, problem))
+    def error(self, node: Node, problem: str) -> values.CompileError:
+        return values.CompileError(error_text(self._text, node.place, problem))
 
     def declared(self, node: Node) -> Declaration:
         """Return the static type information of a node's value."""
@@ -109,10 +97,10 @@ class Compiler:
             owner = self.declared(node.operand)
             if owner.fields is not None and node.field in owner.fields:
                 return owner.fields[node.field]
-            return owner.items or Declaration(DYN)
+            return owner.items or Declaration(values.DYN)
         if isinstance(node, Call) and node.function == "_[_]":
-            return self.declared(node.args[0]).items or Declaration(DYN)
-        return Declaration(DYN)
+            return self.declared(node.args[0]).items or Declaration(values.DYN)
+        return Declaration(values.DYN)
 
     def within(self, names: Sequence[str], declaration: Declaration, body: Node) -> Compiled:
         """Return a compiled part with more variables. Raises CompileError if their names are equal."""
@@ -131,7 +119,7 @@ class Compiler:
             raise self.error(node, f"undeclared reference to '{node.name}' (in container '')")
         name = node.name
 
-        def evaluate(scope: Variables) -> Value:
+        def evaluate(scope: Variables) -> values.Value:
             scope.spend(1)
             return scope.variables[name]
 
@@ -142,24 +130,24 @@ class Compiler:
         if owner.fields is not None and node.field not in owner.fields:
             raise self.error(node, f"undefined field '{node.field}'")
         operand = self.compile(node.operand)
-        if operand.type not in (DYN, "map", "object", OPTIONAL) and owner.fields is None:
+        if operand.type not in (values.DYN, "map", "object", values.OPTIONAL) and owner.fields is None:
             raise self.error(node, f"type '{operand.type}' does not support field selection")
         evaluate, field, look = operand.evaluate, node.field, looked_for if node.is_optional else looked_up
 
-        def select(scope: Variables) -> Value:
+        def select(scope: Variables) -> values.Value:
             value = evaluate(scope)
             scope.spend(1)
             return look(value, field)
 
         declared = self.declared(node)
-        type_ = OPTIONAL if node.is_optional else declared.type
+        type_ = values.OPTIONAL if node.is_optional else declared.type
         return Compiled(type_, select, operand.cost + 1, declared.size)
 
     def _list(self, node: Call) -> Compiled:
         parts = [self.compile(item) for item in node.args]
         items = [part.evaluate for part in parts]
 
-        def build(scope: Variables) -> Value:
+        def build(scope: Variables) -> values.Value:
             value = tuple([item(scope) for item in items])
             scope.spend(_LIST_COST)
             return value
@@ -169,14 +157,14 @@ class Compiler:
     def _map(self, node: Call) -> Compiled:
         parts = [self.compile(part).evaluate for part in node.args]
 
-        def build(scope: Variables) -> Value:
-            found: dict[Value, Value] = {}
+        def build(scope: Variables) -> values.Value:
+            found: dict[values.Value, values.Value] = {}
             for key, value in zip(parts[::2], parts[1::2], strict=True):
                 name = key(scope)
                 if values.type_name(name) not in ("string", "int", "uint", "bool"):
-                    raise EvaluationError(f"unsupported key type: {values.type_name(name)}")
+                    raise values.EvaluationError(f"unsupported key type: {values.type_name(name)}")
                 if any(values.equal(name, member) for member in found):
-                    raise EvaluationError(f"Failed with repeated key: {name}")
+                    raise values.EvaluationError(f"Failed with repeated key: {name}")
                 found[name] = value(scope)
             scope.spend(_MAP_COST)
             return found
@@ -202,11 +190,11 @@ class Compiler:
     def _index(self, node: Call) -> Compiled:
         operand, index = (self.compile(arg) for arg in node.args)
         function = FUNCTIONS["_[_]"]
-        if operand.type not in (DYN, "map", "list", OPTIONAL):
+        if operand.type not in (values.DYN, "map", "list", values.OPTIONAL):
             raise self.error(node, f"found no matching overload for '_[_]' applied to '({operand.type}, {index.type})'")
         of, at = operand.evaluate, index.evaluate
 
-        def evaluate(scope: Variables) -> Value:
+        def evaluate(scope: Variables) -> values.Value:
             value, key = of(scope), at(scope)
             scope.spend(1)
             if is_optional:
@@ -218,7 +206,7 @@ class Compiler:
         is_optional = node.function == "_[?_]"
         declared = self.declared(node)
         cost = operand.cost + index.cost + 1
-        return Compiled(OPTIONAL if is_optional else declared.type, evaluate, cost, declared.size)
+        return Compiled(values.OPTIONAL if is_optional else declared.type, evaluate, cost, declared.size)
 
     def _function(self, node: Call) -> Compiled:
         function, parts = self._meant(node)
@@ -231,22 +219,22 @@ class Compiler:
         gives = {overload.gives for overload in possible}
         evaluates = [expression.evaluate for expression in compiled]
         # CEL's type of a value follows from its type in Python.
-        known: dict[tuple[type, ...], Overload] = {}
+        known: dict[tuple[type, ...], values.Overload] = {}
 
-        def evaluate(scope: Variables) -> Value:
-            values = tuple([evaluate(scope) for evaluate in evaluates])
-            overload = known.get(tuple(map(type, values)))
+        def evaluate(scope: Variables) -> values.Value:
+            given = tuple([evaluate(scope) for evaluate in evaluates])
+            overload = known.get(tuple(map(type, given)))
             if overload is None:
-                overload = known[tuple(map(type, values))] = function.of_values(values)
-            scope.spend(overload.cost(*values))
-            return overload.call(*values)
+                overload = known[tuple(map(type, given))] = function.of_values(given)
+            scope.spend(overload.cost(*given))
+            return overload.call(*given)
 
         sizes = [_Sized(part.size) for part in compiled]
         cost = sum(part.cost for part in compiled) + max(overload.cost(*sizes) for overload in possible)
         size = sum(part.size for part in compiled)
-        return Compiled(gives.pop() if len(gives) == 1 else DYN, evaluate, cost, size)
+        return Compiled(gives.pop() if len(gives) == 1 else values.DYN, evaluate, cost, size)
 
-    def _meant(self, node: Call) -> tuple[Function, tuple[Node, ...]]:
+    def _meant(self, node: Call) -> tuple[values.Function, tuple[Node, ...]]:
         """Return the function that a call names, and its arguments."""
         target = node.target
         if isinstance(target, Ident) and target.name not in self._declared:
@@ -273,50 +261,50 @@ class _Sized(str):
         return self._size
 
 
-def looked_up(value: Value, key: Value) -> Value:
+def looked_up(value: values.Value, key: values.Value) -> values.Value:
     """Return the entry of a map; that of an optional map is optional. Raises EvaluationError."""
-    if isinstance(value, Optional):
+    if isinstance(value, values.Optional):
         return looked_for(value, key)
     if isinstance(value, dict):
         try:
             return value[key]
         except (KeyError, TypeError):
-            if isinstance(value, WithDefault):
+            if isinstance(value, values.WithDefault):
                 return {}
-    raise EvaluationError(f"no such key: {key}")
+    raise values.EvaluationError(f"no such key: {key}")
 
 
-def looked_for(value: Value, key: Value) -> Optional:
+def looked_for(value: values.Value, key: values.Value) -> values.Optional:
     """Return the optional entry of a map or a list. Raises EvaluationError for values without entries."""
-    if isinstance(value, Optional):
-        return looked_for(value.value, key) if value.is_there else NONE
+    if isinstance(value, values.Optional):
+        return looked_for(value.value, key) if value.is_there else values.NONE
     if isinstance(value, tuple) and values.is_number(key):
-        return Optional(value[key]) if type(key) is int and 0 <= key < len(value) else NONE
+        return values.Optional(value[key]) if type(key) is int and 0 <= key < len(value) else values.NONE
     if not isinstance(value, dict):
-        raise EvaluationError("no such overload")
+        raise values.EvaluationError("no such overload")
     try:
-        return Optional(value[key]) if key in value else NONE
+        return values.Optional(value[key]) if key in value else values.NONE
     except TypeError:
-        return NONE
+        return values.NONE
 
 
-def truth(value: Value) -> bool:
+def truth(value: values.Value) -> bool:
     """Return a boolean value. Raises EvaluationError for any other type."""
     if not isinstance(value, bool):
-        raise EvaluationError("no such overload")
+        raise values.EvaluationError("no such overload")
     return value
 
 
-def decided(items: Iterable[Any], part: Callable[[Any], Value], decisive: bool) -> bool:
+def decided(items: Iterable[Any], part: Callable[[Any], values.Value], decisive: bool) -> bool:
     """Return whether the part has the decisive value for some item; if so, errors for other items are ignored."""
-    failed: EvaluationError | None = None
+    failed: values.EvaluationError | None = None
     for item in items:
         try:
             if truth(part(item)) is decisive:
                 return decisive
         except CostExceededError:
             raise
-        except EvaluationError as error:
+        except values.EvaluationError as error:
             failed = failed or error
     if failed is not None:
         raise failed
@@ -330,7 +318,7 @@ def variable_name(compiler: Compiler, node: Node) -> str:
     return node.name
 
 
-def with_variables(scope: Variables, variables: dict[str, Value], body: Evaluate) -> Value:
+def with_variables(scope: Variables, variables: dict[str, values.Value], body: Evaluate) -> values.Value:
     """Return the value of a part of an expression with additional variables."""
     before = scope.variables
     scope.variables = before | variables
@@ -347,14 +335,14 @@ class Program:
     text: str
     compiled: Compiled
 
-    def is_true(self, variables: Mapping[str, Value], cost_limit: int) -> bool:
+    def is_true(self, variables: Mapping[str, values.Value], cost_limit: int) -> bool:
         """Return its value. Raises EvaluationError if it has none, or would cost more than the limit."""
         value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
         if not isinstance(value, bool):
-            raise EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
+            raise values.EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
         return value
 
-    def cost(self, variables: Mapping[str, Value], cost_limit: int) -> int:
+    def cost(self, variables: Mapping[str, values.Value], cost_limit: int) -> int:
         """Return the cost of its evaluation. Raises EvaluationError as `is_true` does."""
         scope = Variables(dict(variables), cost_limit)
         self.compiled.evaluate(scope)
@@ -364,6 +352,6 @@ class Program:
 def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
     """Return the program of a boolean expression. Raises CompileError."""
     compiled = Compiler(text, variables).compile(parse(text))
-    if compiled.type not in ("bool", DYN):
-        raise CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
+    if compiled.type not in ("bool", values.DYN):
+        raise values.CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
     return Program(text, compiled)

@@ -78,7 +78,6 @@ _BINARY = {
     "relation_ne": "_!=_",
     "relation_in": "@in",
 }
-_OBJECTS = ("Object", "JSONPatch")
 _LOGIC = {"conditionalor": "_||_", "conditionaland": "_&&_"}
 
 
@@ -185,7 +184,7 @@ class _Reader:
         rest: Any = tree.children[1:]
         while hasattr(root, "children"):
             root = root.children[0]
-        if str(root) not in _OBJECTS:
+        if str(root) not in ("Object", "JSONPatch"):
             raise self._error(tree, f"undeclared reference to '{root}' (in container '')")
         entries = rest[0].children if rest else []
         names = [Literal(str(name), _place(tree)) for name in entries[::2]]

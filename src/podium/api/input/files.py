@@ -103,8 +103,6 @@ def _unpacked(packed: bytes, name: FileName) -> bytes:
 
 
 _SUFFIXES = (".json", ".podium", ".yaml", ".yml")
-_PACKED = ".gz"
-_CHART = "Chart.yaml"
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 # The kustomization fields that do not change any object in the files.
 _GATHERS = frozenset(
@@ -139,7 +137,7 @@ _NO_FILE = "the directory has no .yaml, .yml, .json or .podium file, packed with
 def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[Path]:
     entries = _entries(folder, left_out)
     names = [path.name for path in entries]
-    if _CHART in names:
+    if "Chart.yaml" in names:
         command = f"helm template {shown_name(folder)} > objects.yaml"
         left_out.append(_left_out(folder, f"is a Helm chart; run `{command}`, and give the file that it makes"))
         return
@@ -152,7 +150,7 @@ def _files(folder: Path, root: Path, left_out: list[InputWarning]) -> Iterator[P
             return
         left_out.append(_left_out(kustomization, f"is left out, and the files beside it are read; else {advice}"))
     for entry in entries:
-        is_manifest = entry.name.removesuffix(_PACKED).endswith(_SUFFIXES) and (entry.is_file() or entry.is_symlink())
+        is_manifest = entry.name.removesuffix(".gz").endswith(_SUFFIXES) and (entry.is_file() or entry.is_symlink())
         if is_manifest and entry != kustomization and _stays_within(entry, root, left_out):
             yield entry
     for entry in entries:

@@ -55,7 +55,6 @@ _MARK = "podium.items"
 # The number of candidate item borders to try before more is read, and the maximum usual space before one.
 _TRIED = 4
 _MOST_SPACE = 256
-_SPACE = b" \t\r\n"
 _DECODER = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -140,7 +139,7 @@ def _borders(text: bytes) -> Iterator[tuple[int, int]]:
     begin = text.rfind(key, 1)
     while begin >= 0:
         start = max(0, begin - _MOST_SPACE)
-        before = text[start:begin].rstrip(_SPACE)
+        before = text[start:begin].rstrip(b" \t\r\n")
         if before.endswith(b",") and alike.match(text, begin):
             yield start + len(before) - 1, begin
         begin = text.rfind(key, 1, begin)

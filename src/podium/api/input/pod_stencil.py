@@ -33,7 +33,6 @@ BETWEEN = b" "
 """The separator of values, which no usual value contains."""
 _BETWEEN = BETWEEN.decode()
 
-_CONDITION_TIMES = ("lastTransitionTime", "lastHeartbeatTime")
 _METADATA = {"name": "name", "uid": "uid", "version": "resource_version", "creation": "creation_timestamp"}
 
 
@@ -358,7 +357,7 @@ class WireTemplate:
 
 def times_in(conditions: Iterable[Raw]) -> list[Any]:
     """Return the times in conditions, or what stands for them."""
-    times = (condition.get(name) for condition in conditions for name in _CONDITION_TIMES)
+    times = (condition.get(name) for condition in conditions for name in ("lastTransitionTime", "lastHeartbeatTime"))
     return [time for time in times if time not in (None, "")]
 
 

@@ -30,7 +30,6 @@ MAX_UNFOLDED = 100_000
 _TEXT_LIKE_A_VALUE = 100
 # The depth of a List's objects.
 _PROGRESS_DEPTH = 2
-_MERGE_KEY = "<<"
 _CONSTANTS: dict[str, bool | None] = {
     form: value
     for value, words in ((None, "~ null"), (True, "y yes true on"), (False, "n no false off"))
@@ -263,7 +262,7 @@ class _Composer:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             key = self._key(event, depth)
-            if key == _MERGE_KEY and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
                 merged.extend(self._merged(event, depth))
                 continue
             if key in entries:

@@ -6,22 +6,12 @@ import re
 from collections.abc import Iterable
 
 from podium.api.names import label_key_problem
+from podium.api.validation import rules
 from podium.api.validation.amounts import check_requirements, container_resource_problem
 from podium.api.validation.findings import Place
 from podium.api.validation.placement import only_one
-from podium.api.validation.rules import (
-    check,
-    check_alternatives,
-    check_own_name,
-    check_type,
-    declare,
-    port_name_problem,
-    report_repeats,
-)
 
-_MAX_RESTART_RULES = 20
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-_NOT_EPHEMERAL = ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)
 _POD_FIELDS = (
     *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
     *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
@@ -36,7 +26,7 @@ _HUGE_PAGES = ("requests.hugepages-", "limits.hugepages-")
 _SUBSCRIPTED = re.compile(r"(metadata\.(?:labels|annotations))\['([^']*)'\]")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
-declare(
+rules.declare(
     """\
 ConfigMapEnvSource SecretEnvSource: name!:subdomain-or-prefix
 ConfigMapKeySelector SecretKeySelector: name::subdomain key!:config-key
@@ -69,7 +59,7 @@ ResourceRequirements: requests:amounts limits:amounts
 )
 
 
-@check
+@rules.check
 def _containers(spec: Place) -> None:
     """Check all containers of a pod: regular, init and ephemeral ones."""
     regular = spec.objects("containers")
@@ -77,13 +67,13 @@ def _containers(spec: Place) -> None:
         spec.required("containers")
     names: set[str] = set()
     for container in regular:
-        check_own_name(container, names)
-        check_type(container, "Container")
+        rules.check_own_name(container, names)
+        rules.check_type(container, "Container")
         _check_running(container)
     _check_host_ports(regular)
     for container in spec.objects("initContainers"):
-        check_own_name(container, names)
-        check_type(container, "Container")
+        rules.check_own_name(container, names)
+        rules.check_type(container, "Container")
         if container.text("restartPolicy") == "Always":
             _check_running(container)
         else:
@@ -93,12 +83,12 @@ def _containers(spec: Place) -> None:
         _check_host_ports([container])
     running = frozenset(names)
     for container in spec.objects("ephemeralContainers"):
-        check_own_name(container, names)
-        check_type(container, "Container")
+        rules.check_own_name(container, names)
+        rules.check_type(container, "Container")
         _check_ephemeral(container, running)
 
 
-@check
+@rules.check
 def _host_network(spec: Place) -> None:
     """Check that host ports equal container ports on the host network; unset ones default to these."""
     if not spec.flag("hostNetwork"):
@@ -110,7 +100,7 @@ def _host_network(spec: Place) -> None:
                 port.invalid("hostPort", on_host, "must match `containerPort` when `hostNetwork` is true")
 
 
-@check
+@rules.check
 def _image(container: Place) -> None:
     image = container.text("image")
     if not image:
@@ -122,16 +112,16 @@ def _image(container: Place) -> None:
 def _check_running(container: Place) -> None:
     """Check the probes, lifecycle hooks and restarts of a container."""
     for probe in filter(None, map(container.child, _PROBES_AND_LIFECYCLE[1:])):
-        check_type(probe, "Probe")
+        rules.check_type(probe, "Probe")
     for name in ("postStart", "preStop"):
         handler = container.child_or_empty("lifecycle").child(name)
         if handler is not None:
-            check_type(handler, "LifecycleHandler")
+            rules.check_type(handler, "LifecycleHandler")
     _check_restarts(container)
 
 
 def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
-    for name in _NOT_EPHEMERAL:
+    for name in ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE):
         if container.value.get(name):
             container.forbidden(name, "cannot be set for an Ephemeral Container")
     target = container.text("targetContainerName")
@@ -145,22 +135,22 @@ def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
 
 def _check_restarts(container: Place) -> None:
     """Check the container's own restart policy, and its restart rules."""
-    check_alternatives(container, "restartPolicy", ("Always", "OnFailure", "Never"))
-    rules = container.objects("restartPolicyRules")
-    if rules and not container.text("restartPolicy"):
+    rules.check_alternatives(container, "restartPolicy", ("Always", "OnFailure", "Never"))
+    restart_rules = container.objects("restartPolicyRules")
+    if restart_rules and not container.text("restartPolicy"):
         container.required("restartPolicy", "must specify restartPolicy when restart rules are used")
-    container.check_number("restartPolicyRules", _MAX_RESTART_RULES)
-    for rule in rules:
-        check_type(rule, "ContainerRestartRule")
+    container.check_number("restartPolicyRules", 20)
+    for rule in restart_rules:
+        rules.check_type(rule, "ContainerRestartRule")
 
 
-@check
+@rules.check
 def _port_names(container: Place) -> None:
     names: set[str] = set()
     for port in container.objects("ports"):
         name = port.text("name")
         if name:
-            problem = port_name_problem(name)
+            problem = rules.port_name_problem(name)
             port.check("name", problem)
             if problem is None and name in names:
                 port.duplicate("name", name)
@@ -170,26 +160,26 @@ def _port_names(container: Place) -> None:
 def _check_host_ports(containers: Iterable[Place]) -> None:
     """Check that no two containers use the same host port (AccumulateUniqueHostPorts)."""
     ports = [port for container in containers for port in container.objects("ports") if port.number("hostPort")]
-    report_repeats(
+    rules.report_repeats(
         ports,
         "hostPort",
         lambda port: f"{port.text('protocol', 'TCP')}/{port.text('hostIP')}/{port.number('hostPort')}",
     )
 
 
-@check
+@rules.check
 def _resources(container: Place) -> None:
     check_requirements(container, "resources", container_resource_problem, container.context.claims)
-    report_repeats(container.objects("resizePolicy"), "", lambda policy: policy.text("resourceName"))
+    rules.report_repeats(container.objects("resizePolicy"), "", lambda policy: policy.text("resourceName"))
 
 
-@check
+@rules.check
 def _resize(policy: Place) -> None:
     if policy.context.restart_policy == "Never" and policy.text("restartPolicy") == "RestartContainer":
         policy.invalid("restartPolicy", "RestartContainer", "must be 'NotRequired' when `restartPolicy` is 'Never'")
 
 
-@check
+@rules.check
 def _mounts(container: Place) -> None:
     """Check that mounts have volumes, and unique paths."""
     volumes, devices = container.context.volumes, container.objects("volumeDevices")
@@ -209,7 +199,7 @@ def _mounts(container: Place) -> None:
             mount.invalid("mountPath", path, "must not already exist as a path in volumeDevices")
 
 
-@check
+@rules.check
 def _devices(container: Place) -> None:
     """Check that block devices have volumes for them, and unique names and paths."""
     volumes, devices = container.context.volumes, container.objects("volumeDevices")
@@ -226,7 +216,7 @@ def _devices(container: Place) -> None:
             device.invalid("name", name, detail)
 
 
-@check
+@rules.check
 def _mount(mount: Place) -> None:
     """Check what excludes each other: subPath and subPathExpr, image volumes, and forms of propagation."""
     for name in ("subPath", "subPathExpr"):
@@ -246,12 +236,12 @@ def _mount(mount: Place) -> None:
         mount.forbidden("recursiveReadOnly", "may only be specified when mountPropagation is None or not specified")
 
 
-@check
+@rules.check
 def _one_reference(group: Place) -> None:
     _check_single(group, group.given("configMapRef", "secretRef"), "`configMapRef` or `secretRef`")
 
 
-@check
+@rules.check
 def _value_source(variable: Place) -> None:
     source = variable.child("valueFrom")
     if source is None:
@@ -271,7 +261,7 @@ def _check_single(source: Place, given: list[str], known: str) -> None:
         source.invalid("", "", "may not have more than one field specified at a time")
 
 
-@check
+@rules.check
 def _field(reference: Place) -> None:
     """Check a reference to a field of the pod, or to one label or annotation (validateObjectFieldSelector)."""
     path, fields = reference.text("fieldPath"), _POD_FIELDS if reference.owner.field == "valueFrom" else _FILE_FIELDS
@@ -285,7 +275,7 @@ def _field(reference: Place) -> None:
         reference.unsupported("fieldPath", path, fields)
 
 
-@check
+@rules.check
 def _resource(reference: Place) -> None:
     """Check a reference to a request or limit of a container (validateContainerResourceFieldSelector)."""
     resource = reference.text("resource")
@@ -297,7 +287,7 @@ def _resource(reference: Place) -> None:
         reference.unsupported("resource", resource, _RESOURCES)
 
 
-@check
+@rules.check
 def _probe(probe: Place) -> None:
     seconds = probe.number("terminationGracePeriodSeconds")
     if probe.field == "readinessProbe":
@@ -311,7 +301,7 @@ def _probe(probe: Place) -> None:
         probe.invalid("successThreshold", successes, "must be 1")
 
 
-@check
+@rules.check
 def _handler(place: Place) -> None:
     """Check that a probe or hook has one handler, and that one."""
     actions = {"exec": "ExecAction", "httpGet": "HTTPGetAction", "tcpSocket": "TCPSocketAction"}
@@ -319,7 +309,7 @@ def _handler(place: Place) -> None:
     given = place.given(*actions)
     action = only_one(place, given, "must specify a handler type", "may not specify more than 1 handler type")
     if action is not None and given[0] != "sleep":
-        check_type(action, actions[given[0]])
+        rules.check_type(action, actions[given[0]])
     elif action is not None:
         seconds, most = action.number("seconds") or 0, place.context.grace_seconds
         if not 0 <= seconds <= most:

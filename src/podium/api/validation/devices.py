@@ -15,7 +15,6 @@ from podium.api.validation.rules import check, check_own_name, check_type, check
 
 _MOST_PROPERTIES = 32
 _VALUES = ("bool", "bools", "int", "ints", "string", "strings", "version", "versions")
-_SCALARS = ("int", "bool", "string", "version")
 _NODES = ("nodeName", "nodeSelector", "allNodes")
 
 # In v1beta1, the properties of a device are in `basic`, and those of `exactly` are in the request itself.
@@ -102,7 +101,7 @@ def _usable_device(device: Place) -> None:
 
 @check
 def _one_value(attribute: Place) -> None:
-    if len(attribute.given(*_SCALARS)) > 1:
+    if len(attribute.given("int", "bool", "string", "version")) > 1:
         raise InputError("has several values; give one", path=attribute.path())
 
 

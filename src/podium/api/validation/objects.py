@@ -44,7 +44,6 @@ JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_C
 """The pod annotations whose values are validated, or cause warnings (`podium.api.objects`)."""
 
 _MAX_BYTES = 1024 * 1024
-_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 declare(
     """\
@@ -122,7 +121,7 @@ def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str 
 
 def is_unqualified_finalizer(finalizer: str) -> bool:
     """Return whether a finalizer has no domain and is none of Kubernetes' own."""
-    return "/" not in finalizer and finalizer not in _FINALIZERS
+    return "/" not in finalizer and finalizer not in ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def check_finalizers(metadata: Place) -> None:

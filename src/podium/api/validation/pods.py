@@ -31,12 +31,10 @@ _MAX_INT32 = 2**31 - 1
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,9})")
 _MAX_ANNOTATIONS_BYTES = 262_144
 _CACHE = 1_024
-_OWN_NAMES = (("nodeName", subdomain_problem), ("hostname", label_name_problem))
 _ANY = "any"
 _ACCESS = "kube-api-access-"
 _ANY_VOLUME = b'"kube-api-access-any"'
 _LABEL_KEYS = b"atchLabelKeys"
-_PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 _NOT_WINDOWS = ("appArmorProfile", "runAsGroup", "runAsUser", "seLinuxOptions", "seccompProfile")
 _NOT_WINDOWS_OF_POD = (
     *("fsGroup", "fsGroupChangePolicy", "seLinuxChangePolicy"),
@@ -176,7 +174,7 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
     of the node, of the host, and of the volume for API access.
     """
     common = dict(spec)
-    for name, problem in _OWN_NAMES:
+    for name, problem in (("nodeName", subdomain_problem), ("hostname", label_name_problem)):
         own = common.get(name)
         if own:
             if not isinstance(own, str) or problem(own) is not None:
@@ -345,7 +343,7 @@ def _profile(profile: Place) -> None:
     if not type_:
         profile.required("type", f"type is required when {name} is set")
         return
-    rules.check_alternatives(profile, "type", _PROFILES)
+    rules.check_alternatives(profile, "type", ("Localhost", "RuntimeDefault", "Unconfined"))
     if type_ != "Localhost":
         if profile.has("localhostProfile"):
             profile.invalid("localhostProfile", file, f"can only be set when {name} type is Localhost")

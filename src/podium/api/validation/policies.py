@@ -38,14 +38,12 @@ _MAX_AVOID_ENTRIES = 1_000
 _NANO = 10**9
 
 _EXISTING = tuple(scope for scope in SCOPES if scope not in (PRIORITY_CLASS, ATTRIBUTES_CLASS))
-_OPPOSITES = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _COMPUTED = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _STORED = ("ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage", "requests.storage")
 # By scope, what a quota with it may limit; others may limit pods and their resources.
 _ALLOWED = {"BestEffort": ("pods",), ATTRIBUTES_CLASS: ("persistentvolumeclaims", "requests.storage")}
 _PLAIN = frozenset((*amounts.WHOLE_COUNTS, *_COMPUTED, *_STORED))
 
-_LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _PARTS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 # Two parts of which the first must not exceed the second, and the part that is reported.
 _ORDERED = (
@@ -91,7 +89,7 @@ def _scopes(spec: Place) -> None:
             spec.invalid("scopes", scope, "unsupported scope")
     selector = spec.child_or_empty("scopeSelector")
     for named in ({*scopes}, {place.text("scopeName") for place in selector.objects("matchExpressions")}):
-        for pair in _OPPOSITES:
+        for pair in (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating")):
             if named.issuperset(pair):
                 spec.invalid("scopes", sorted(named), "conflicting scopes")
 
@@ -152,7 +150,7 @@ def _limit_types(spec: Place) -> None:
     for limit in report_repeats(spec.objects("limits"), "type"):
         type_ = limit.text("type")
         problem = label_key_problem(type_)
-        if problem is None and "/" not in type_ and type_ not in _LIMIT_TYPES:
+        if problem is None and "/" not in type_ and type_ not in ("Pod", "Container", "PersistentVolumeClaim"):
             problem = f"{shown(type_)}: must be a standard limit type or fully qualified"
         limit.check("type", problem)
 

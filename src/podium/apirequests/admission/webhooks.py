@@ -26,7 +26,6 @@ from podium.store.store import Store
 
 _API_VERSION = "admission.k8s.io/v1"
 _DEFAULT_SECONDS = 10
-_WITHOUT_EFFECTS = ("None", "NoneOnDryRun")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +133,7 @@ class Webhooks:
 
         Raises StoreError if it denies the request, and CallNeededError if its answer is not known yet.
         """
-        if attributes.dry_run and hook.get("sideEffects") not in _WITHOUT_EFFECTS:
+        if attributes.dry_run and hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook["name"]}" does not support dry run')
         try:
             call = self._call(hook, attributes)

@@ -19,9 +19,7 @@ from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption, Seconds
 from podium.sim.results.result import SCHEMA_VERSION
 
-_MAX_GROUPS = 15
 _MAX_CHAINS = 8
-_MAX_IN_VAIN = 8
 _MAX_RECORDS = 20
 _MAX_PODS = 8
 _SECOND = 10**9
@@ -47,7 +45,7 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
     if answer.records:
         page.title(TITLES[answer.grouping])
         headings = ("", "disruptions", "in vain", "lost", "cpu lost", "ready again", "by")
-        page.table(list(map(_group_row, answer.groups)), headings, most=_MAX_GROUPS, right=range(1, 6))
+        page.table(list(map(_group_row, answer.groups)), headings, most=15, right=range(1, 6))
         if answer.chains:
             page.title("Chains", "each pod displaced the next")
         for chain in answer.chains[:_MAX_CHAINS]:
@@ -61,7 +59,7 @@ def write_ledger(page: Page, answer: LedgerAnswer, *, every: bool) -> None:
             (account.shown(record.time), Name(record.pod, PODS), Cell(record.in_vain, "warn"))
             for record in answer.in_vain
         ]
-        page.table(rows, most=_MAX_IN_VAIN)
+        page.table(rows, most=8)
     if answer.records:
         records = answer.records if every else answer.records[-_MAX_RECORDS:]
         some = f"the last {len(records)} of {len(answer.records):,}; --all shows all"

@@ -30,7 +30,6 @@ KUBECTL_PLUGIN = "kubectl podium"
 """The name of the command if kubectl runs it."""
 _TRACEBACK = "podium.traceback"
 _STARTING = "starting"
-_BARS = "rich.progress"
 SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "Explain what would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Simulate a cluster in virtual time."),
@@ -121,7 +120,7 @@ class Command(_FormattedHelp):
                     command = command.parent
                 modules = LOADED_FIRST.get(command.info_name or "", ())
                 # The bar's own module is first: its thread would get little CPU time during the other imports.
-                for module in (_BARS, *modules) if modules else ():
+                for module in ("rich.progress", *modules) if modules else ():
                     import_module(module)
         return super().invoke(ctx)
 

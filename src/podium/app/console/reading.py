@@ -11,7 +11,6 @@ import msgspec
 from podium.api.collector import collector_paused, settle_collector
 from podium.api.errors import Validation
 from podium.api.input import codec
-from podium.api.input.codec import Input, Reader
 from podium.api.input.documents import overridden
 from podium.api.input.files import FileName
 from podium.app.cluster import Cluster
@@ -24,7 +23,7 @@ from podium.app.using import client
 _LISTING_SHARE = 0.5
 
 
-def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
+def read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> codec.Input:
     """Return the input read from an optional cluster and then from files, with a progress bar.
 
     The objects stay until the process ends: the garbage collector does not look at them again.
@@ -36,17 +35,17 @@ def read_shown(source: Source | Sequence[FileName], validation: Validation | Non
     return found
 
 
-def cluster_of(read: Input, settings: DecisionSettings) -> Cluster:
+def cluster_of(read: codec.Input, settings: DecisionSettings) -> Cluster:
     """Return the cluster of an input and settings, that of the session if they are its own."""
     held = None if client.answering is None else client.answering.cluster
     return held if held is not None and held.read is read and held.settings == settings else Cluster(read, settings)
 
 
-def _read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> Input:
+def _read_shown(source: Source | Sequence[FileName], validation: Validation | None) -> codec.Input:
     if isinstance(source, Source) and source.overrides:
         found = _read_shown(replace(source, overrides=()), validation)
         later = codec.read_input(source.overrides, validation)
-        return Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
+        return codec.Input(overridden(found.documents, later.documents), (*found.left_out, *later.left_out))
     session = client.answering
     if session is not None and isinstance(source, Source):
         if validation == session.use.validation:
@@ -58,7 +57,7 @@ def _read_shown(source: Source | Sequence[FileName], validation: Validation | No
     with ProgressBar("reading") as bar:
         if cluster is None:
             return codec.read_input(files, validation, lambda share: bar.update(share, lambda: "reading"))
-        with Reader(validation) as reader:
+        with codec.Reader(validation) as reader:
             from podium.app.snapshots.cluster import Slimmer, read_cluster
 
             def progress(share: float) -> None:

@@ -23,7 +23,6 @@ from podium.plugins.pod_topology_spread import own_constraints
 
 _MAX_NODES = 5
 _MAX_VICTIMS = 20
-_MAX_MEMBERS = 10
 _FITS = "fits"
 _HOUR = 3_600
 # The columns of a candidate without stated costs.
@@ -218,7 +217,7 @@ def write_gang(page: Page, decision: GangDecision) -> None:
             reserved = "" if member.reserved.is_success else member.reserved.message
             why = reserved or fit_error(member.placement, placement.node_count, "")
             rows.append((member.pod.key, "", Cell(why, "bad")))
-    page.table(rows, most=_MAX_MEMBERS)
+    page.table(rows, most=10)
     if decision.plan is not None and decision.plan.chosen is not None:
         _write_gang_plan(page, decision.plan, decision.plan.chosen)
     elif decision.way_out is not None and decision.way_out.status.message:

@@ -24,7 +24,6 @@ MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority of pods that are not the system's (pkg/apis/scheduling/types.go)."""
 
 _SECOND = 10**9
-_MAX_DESCRIBED = 200
 _MAX_ROWS = 6
 _MAX_NAMES = 3
 _PREEMPTIBLE = "PreemptLowerPriority"
@@ -63,7 +62,7 @@ def find_remedies(decision: Explanation, obstacles: Sequence[NodeObstacles]) -> 
 
     ``obstacles`` are those of all nodes, the nearest first.
     """
-    cluster, pod, near = decision.runner.cluster, decision.record, obstacles[:_MAX_DESCRIBED]
+    cluster, pod, near = decision.runner.cluster, decision.record, obstacles[:200]
     nodes = by_key((tuple(obstacle_texts(cluster, pod, each)), each.node) for each in near)
     return Remedies(nodes, len(obstacles) - len(near), _pod_remedy(decision), _protection_remedy(decision))
 

@@ -20,7 +20,6 @@ from podium.app.explaining.preemption_text import write_by_reason, write_gang, w
 from podium.app.explaining.remedies import write_remedies
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY
 
-_MAX_PREEMPTORS = 5
 _MAX_VICTIMS = 3
 _MAX_ROWS = 5
 _STYLES = {
@@ -241,7 +240,7 @@ def _write_placed(page: Page, decision: Explanation, placed: PlacedPodFacts) -> 
         )
         for pod, is_chosen in placed.preemptors
     ]
-    page.table(rows or [("no pending pod would preempt it",)], most=_MAX_PREEMPTORS)
+    page.table(rows or [("no pending pod would preempt it",)], most=5)
     if placed.not_asked:
         page.line(Cell(f"{counted(placed.not_asked, 'pending pod')} of lower priority not tried", "dim"), indent=2)
 

@@ -29,7 +29,6 @@ _MAX_PARTS = 3
 _MAX_PODS = 3
 # A CronJob owns Jobs, a Deployment ReplicaSets, and these own pods.
 _MAX_OWNERS = 3
-_REVISION = "deployment.kubernetes.io/revision"
 # Replaces the random part of the name of a pod that does not exist.
 _NEXT = "next"
 
@@ -181,7 +180,7 @@ def maker_of(documents: Iterable[Document], workload: Document) -> Document:
             continue
         meta, controller = item.metadata, item.metadata.controller
         is_named = controller is not None and (controller.kind, controller.name) == (owner.kind, owner.metadata.name)
-        revision = meta.annotations.get(_REVISION, "")
+        revision = meta.annotations.get("deployment.kubernetes.io/revision", "")
         age = int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
         if is_named and _is_of(item, owner) and age > first:
             newest, first = document, age

@@ -31,7 +31,6 @@ from podium.server.http.security import is_foreign_host, is_loopback, ssl_contex
 from podium.server.http.settings import TLS, read_token
 
 _COUNTS = ("lists", "watches", "broken", "expired")
-_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Documents = Mapping[str, Callable[[], tuple[bytes, str]]]
 Posts = Mapping[str, Callable[[web.Request], Awaitable[web.Response]]]
 """The answers to POST requests by path, for clients without a token."""
@@ -70,7 +69,7 @@ class ProgramMetrics:
     @property
     def documents(self) -> Documents:
         """The contents and their types that the program serves to clients with the token, by path."""
-        return {"/metrics": lambda: (self.text(), _CONTENT_TYPE)}
+        return {"/metrics": lambda: (self.text(), "text/plain; version=0.0.4; charset=utf-8")}
 
     def text(self) -> bytes:
         return generate_latest(self.registry)

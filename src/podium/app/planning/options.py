@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from podium.api.collector import collector_paused
+from podium.app.console import options as shared
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    HTML,
-    Decorator,
-    Source,
-    output_option_of,
-    settings_options,
-    single_run_options,
-    source_options,
-    validate_option,
-)
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 from podium.app.using import completion
 
@@ -63,7 +54,7 @@ _INSTEAD = {
 class Check:
     """The cluster for a saved question, and the answer, which is not shown: a plan to save, and the caveats."""
 
-    source: Source
+    source: shared.Source
     answer: tuple[SavedPlan, tuple[Caveat, ...]] | None = None
 
 
@@ -98,7 +89,7 @@ def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("nodes", nargs=-1, metavar="[NODE]...", shell_complete=completion.nodes)(command)
 
 
-def manifest_arguments(*, is_required: bool = True) -> Decorator[Any]:
+def manifest_arguments(*, is_required: bool = True) -> shared.Decorator[Any]:
     """Add the arguments that name the files of a change; `-f` names the cluster, here and everywhere."""
     metavar = "FILE..." if is_required else "[FILE]..."
     return click.argument("manifests", type=_Manifests(), nargs=-1, required=is_required, metavar=metavar)
@@ -120,7 +111,7 @@ class QuestionInputs:
     ``samples`` is the number of runs with different tie-breaks, 0 for none. ``found`` holds the cluster that was read.
     """
 
-    source: Source
+    source: shared.Source
     validation: Validation | None
     form: str
     save: str
@@ -254,9 +245,9 @@ class DecisionInputs(QuestionInputs):
 
 
 _OPTIONS = (
-    validate_option,
-    output_option_of(
-        ("text", "json", "yaml", "csv", HTML, "markdown", "github"),
+    shared.validate_option,
+    shared.output_option_of(
+        ("text", "json", "yaml", "csv", shared.HTML, "markdown", "github"),
         "How the answer is printed; csv is the impact by workload or the question's own table, html a picture, "
         "markdown a comment for a pull request, github annotations and, in an Action, the job's summary.",
     ),
@@ -302,17 +293,17 @@ _OPTIONS = (
 
 def playing_options(command: Callable[..., Any]) -> Any:
     """Add the options of a question that is played; the command gets them as `inputs`."""
-    return source_options(single_run_options(_with_inputs(command, RunInputs)))
+    return shared.source_options(shared.single_run_options(_with_inputs(command, RunInputs)))
 
 
-def deciding_options(part: str) -> Decorator[Any]:
+def deciding_options(part: str) -> shared.Decorator[Any]:
     """Add the options of a question that is decided without a run; the command gets them as `inputs`.
 
     The question has one ``part`` that is shown on request.
     """
 
     def decorate(command: Callable[..., Any]) -> Any:
-        return source_options(settings_options(_with_inputs(command, DecisionInputs, (part,))))
+        return shared.source_options(shared.settings_options(_with_inputs(command, DecisionInputs, (part,))))
 
     return decorate
 
@@ -336,7 +327,7 @@ def _with_inputs(
             overrides = (*check.source.overrides, *given["source"].overrides)
             given["source"] = replace(check.source, overrides=overrides)
         given["samples"] *= given.pop("outcomes")
-        if "options" in given and given["form"] == HTML:
+        if "options" in given and given["form"] == shared.HTML:
             given["options"] = replace(given["options"], records_placements=True)
         given["release"] = given["options" if "options" in given else "settings"].release
         own = {name: given.pop(name) for name in kind.__dataclass_fields__ if name in given}

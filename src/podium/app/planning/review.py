@@ -13,7 +13,6 @@ from podium.controllers.workloads.owned_pods import label_of
 MOST_CHARACTERS = 60_000
 """The longest Markdown; GitHub refuses comments beyond 65,536 characters."""
 
-_MOST_WORKLOADS = 200
 # Findings that are only worth a warning: the workloads are back at the end.
 _WARNINGS = ("preempt", "evict", "budget", "short")
 _CUT = "\n\n(cut: `podium plan -o text` prints the whole answer)\n"
@@ -25,7 +24,7 @@ def plan_markdown(answer: PlanAnswer) -> str:
     if answer.summary:
         lines += [_escaped(answer.headline), ""]
     if answer.impact:
-        shown = list(answer.impact[:_MOST_WORKLOADS])
+        shown = list(answer.impact[:200])
         lines += ["```diff", *map(diff_line, shown)]
         left = len(answer.impact) - len(shown)
         lines += [f"  and {counted(left, 'more workload')}"] * bool(left) + ["```", ""]

@@ -44,7 +44,6 @@ _NOT_ASKED = frozenset(
         *("form", "opens", "save", "scenario_file", "fail_on", "timeline", "pods", "all_nodes"),
     )
 )
-_DIGEST_BYTES = 6
 _MOST_NAMES, _MOST_LINES = 3, 20
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
@@ -203,7 +202,7 @@ def _digests(read: Input) -> dict[str, dict[str, str]]:
     for item in (document.object for document in read.documents):
         if item is not None:
             lasting = replace(item, metadata=replace(item.metadata, resource_version="", generation=0))
-            digest = blake2b(msgspec.json.encode(lasting), digest_size=_DIGEST_BYTES)
+            digest = blake2b(msgspec.json.encode(lasting), digest_size=6)
             found.setdefault(type(item).__name__, {})[item.key] = digest.hexdigest()
     return found
 

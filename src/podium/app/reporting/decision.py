@@ -23,9 +23,7 @@ _WIDTH = 120
 _ENDLESS = 4_000
 _LONGEST = 2_000
 _FITS = "fits"
-_MOST_VICTIMS = 30
 _ROLES = {"schedulable": "the node that it goes to", "preempts": "the node on which it preempts"}
-_NEED_CHANGE = ("preempts", "unschedulable", "not-eligible")
 
 
 def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) -> AnswerPicture:
@@ -37,7 +35,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     write_answer(page, asked, on_node, all_nodes=False)
     if isinstance(answer, WorkloadExplanation):
         answer.write_pods(about)
-    if explanation.pending_outcome in _NEED_CHANGE and explanation.nodes:
+    if explanation.pending_outcome in ("preempts", "unschedulable", "not-eligible") and explanation.nodes:
         with explanation.as_decided():
             write_remedies(remedies, explanation, find_obstacles(explanation.runner, explanation.record))
     # The title, and the changes with which the pod would run.
@@ -134,7 +132,7 @@ def _drawn(
         scores=[[scores.get(name, {}).get(plugin, 0) for plugin in plugins] for name in rated],
         totals=[totals[name] for name in rated],
         candidates=[
-            Candidate(places[name], violations, priority, len(keys), list(map(_plain, keys[:_MOST_VICTIMS])), costs)
+            Candidate(places[name], violations, priority, len(keys), list(map(_plain, keys[:30])), costs)
             for name, (violations, priority, keys, costs) in candidates.items()
         ],
         rejected=[(places[name], _plain(why)) for name, why in sorted(rejected.items())],

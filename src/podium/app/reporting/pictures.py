@@ -274,8 +274,8 @@ Answer = Result | PlanAnswer | Decided | SweepResult | LedgerAnswer
 
 def report(answer: Answer) -> str:
     """Return an answer as a self-contained HTML file. Raises TypeError for one that has no picture."""
-    picture = picture_of(answer)
-    return html_file(picture.headline, picture)
+    drawn = picture_of(answer)
+    return html_file(drawn.headline, drawn)
 
 
 def picture_of(answer: Answer) -> AnswerPicture:

@@ -6,17 +6,8 @@ from typing import Any
 
 import click
 
+from podium.app.console import options as shared
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    Duration,
-    adding,
-    config_option,
-    ignore_extenders_option,
-    ledger_age_option,
-    release_options,
-    source_options,
-    validate_option,
-)
 from podium.controlplane.component_names import COLLECTORS, CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 
 _EPILOG = """
@@ -40,8 +31,8 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@source_options
-@validate_option
+@shared.source_options
+@shared.validate_option
 @click.option(
     "--nodes", type=click.IntRange(min=0, max=100_000), default=0, metavar="N", help="The number of nodes to create."
 )
@@ -54,7 +45,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 )
 @click.option("--accept-loss", "accepts_loss", is_flag=True, help="Start even if the last writes to it were lost.")
 @click.option("--no-ledger", "has_ledger", flag_value=False, default=True, help="Do not record disruptions in it.")
-@ledger_age_option
+@shared.ledger_age_option
 @click.option(
     "--speed",
     type=click.FloatRange(min=0, min_open=True, max=100_000),
@@ -64,19 +55,19 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 )
 @click.option("--seed", type=int, help="The seed of uids and of choices between equal nodes; default: random.")
 @click.option(
-    "--start-delay", "start_delay_ns", type=Duration(), default=0, help="How long a bound pod takes to start."
+    "--start-delay", "start_delay_ns", type=shared.Duration(), default=0, help="How long a bound pod takes to start."
 )
 @click.option(
     "--termination",
     "termination_ns",
-    type=Duration(),
+    type=shared.Duration(),
     default="1s",
     show_default=True,
     help="How long a deleted pod takes to end, up to its grace period, unless its annotation says otherwise.",
 )
-@config_option
-@ignore_extenders_option
-@release_options
+@shared.config_option
+@shared.ignore_extenders_option
+@shared.release_options
 @click.option("--autoscaler", metavar="FILE", help="Run a cluster autoscaler with these node groups and settings.")
 @click.option(
     "--priority-cutoff",
@@ -118,7 +109,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
     help="Where to write the kubeconfig of this cluster; default: podium.kubeconfig, in the data directory if any.",
 )
 @click.option("--no-page", "has_page", flag_value=False, default=True, help="Do not serve the web page.")
-@adding(
+@shared.adding(
     "without",
     _without,
     click.option("--no-controllers", is_flag=True, help="Run only a scheduler and kubelets."),

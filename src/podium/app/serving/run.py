@@ -53,7 +53,6 @@ from podium.sim.scenario.scenario import Autoscaling, read_autoscaling
 from podium.store.durable_journal import DurableJournal, JournalInUseError
 
 _KUBECONFIG = "podium.kubeconfig"
-_JOURNAL = "journal"
 VERSION_FILE = "version"
 """The name of the file with the version: the version, and the feature gates that are set, if any, after a space."""
 
@@ -307,7 +306,7 @@ def _journal(directory: Path, *, accept_loss: bool) -> DurableJournal:
         problem = "is not a directory, and cannot be created: name another one with --data-dir"
         raise InputError(problem, source=str(directory)) from None
     try:
-        return DurableJournal(str(directory / _JOURNAL), accept_loss=accept_loss)
+        return DurableJournal(str(directory / "journal"), accept_loss=accept_loss)
     except JournalInUseError:
         problem = "another podium up uses this data directory: end that one first, or name another with --data-dir"
         raise InputError(problem, source=str(directory)) from None

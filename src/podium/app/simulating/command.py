@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
+from podium.app.console import options as shared
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    HTML,
-    Duration,
-    Source,
-    picture_output_option,
-    single_run_options,
-    source_options,
-    validate_option,
-)
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
@@ -38,8 +30,8 @@ four times as fast
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@source_options
-@validate_option
+@shared.source_options
+@shared.validate_option
 @click.option(
     "--trace",
     "trace_files",
@@ -68,8 +60,10 @@ four times as fast
 @click.option(
     "--save", metavar="FILE", help="Write the trace as manifests and a Scenario for -f, and play nothing; - for stdout."
 )
-@click.option("--from", "from_ns", type=Duration(), default=0, help="Play a recording from this time on.")
-@click.option("--to", "to_ns", type=Duration(), help="Play a recording or a scenario up to this time of its own.")
+@click.option("--from", "from_ns", type=shared.Duration(), default=0, help="Play a recording from this time on.")
+@click.option(
+    "--to", "to_ns", type=shared.Duration(), help="Play a recording or a scenario up to this time of its own."
+)
 @click.option(
     "--speed",
     type=click.FloatRange(0.001, 1_000_000),
@@ -83,12 +77,12 @@ four times as fast
     metavar="N",
     help="The autoscaler ignores pods with a lower priority; overrides the scenario's cut-off.",
 )
-@picture_output_option
+@shared.picture_output_option
 @click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
-@single_run_options
+@shared.single_run_options
 def simulate(
     *,
-    source: Source,
+    source: shared.Source,
     validation: Validation | None,
     options: RunOptions,
     from_ns: int,
@@ -123,7 +117,10 @@ def simulate(
         _write(trace, save)
         return
     options = replace(
-        options, priority_cutoff=priority_cutoff, records_placements=form == HTML, usual_latency_ns=USUAL_LATENCY_NS
+        options,
+        priority_cutoff=priority_cutoff,
+        records_placements=form == shared.HTML,
+        usual_latency_ns=USUAL_LATENCY_NS,
     )
     found = excerpt(_read(source, validation, trace), Excerpt(from_ns, to_ns, 1.0 if trace else speed))
     with ProgressBar("preparing the simulation"):
@@ -163,7 +160,7 @@ def _write(trace: Trace, file: str) -> None:
         stream.flush()
 
 
-def _read(source: Source, validation: Validation | None, trace: Trace | None) -> Input:
+def _read(source: shared.Source, validation: Validation | None, trace: Trace | None) -> Input:
     """Return the objects of the source, and those of the trace after them."""
     from podium.app.console.reading import read_shown
 

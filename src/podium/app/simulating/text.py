@@ -30,7 +30,6 @@ _MOST_NAMES = 3
 MOST_LINES = 60
 """The maximum number of lines; longer timelines are shown as a digest."""
 
-_MOST_PREEMPTIONS = 20
 _FEWEST_ALIKE = 3
 # Components that are not named, since they are the usual actors.
 _USUAL = frozenset(("default-scheduler", "kubelet"))
@@ -351,7 +350,7 @@ def write_digest(page: Page, events: list[SimEvent]) -> None:
     rows = [(f"{number:,}", Cell(reason, _STYLES.get(reason, ""))) for reason, number in counts.most_common()]
     page.columns(rows, indent=2, right=(0,))
     preemptions = [event for event in events if event.reason == "Preempted"]
-    shown = preemptions[:_MOST_PREEMPTIONS]
+    shown = preemptions[:20]
     if preemptions:
         page.title("Preemptions", f"the first {len(shown)}" if len(preemptions) > len(shown) else "")
     lines = []

@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.api.errors import PodiumError
+from podium.app.console import options as shared
 from podium.app.console.command import Command
-from podium.app.console.options import (
-    HTML,
-    Source,
-    config_option,
-    output_option_of,
-    run_options,
-    source_options,
-    validate_option,
-)
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
@@ -28,7 +20,7 @@ if TYPE_CHECKING:
     from podium.sim.run_options import RunOptions
 
 _BINARY = ("parquet", "arrow")
-_FORMS = ("text", "json", "yaml", "csv", HTML, *_BINARY)
+_FORMS = ("text", "json", "yaml", "csv", shared.HTML, *_BINARY)
 _EPILOG = """
 \b
 Which setting preempts least? Two ways of clearing nominations, five seeds each:
@@ -44,7 +36,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@source_options
+@shared.source_options
 @click.option(
     "--vary",
     "varied",
@@ -57,8 +49,8 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 )
 @click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="The number of seeds.")
 @click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
-@validate_option
-@config_option
+@shared.validate_option
+@shared.config_option
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of parallel runs; one per core if unset."
 )
@@ -81,14 +73,14 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 @click.option(
     "--dask", "scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786."
 )
-@output_option_of(_FORMS)
+@shared.output_option_of(_FORMS)
 @click.option(
     "--save", "answer_file", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
 )
-@run_options
+@shared.run_options
 def sweep(
     *,
-    source: Source,
+    source: shared.Source,
     varied: tuple[str, ...],
     seeds: int,
     first_seed: int,
@@ -168,7 +160,7 @@ def _show(result: SweepResult, form: str, target: str | None) -> None:
         answer = in_arrow(result.frame(), form)
     elif form == "csv":
         answer = result.csv()
-    elif form == HTML:
+    elif form == shared.HTML:
         answer = result.html()
     elif form == "text":
         page = new_page() if target is None else Page()
@@ -179,7 +171,7 @@ def _show(result: SweepResult, form: str, target: str | None) -> None:
     if form in (*_BINARY, "csv"):
         for caveat in result.caveats:
             click.echo(f"podium: caveat: {caveat.message}", err=True)
-    if target is None and form == HTML:
+    if target is None and form == shared.HTML:
         show_html(str(answer))
     elif target is None:
         click.echo(answer, nl=False, color=True if form == "text" else None)

@@ -316,7 +316,6 @@ def make_sweep(
 Engine = Callable[[Sweep, Sequence[Run]], Iterator[tuple[Run, RunOutcome]]]
 """Plays some runs of a sweep, and yields each outcome as soon as it is known."""
 
-_CONNECT_SECONDS = 10
 _MOST_DEATHS = 3
 
 
@@ -369,7 +368,7 @@ def dask(address: str) -> Engine:
 
     def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, RunOutcome]]:
         try:
-            client = Client(address, timeout=_CONNECT_SECONDS)
+            client = Client(address, timeout=10)
         except (OSError, ValueError) as error:
             raise PodiumError(f"--scheduler {address}: no Dask scheduler answers: {error}") from None
         with client:

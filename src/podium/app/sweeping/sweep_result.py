@@ -18,7 +18,6 @@ from podium.sim.results.result import Result
 _INDENT = 2
 _MOST_RUNS = 40
 _MOST_NAMES = 3
-_MOST_PRIORITIES = 2
 _LONGEST = 500
 _MILLISECOND = 10**6
 _SECOND = 10**9
@@ -44,7 +43,7 @@ def _figures_of(summaries: Sequence[Summary]) -> list[_Figure]:
         _Figure("disrupted", lambda summary: sum(summary["disruptions"].values()), _number),
         _Figure("bound", lambda summary: summary["bindings"], _number),
         _Figure("pending", lambda summary: summary["pods"]["pending"], _number),
-        *(_waiting(priority) for priority in priorities[:_MOST_PRIORITIES]),
+        *(_waiting(priority) for priority in priorities[:2]),
         *(_use(name) for name in resources if name == "cpu" or "/" in name),
         _Figure("node-hours", lambda summary: summary["nodeHours"], _number),
     ]

@@ -10,18 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from podium.api import node as nodes
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import (
-    NODE_NOT_READY,
-    NOT_READY,
-    REGION_LABEL,
-    UNREACHABLE,
-    UNSCHEDULABLE,
-    ZONE_LABEL,
-    Node,
-    is_ready,
-    unknown_conditions,
-)
 from podium.api.pod import Pod
 from podium.api.reading import Duration
 from podium.api.times import format_time
@@ -38,30 +28,32 @@ TaintName = tuple[str, str]
 
 # By type and status of a condition.
 _OF_CONDITIONS: Mapping[tuple[str, str], str] = {
-    ("Ready", "False"): NOT_READY,
-    ("Ready", "Unknown"): UNREACHABLE,
+    ("Ready", "False"): nodes.NOT_READY,
+    ("Ready", "Unknown"): nodes.UNREACHABLE,
     ("MemoryPressure", "True"): "node.kubernetes.io/memory-pressure",
     ("DiskPressure", "True"): "node.kubernetes.io/disk-pressure",
     ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
     ("NetworkUnavailable", "True"): "node.kubernetes.io/network-unavailable",
 }
-EVICTING: frozenset[TaintName] = frozenset((key, "NoExecute") for key in (NOT_READY, UNREACHABLE))
+EVICTING: frozenset[TaintName] = frozenset((key, "NoExecute") for key in (nodes.NOT_READY, nodes.UNREACHABLE))
 """The taints that evict pods from a node that is not ready."""
 
-MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), UNSCHEDULABLE)}
+MANAGED = EVICTING | {(key, "NoSchedule") for key in (*_OF_CONDITIONS.values(), nodes.UNSCHEDULABLE)}
 """All taints that follow from a node's state."""
 
 
-def wanted_taints(node: Node) -> set[TaintName]:
+def wanted_taints(node: nodes.Node) -> set[TaintName]:
     """Return the managed taints that the node should have."""
     states = {(condition.type, condition.status) for condition in node.status.conditions}
     keys = {key for state, key in _OF_CONDITIONS.items() if state in states}
     if node.spec.unschedulable:
-        keys.add(UNSCHEDULABLE)
-    return {(key, "NoSchedule") for key in keys} | {(key, "NoExecute") for key in keys & {NOT_READY, UNREACHABLE}}
+        keys.add(nodes.UNSCHEDULABLE)
+    return {(key, "NoSchedule") for key in keys} | {
+        (key, "NoExecute") for key in keys & {nodes.NOT_READY, nodes.UNREACHABLE}
+    }
 
 
-def present_taints(node: Node) -> set[TaintName]:
+def present_taints(node: nodes.Node) -> set[TaintName]:
     """Return the managed taints that the node has."""
     names: set[TaintName] = {(taint.key, taint.effect) for taint in node.spec.taints}
     return names & MANAGED
@@ -139,7 +131,7 @@ class _TrackedNode:
     ``standing`` are the managed taints that deviated at the start, with whether they were wanted.
     """
 
-    node: Node
+    node: nodes.Node
     raw: Raw
     standing: Mapping[TaintName, bool]
 
@@ -162,7 +154,7 @@ class NodeLifecycle(Reconciler[str]):
     def __init__(
         self,
         settings: NodeLifecycleSettings = NodeLifecycleSettings(),  # noqa: B008 - an immutable value
-        given: Mapping[str, Node] | None = None,
+        given: Mapping[str, nodes.Node] | None = None,
         *,
         reports_all: bool = False,
     ) -> None:
@@ -196,9 +188,9 @@ class NodeLifecycle(Reconciler[str]):
             if name not in self._not_ready or not object_.is_ready:
                 return NO_CHANGE
             self._queue.add(name)
-        elif isinstance(object_, Node) and raw is not None:
+        elif isinstance(object_, nodes.Node) and raw is not None:
             self._node_changed(object_, raw)
-        elif isinstance(object_, Node):
+        elif isinstance(object_, nodes.Node):
             name = object_.metadata.name
             self._nodes.pop(name, None)
             self._not_ready.discard(name)
@@ -207,7 +199,7 @@ class NodeLifecycle(Reconciler[str]):
             self._queue.add_all(self._zones.replace(name, None))
         return []
 
-    def _node_changed(self, node: Node, raw: Raw) -> None:
+    def _node_changed(self, node: nodes.Node, raw: Raw) -> None:
         name, uid = node.metadata.name, node.metadata.uid
         known = self._nodes.get(name)
         if known is None or known.node.metadata.uid != uid:
@@ -217,7 +209,7 @@ class NodeLifecycle(Reconciler[str]):
             known = self._nodes[name] = _TrackedNode(node, raw, {taint: taint in expected for taint in deviating})
         wanted = wanted_taints(node)
         known.node, known.raw = node, raw
-        (self._not_ready.discard if is_ready(node) else self._not_ready.add)(name)
+        (self._not_ready.discard if nodes.is_ready(node) else self._not_ready.add)(name)
         known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
         self._queue.add(name)
 
@@ -242,16 +234,16 @@ class NodeLifecycle(Reconciler[str]):
         silent_ns = self._silent.get(key)
         late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
         is_late = late_ns is not None and late_ns <= now
-        self._queue.add_all(self._zones.replace(key, node, is_healthy=is_ready(node) and not is_late))
+        self._queue.add_all(self._zones.replace(key, node, is_healthy=nodes.is_ready(node) and not is_late))
         self._queue.add_at(key, None if is_late else late_ns)
         if self._is_written(node):
             return []
-        conditions = unknown_conditions(known.raw, now, reports_all=self._reports_all) if is_late else None
+        conditions = nodes.unknown_conditions(known.raw, now, reports_all=self._reports_all) if is_late else None
         if conditions is not None:
             return [self._write(node, {"status": {"conditions": conditions}}, "no heartbeats")]
         actions = self._taint(known, now)
-        not_ready = {"type": "Ready", "status": "False", "reason": NODE_NOT_READY}
-        for pod, raw in () if is_ready(node) else self._pods.on(key):
+        not_ready = {"type": "Ready", "status": "False", "reason": nodes.NODE_NOT_READY}
+        for pod, raw in () if nodes.is_ready(node) else self._pods.on(key):
             if pod.is_ready and not self._is_written(pod):
                 conditions = with_condition(raw["status"]["conditions"], not_ready, now)
                 actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
@@ -285,15 +277,15 @@ class NodeLifecycle(Reconciler[str]):
         if following is not None:
             self._queue.add_by(following, self._zones.next_ns(following))
 
-    def _is_written(self, object_: Node | Pod) -> bool:
+    def _is_written(self, object_: nodes.Node | Pod) -> bool:
         return self._written.get(object_.metadata.uid) == object_.metadata.resource_version
 
-    def _write(self, object_: Node | Pod, patch: Raw, message: str) -> PatchObject:
+    def _write(self, object_: nodes.Node | Pod, patch: Raw, message: str) -> PatchObject:
         self._written[object_.metadata.uid] = object_.metadata.resource_version
         return versioned_patch(object_, patch, _NAME, "status" if "status" in patch else "", message)
 
 
-_LABELS = (REGION_LABEL, ZONE_LABEL)
+_LABELS = (nodes.REGION_LABEL, nodes.ZONE_LABEL)
 # The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
 # --unhealthy-zone-threshold.
 _INTERVAL_NS = 10 * _SECOND
@@ -382,7 +374,7 @@ class ZoneDisruption:
             return _INTERVAL_NS
         return _REDUCED_INTERVAL_NS if total > _LARGE_ZONE else None
 
-    def replace(self, name: str, node: Node | None, *, is_healthy: bool = False) -> list[str]:
+    def replace(self, name: str, node: nodes.Node | None, *, is_healthy: bool = False) -> list[str]:
         """Count a node, None to forget it; return the unhealthy nodes if that changes the rates, else none."""
         zone: Zone = () if node is None else tuple(node.metadata.labels.get(label, "") for label in _LABELS)
         before, after = self._nodes.pop(name, None), None if node is None else (zone, is_healthy)

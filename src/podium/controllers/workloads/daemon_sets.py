@@ -31,7 +31,6 @@ _TOLERATED = (
     ("pid-pressure", "NoSchedule"),
     ("unschedulable", "NoSchedule"),
 )
-_TOLERATED_ON_HOST_NETWORK = ("network-unavailable", "NoSchedule")
 
 
 class NodeFitness:
@@ -86,7 +85,7 @@ def daemon_spec(spec: Raw, node_name: str) -> Raw:
 
 def _added(is_on_host_network: bool) -> list[tuple[str, str]]:
     """Return keys and effects of the taints that daemon pods tolerate implicitly."""
-    taints = [*_TOLERATED, _TOLERATED_ON_HOST_NETWORK] if is_on_host_network else _TOLERATED
+    taints = [*_TOLERATED, ("network-unavailable", "NoSchedule")] if is_on_host_network else _TOLERATED
     return [(f"node.kubernetes.io/{name}", effect) for name, effect in taints]
 
 

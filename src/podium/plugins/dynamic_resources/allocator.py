@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from podium.api.devices import (
-    MOST_RESULTS,
-    AllocatedDevices,
-    AllocationResult,
-    Device,
-    DeviceResult,
-    DeviceTaint,
-    DeviceToleration,
-    ResourceClaim,
-)
+from podium.api import devices as api
 from podium.api.meta import Raw, plain
 from podium.api.node import Node
 from podium.api.quantity import parse_quantity
@@ -63,8 +54,8 @@ class _SearchState:
 
 
 def allocate(
-    devices: Devices, node: Node, claims: Iterable[tuple[str, ResourceClaim]], most_steps: int = MOST_STEPS
-) -> tuple[AllocationResult, ...] | None:
+    devices: Devices, node: Node, claims: Iterable[tuple[str, api.ResourceClaim]], most_steps: int = MOST_STEPS
+) -> tuple[api.AllocationResult, ...] | None:
     """Return the allocations of labelled claims on a node; None if not all can be served.
 
     Raises AllocationError for invalid claims and classes, NodeAllocationError for invalid pools, and TooManyStepsError.
@@ -138,7 +129,7 @@ class _Allocator:
             return False
         if at.device >= wanted.number:
             return (yield self._next(_SearchState(at.claim, at.request + 1)))
-        if len(self.taken[at.claim]) + wanted.number - at.device > MOST_RESULTS:
+        if len(self.taken[at.claim]) + wanted.number - at.device > api.MOST_RESULTS:
             raise _TooManyDevicesError
         found = self._exactly(at, wanted, wanted.all[at.device]) if wanted.all else self._any(at, wanted)
         return (yield found)
@@ -272,7 +263,7 @@ def _concerned(constraints: list[ConstraintState], wanted: EvaluatedRequest) -> 
     return [constraint for constraint in constraints if constraint.concerns(name, alternative)]
 
 
-def is_kept_away(device: Device, tolerations: tuple[DeviceToleration, ...]) -> bool:
+def is_kept_away(device: api.Device, tolerations: tuple[api.DeviceToleration, ...]) -> bool:
     """Return whether the device has an untolerated taint with an effect."""
     return any(
         taint.effect != "None" and not any(tolerates(toleration, taint) for toleration in tolerations)
@@ -280,7 +271,7 @@ def is_kept_away(device: Device, tolerations: tuple[DeviceToleration, ...]) -> b
     )
 
 
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+def tolerates(toleration: api.DeviceToleration, taint: api.DeviceTaint) -> bool:
     """Return whether a toleration accepts a taint."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
@@ -329,7 +320,7 @@ class PoolCounters:
         }
 
 
-def _add(taken: Counters, device: Device, sign: int) -> None:
+def _add(taken: Counters, device: api.Device, sign: int) -> None:
     for counted in device.fields.consumes_counters:
         counters = taken.setdefault(counted.counter_set, {})
         for name, counter in counted.counters.items():
@@ -347,19 +338,19 @@ class TakenDevice:
     is_shared: bool
 
 
-def result_of(claim: EvaluatedClaim, taken: list[TakenDevice], node_name: str) -> AllocationResult:
+def result_of(claim: EvaluatedClaim, taken: list[TakenDevice], node_name: str) -> api.AllocationResult:
     """Return the allocation of a claim. Raises AllocationError."""
     results = tuple(_result(claim, taken_device, number) for number, taken_device in enumerate(taken))
     try:
         selector = _node_selector(taken, node_name)
     except AllocationError as error:
         raise AllocationError(f"create NodeSelector for claim {claim.claim.metadata.name}: {error}") from None
-    return AllocationResult(
-        devices=AllocatedDevices(results=results, config=_config(claim, taken)), node_selector=selector
+    return api.AllocationResult(
+        devices=api.AllocatedDevices(results=results, config=_config(claim, taken)), node_selector=selector
     )
 
 
-def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> DeviceResult:
+def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> api.DeviceResult:
     driver, pool, device = taken.candidate.id
     fields = taken.candidate.device.fields
     share_id = None
@@ -368,7 +359,7 @@ def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> DeviceRes
         label = claim.claim.metadata.uid or claim.label
         digest = blake2b(f"{label}/{number}".encode(), digest_size=16).hexdigest()
         share_id = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
-    return DeviceResult(
+    return api.DeviceResult(
         request=taken.wanted.full_name,
         driver=driver,
         pool=pool,

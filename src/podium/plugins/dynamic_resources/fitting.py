@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api import devices
+from podium.api import devices as api
 from podium.api.meta import ObjectMeta, OwnerReference, Raw
 from podium.api.pod import Container
 from podium.api.quantity import whole_value
@@ -31,7 +31,7 @@ _LATE = unresolvable("timed out trying to allocate devices")
 _STALE = unresolvable("cannot schedule extended resource claim")
 _ELSEWHERE = unresolvable("resourceclaim not available on the node")
 
-Results = tuple[devices.AllocationResult, ...]
+Results = tuple[api.AllocationResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class PodClaims:
     class provides, None without any. ``lost`` are the indices of claims whose devices failed.
     """
 
-    claims: tuple[devices.ResourceClaim, ...]
-    extended: devices.ResourceClaim | None
+    claims: tuple[api.ResourceClaim, ...]
+    extended: api.ResourceClaim | None
     backed: tuple[str, ...]
     lost: frozenset[int] = frozenset()
 
@@ -105,7 +105,7 @@ class ClaimFitting:
         """Return whether any result so far is an error."""
         return any(status.code is Code.ERROR for status in self.statuses)
 
-    def waiting_on(self, row: int) -> list[devices.ResourceClaim]:
+    def waiting_on(self, row: int) -> list[api.ResourceClaim]:
         """Return the claims without devices on a node; that for extended resources comes last."""
         waiting = [claim for claim in self.asked.claims if not claim.is_allocated]
         if self.asked.extended is not None and not self.asked.extended.is_allocated:
@@ -118,12 +118,12 @@ class ClaimFitting:
         if resources not in self._extended:
             made = [_of_resource(self.pod, resource, backed[resource].metadata.name) for resource in resources]
             requests = sorted((each for some, _ in made for each in some), key=lambda request: request.name)
-            spec = devices.ResourceClaimSpec(devices=devices.DeviceClaim(requests=tuple(requests)))
+            spec = api.ResourceClaimSpec(devices=api.DeviceClaim(requests=tuple(requests)))
             mappings = tuple(each for _, some in made for each in some)
             self._extended[resources] = ExtendedClaim(replace(empty_claim(self.pod), spec=spec), mappings)
         return self._extended[resources]
 
-    def results_on(self, row: int) -> list[tuple[devices.ResourceClaim, devices.AllocationResult]]:
+    def results_on(self, row: int) -> list[tuple[api.ResourceClaim, api.AllocationResult]]:
         """Return the allocations of the claims without devices on a node that can serve them; deterministic."""
         results = self._results.get(row)
         if results is None:
@@ -141,7 +141,7 @@ class ClaimFitting:
             names = {result.request for result in allocation.devices.results}
             for request in claim.spec.devices.requests:
                 for number, subrequest in enumerate(request.first_available):
-                    total += devices.MOST_ALTERNATIVES - number if f"{request.name}/{subrequest.name}" in names else 0
+                    total += api.MOST_ALTERNATIVES - number if f"{request.name}/{subrequest.name}" in names else 0
         return total
 
     @property
@@ -205,7 +205,7 @@ class ExtendedClaim:
     ``mappings`` are its requests for the containers' resources (core/v1 ContainerExtendedResourceRequest).
     """
 
-    claim: devices.ResourceClaim
+    claim: api.ResourceClaim
     mappings: tuple[Raw, ...]
 
 
@@ -218,10 +218,10 @@ def backed_resources(pod: PodRecord, cluster: Cluster) -> tuple[str, ...]:
     return tuple(sorted(filter(backed.__contains__, map(cluster.nodes.resources.__getitem__, wanted))))
 
 
-def empty_claim(pod: PodRecord) -> devices.ResourceClaim:
+def empty_claim(pod: PodRecord) -> api.ResourceClaim:
     """Return the claim without requests; it has the pod's uid until it is created."""
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
-    return devices.ResourceClaim(
+    return api.ResourceClaim(
         api_version="resource.k8s.io/v1",
         kind="ResourceClaim",
         metadata=ObjectMeta(
@@ -230,12 +230,12 @@ def empty_claim(pod: PodRecord) -> devices.ResourceClaim:
             uid=pod.uid,
             generate_name=f"{pod.name}-extended-resources-",
             owner_references=(owner,),
-            annotations={devices.EXTENDED_RESOURCE_CLAIM: "true"},
+            annotations={api.EXTENDED_RESOURCE_CLAIM: "true"},
         ),
     )
 
 
-def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[devices.DeviceRequest], list[Raw]]:
+def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[api.DeviceRequest], list[Raw]]:
     """Return the requests for devices instead of a resource, and which containers get them.
 
     Containers that run together each have a request. Init containers that end earlier may use the devices of later
@@ -268,9 +268,9 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[d
     ]
     asked = [part for part in (most, *long) if part is not None and part.count]
     requests = [
-        devices.DeviceRequest(
+        api.DeviceRequest(
             name=part.name,
-            exactly=devices.ExactDeviceRequest(
+            exactly=api.ExactDeviceRequest(
                 device_class_name=class_name, allocation_mode="ExactCount", count=part.count
             ),
         )

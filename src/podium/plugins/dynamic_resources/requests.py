@@ -10,21 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from podium.api.devices import (
-    MOST_RESULTS,
-    CapacityRange,
-    CapacityRequestPolicy,
-    CapacityRequirements,
-    Device,
-    DeviceAttribute,
-    DeviceCapacity,
-    DeviceClass,
-    DeviceConstraint,
-    DeviceRequest,
-    ExactDeviceRequest,
-    ResourceClaim,
-    ResourceSlice,
-)
+from podium.api import devices as api
 from podium.api.node import Node
 from podium.api.pod import Quantity
 from podium.api.quantity import parse_quantity, whole_value
@@ -41,8 +27,8 @@ class CandidateDevice:
     """A device that might be allocated."""
 
     id: DeviceID
-    device: Device
-    slice: ResourceSlice
+    device: api.Device
+    slice: api.ResourceSlice
     pool: Pool
 
 
@@ -56,8 +42,8 @@ class Pool:
 
     driver: str
     name: str
-    slices: tuple[ResourceSlice, ...] = ()
-    others: tuple[ResourceSlice, ...] = ()
+    slices: tuple[api.ResourceSlice, ...] = ()
+    others: tuple[api.ResourceSlice, ...] = ()
     counters: Counters = field(default_factory=dict)
     is_incomplete: bool = False
     is_invalid: bool = False
@@ -66,7 +52,7 @@ class Pool:
     def __str__(self) -> str:
         return f"{self.driver}/{self.name}"
 
-    def all_devices(self) -> Iterator[tuple[DeviceID, Device]]:
+    def all_devices(self) -> Iterator[tuple[DeviceID, api.Device]]:
         for slice_ in (*self.slices, *self.others):
             for device in slice_.spec.devices:
                 yield (self.driver, self.name, device.name), device
@@ -90,7 +76,7 @@ def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
 
 def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     """Return the pools that a node can use, by driver and name; those with binding conditions come last."""
-    found: dict[PoolID, list[ResourceSlice]] = {}
+    found: dict[PoolID, list[api.ResourceSlice]] = {}
     for slice_ in (*devices.on_node(node.metadata.name), *devices.shared):
         if _is_relevant(slice_, node):
             slices, generation = found.setdefault(pool_of(slice_), []), slice_.spec.pool.generation
@@ -108,7 +94,7 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     return sorted(pools, key=has_binding_conditions)
 
 
-def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
+def _is_relevant(slice_: api.ResourceSlice, node: Node) -> bool:
     spec = slice_.spec
     if spec.shared_counters:
         return True
@@ -120,10 +106,10 @@ def _is_relevant(slice_: ResourceSlice, node: Node) -> bool:
     return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in fields)
 
 
-def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool | None:
+def _pool(devices: Devices, pool: PoolID, slices: list[api.ResourceSlice]) -> Pool | None:
     """Return the pool of these slices; None if another node has a later generation."""
     wanted, generation = slices[0].spec.pool.resource_slice_count, slices[0].spec.pool.generation
-    others: list[ResourceSlice] = []
+    others: list[api.ResourceSlice] = []
     is_incomplete = len(slices) != wanted and not devices.skips_incomplete_pools
     if len(slices) != wanted and not is_incomplete:
         everywhere = list(devices.in_pool(pool))
@@ -148,7 +134,7 @@ def _pool(devices: Devices, pool: PoolID, slices: list[ResourceSlice]) -> Pool |
     return made
 
 
-def _is_valid(slices: Iterable[ResourceSlice], others: Iterable[ResourceSlice]) -> bool:
+def _is_valid(slices: Iterable[api.ResourceSlice], others: Iterable[api.ResourceSlice]) -> bool:
     """Return whether names of devices and counter sets are unique, and all consumed counters exist."""
     sets = [shared_counter for each in slices for shared_counter in each.spec.shared_counters]
     names = [device.name for each in slices if not each.spec.shared_counters for device in each.spec.devices]
@@ -167,7 +153,7 @@ def _is_valid(slices: Iterable[ResourceSlice], others: Iterable[ResourceSlice]) 
     )
 
 
-def _counters(slices: Iterable[ResourceSlice]) -> Counters:
+def _counters(slices: Iterable[api.ResourceSlice]) -> Counters:
     return {
         shared_counter.name: {name: parse_quantity(counter.value) for name, counter in shared_counter.counters.items()}
         for each in slices
@@ -185,7 +171,7 @@ class ConstraintState:
     as in kube-scheduler's distinctAttributeConstraint.
     """
 
-    def __init__(self, written: DeviceConstraint) -> None:
+    def __init__(self, written: api.DeviceConstraint) -> None:
         self.attribute = written.match_attribute or written.distinct_attribute or ""
         self._requests = frozenset(written.requests)
         self._is_distinct = written.match_attribute is None
@@ -199,7 +185,7 @@ class ConstraintState:
             return True
         return bool(alternative) and f"{request}/{alternative}" in self._requests
 
-    def add(self, request: str, device: Device, id_: DeviceID) -> bool:
+    def add(self, request: str, device: api.Device, id_: DeviceID) -> bool:
         """Add a device; return False if that would violate the constraint."""
         found = _find(device, id_, self.attribute)
         value = None if found is None else _value(found)
@@ -218,7 +204,7 @@ class ConstraintState:
         self._count -= 1
 
 
-def _find(device: Device, id_: DeviceID, name: str) -> DeviceAttribute | None:
+def _find(device: api.Device, id_: DeviceID, name: str) -> api.DeviceAttribute | None:
     """Return an attribute by its full name; the driver's domain may be omitted."""
     attributes = device.fields.attributes
     if name in attributes:
@@ -227,7 +213,7 @@ def _find(device: Device, id_: DeviceID, name: str) -> DeviceAttribute | None:
     return attributes.get(rest) if slash and domain == id_[0] else None
 
 
-def _value(attribute: DeviceAttribute) -> AttributeValue | None:
+def _value(attribute: api.DeviceAttribute) -> AttributeValue | None:
     for kind, value in (
         ("string", attribute.string),
         ("int", attribute.int_),
@@ -248,9 +234,9 @@ class EvaluatedRequest:
     """
 
     name: str
-    exact: ExactDeviceRequest
+    exact: api.ExactDeviceRequest
     parent: str
-    device_class: DeviceClass
+    device_class: api.DeviceClass
     number: int
     all: tuple[CandidateDevice, ...] | None = None
     matches: dict[DeviceID, bool] = field(default_factory=dict)
@@ -265,7 +251,7 @@ class EvaluatedRequest:
 class EvaluatedClaim:
     """A claim without devices. Each request is a list of alternatives, usually of one."""
 
-    claim: ResourceClaim
+    claim: api.ResourceClaim
     label: str
     requests: list[list[EvaluatedRequest]]
     constraints: list[ConstraintState]
@@ -299,13 +285,13 @@ class RequestReader:
             )
         return found
 
-    def claim(self, label: str, claim: ResourceClaim) -> EvaluatedClaim:
+    def claim(self, label: str, claim: api.ResourceClaim) -> EvaluatedClaim:
         """Return a claim; ``label`` names it in messages."""
         asked = claim.spec.devices
         requests = [self._alternatives(label, request) for request in asked.requests]
         least = sum(min(alternative.number for alternative in alternatives) for alternatives in requests)
-        if least > MOST_RESULTS:
-            problem = f"number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+        if least > api.MOST_RESULTS:
+            problem = f"number of requested devices {least} exceeds the claim limit of {api.MOST_RESULTS}"
             raise AllocationError(f"claim {label}: {problem}")
         for number, constraint in enumerate(asked.constraints):
             if constraint.match_attribute is None and constraint.distinct_attribute is None:
@@ -313,7 +299,7 @@ class RequestReader:
                 raise AllocationError(f"claim {label}, {problem}")
         return EvaluatedClaim(claim, label, requests, list(map(ConstraintState, asked.constraints)))
 
-    def _alternatives(self, label: str, request: DeviceRequest) -> list[EvaluatedRequest]:
+    def _alternatives(self, label: str, request: api.DeviceRequest) -> list[EvaluatedRequest]:
         if request.first_available:
             found: list[EvaluatedRequest] = []
             for each in request.first_available:
@@ -327,7 +313,7 @@ class RequestReader:
         return [self._wanted(label, request.name, exact, "")]
 
     def _wanted(
-        self, label: str, name: str, exact: ExactDeviceRequest, parent: str, earlier: EvaluatedRequest | None = None
+        self, label: str, name: str, exact: api.ExactDeviceRequest, parent: str, earlier: EvaluatedRequest | None = None
     ) -> EvaluatedRequest:
         """Return a request; the mode All uses the matches of an ``earlier`` alternative, if there is one."""
 
@@ -381,14 +367,14 @@ Amounts = Mapping[str, int]
 """Amounts in nano units by capacity name."""
 
 
-def consumed(wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity]) -> dict[str, int]:
+def consumed(wanted: api.CapacityRequirements | None, capacity: Mapping[str, api.DeviceCapacity]) -> dict[str, int]:
     """Return what a request consumes of each capacity of a device."""
     requests = {} if wanted is None else wanted.requests
     return {name: _consumed(requests.get(name), offered) for name, offered in capacity.items()}
 
 
 def fits(
-    wanted: CapacityRequirements | None, capacity: Mapping[str, DeviceCapacity], taken: Amounts, taking: Amounts
+    wanted: api.CapacityRequirements | None, capacity: Mapping[str, api.DeviceCapacity], taken: Amounts, taking: Amounts
 ) -> bool:
     """Return whether a device has capacity for a request beside other claims, and this pod's other requests."""
     if wanted is not None and not wanted.requests.keys() <= capacity.keys():
@@ -402,7 +388,7 @@ def fits(
     return True
 
 
-def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> int:
+def _consumed(wanted: Quantity | None, capacity: api.DeviceCapacity) -> int:
     policy = capacity.request_policy
     if wanted is None:
         default = None if policy is None else policy.default
@@ -415,7 +401,7 @@ def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> int:
     return next((valid for valid in map(parse_quantity, policy.valid_values) if amount <= valid), amount)
 
 
-def _rounded_up(wanted: Quantity, valid: CapacityRange) -> int:
+def _rounded_up(wanted: Quantity, valid: api.CapacityRange) -> int:
     amount, least = parse_quantity(wanted), parse_quantity(valid.min)
     if amount < least or valid.step is None:
         return max(amount, least)
@@ -424,7 +410,7 @@ def _rounded_up(wanted: Quantity, valid: CapacityRange) -> int:
     return (first + steps * step) * _NANO
 
 
-def _violates(amount: int, policy: CapacityRequestPolicy) -> bool:
+def _violates(amount: int, policy: api.CapacityRequestPolicy) -> bool:
     if policy.default is not None and amount == parse_quantity(policy.default):
         return False
     valid = policy.valid_range

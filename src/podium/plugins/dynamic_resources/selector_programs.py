@@ -15,8 +15,6 @@ from podium.api.devices import Device, DeviceAttribute
 COST_LIMIT = 1_000_000
 """The cost limit of an evaluation (resource.k8s.io CELSelectorExpressionMaxCost)."""
 
-_KEPT_PROGRAMS = 1_024
-
 
 def _domains(of: str) -> Declaration:
     return Declaration("map", items=Declaration("map", items=Declaration(of)))
@@ -35,7 +33,7 @@ _ENVIRONMENT = {
 }
 
 
-@lru_cache(maxsize=_KEPT_PROGRAMS)
+@lru_cache(maxsize=1_024)
 def _compiled(text: str) -> Program | str:
     """Return an expression's program, or the error message."""
     try:

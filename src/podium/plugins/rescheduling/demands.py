@@ -285,7 +285,6 @@ class DemandPolicy:
 # For one pod: the most nodes examined, the most pods on them that are tried, and the most pairs proposed.
 _MOST_NODES = 16
 _MOST_ASKED = 12
-_MOST_PAIRS = 3
 
 
 class MatchedPairs:
@@ -315,7 +314,7 @@ class MatchedPairs:
                 targets[other.row] = True
                 pair = Relocation(pod, targets), Relocation(other, refuge)
                 found.append((other.priority, loss - gain, other.key, other.uid, pair))
-        return [entry[-1] for entry in sorted(found, key=lambda entry: entry[:-1])[:_MOST_PAIRS]]
+        return [entry[-1] for entry in sorted(found, key=lambda entry: entry[:-1])[:3]]
 
     def _others(self, pod: PodRecord) -> Iterator[tuple[PodRecord, int]]:
         """Yield the pods that free enough room on better nodes, by importance, then key, with the gain there."""

@@ -73,7 +73,6 @@ def claims_of(pod: PodRecord, cluster: Cluster) -> list[ResourceClaim]:
 
 # The most pending pods that are considered, and the most classes of them.
 _MOST_WAITING = 32
-_MOST_CLASSES = 8
 # More pods than fit on any node.
 _ANY_NUMBER = 1_000_000
 
@@ -178,7 +177,7 @@ class RoomReader:
         for pod in self._picture.waiting[:_MOST_WAITING]:
             if not pod.nominated_node_name and not pod.gates:
                 found.setdefault((pod.pod_class, pod.scheduler_name), []).append(pod)
-        rooms = (self._of_pods(pods) for pods in list(found.values())[:_MOST_CLASSES])
+        rooms = (self._of_pods(pods) for pods in list(found.values())[:8])
         return [room for room in rooms if room is not None]
 
     def _of_pods(self, pods: Sequence[PodRecord]) -> WantedRoom | None:

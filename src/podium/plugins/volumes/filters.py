@@ -168,7 +168,6 @@ _STAND_IN = {
     ZONE_LABEL: ZONE_LABEL,
     REGION_LABEL: REGION_LABEL,
 }
-_SEPARATOR = "__"
 
 
 class VolumeZone(StatelessPlugin):
@@ -235,7 +234,7 @@ def _topology(volume: PersistentVolume) -> list[Requirement]:
     """Return the node labels that a volume's labels require; a label with an empty part requires nothing."""
     found = []
     for key in _STAND_IN:
-        parts = volume.metadata.labels.get(key, "").split(_SEPARATOR)
+        parts = volume.metadata.labels.get(key, "").split("__")
         if all(parts):
             found.append(Requirement(key, "In", tuple(parts)))
     return found

@@ -54,8 +54,6 @@ MAX_PREEMPTING = 500
 """The maximum number of a workload's pods that a change lets preempt."""
 
 _MAX_SHAPES = 20
-_MAX_CORDONED = 8
-_MAX_CLASSES = 3
 _PREEMPTS = "PreemptLowerPriority"
 _MI = 1 << 20
 # A pod with less than this part of its request is another pod.
@@ -169,7 +167,7 @@ def _cordons(nodes: Sequence[Node], waiting: Sequence[BlockedPods]) -> Iterator[
         blocked for blocked in waiting if any(obstacle.type == obstacles.CORDONED for obstacle in blocked.obstacles)
     ]
     opened = [_with(node, unschedulable=False) for node in nodes if node.spec.unschedulable]
-    for some in [opened, *([node] for node in opened[:_MAX_CORDONED] if len(opened) > 1)] if held else ():
+    for some in [opened, *([node] for node in opened[:8] if len(opened) > 1)] if held else ():
         yield _of_nodes("cordon", "uncordoning of", some, held)
 
 
@@ -302,7 +300,7 @@ def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterato
         if pod.preemption_policy in NEVER_PREEMPTS:
             text, to_pod = f"preemptionPolicy {_PREEMPTS} for {workload}", partial(_with, preemption_policy=_PREEMPTS)
             yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, preempts=True)
-        for item in [item for item in classes if item.value > pod.priority][:_MAX_CLASSES]:
+        for item in [item for item in classes if item.value > pod.priority][:3]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
             raised = partial(_raise, workload=workload, wanted=item)
             written = partial(_raised_pods, workload=workload, wanted=item)

@@ -33,7 +33,6 @@ MAX_PER_NODE = 2_000
 """The maximum number of pods to try on a node."""
 
 _SHOWN = ("cpu", "memory")
-_MAX_LABELS = 3
 _FEW = 8
 
 
@@ -77,7 +76,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
         key
         for key in sorted(keys, key=lambda key: (key != INSTANCE_TYPE_LABEL, key))
         if len({model.metadata.labels.get(key) for model in models.values()}) > 1
-    ][:_MAX_LABELS]
+    ][:3]
     shapes = []
     for key, nodes in found.items():
         names, rows = zip(*nodes, strict=True)

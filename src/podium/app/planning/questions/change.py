@@ -26,7 +26,6 @@ from podium.store.errors import StoreError
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
 _DEFAULT = "default"
-_MAX_FIELDS = 12
 _MAX_LENGTH = 80
 # The names behind these are single names that may contain dots.
 _MAPS = ("labels", "annotations", "nodeSelector", "allocatable", "capacity", "requests", "limits", "matchLabels")
@@ -84,7 +83,7 @@ def change(
     changes = [ChangedObject.of(document, raw) for document, raw in found.values()]
     played = run.play(_question(run.read, changes))
     what = changes[0].label if len(changes) == 1 else f"{len(changes):,} objects"
-    rows = tuple((each.label, text) for each in changes for text in each.differences[:_MAX_FIELDS])
+    rows = tuple((each.label, text) for each in changes for text in each.differences[:12])
     data = [{"object": each.label, "changes": list(each.differences)} for each in changes]
     sections = [Section("changes", "Changed", rows, data=data)]
     return played.answer(f"changing {what}: {impact_text(played.impact)}", sections=sections)

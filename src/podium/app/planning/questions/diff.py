@@ -50,7 +50,6 @@ _MAX_NAMES = 20
 _ON_NODE = ("ready", "running", "starting")
 _SECOND = 10**9
 _IDENTITY = ("apiVersion", "kind", "metadata")
-_CLASS = "PriorityClass"
 # What to write instead of a kind that is no setting.
 _ADVICE = {
     DESCHEDULER: "; write it as a ReschedulerConfiguration",
@@ -92,7 +91,7 @@ class Setting:
                 if before and (before.value, before.preemption_policy) != (item.value, item.preemption_policy):
                     replaced = next(document for document in later if document.object is item)
                     later.remove(replaced)
-                    steps += [step("delete", {"kind": _CLASS, "name": name}), applied([replaced.raw])]
+                    steps += [step("delete", {"kind": "PriorityClass", "name": name}), applied([replaced.raw])]
         documents = overridden(read.documents, later)
         if renews_priorities:
             classes = _classes(documents)

@@ -23,7 +23,6 @@ from podium.sim.results.measures import RefusedEviction
 
 _SECOND = 10**9
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
-_KEPT_STATUS = ("allocatable", "capacity", "nodeInfo")
 _READY = [{"type": "Ready", "status": "True"}]
 
 
@@ -221,7 +220,7 @@ def _copies(document: Document, number: int, known: Collection[str], stem: str =
     taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(CLUSTER_TAINTS)]
     spec |= {"taints": taints} if taints else {}
     status = raw.get("status", {})
-    kept = {key: status[key] for key in _KEPT_STATUS if key in status}
+    kept = {key: status[key] for key in ("allocatable", "capacity", "nodeInfo") if key in status}
     labels = raw["metadata"].get("labels", {})
     names = (f"{stem or name}-{place}" for place in count(1))
     free = (name for name in names if name not in known)

@@ -33,7 +33,6 @@ MAX_NAMES = 5
 
 _MAX_REASONS = 500
 _MAX_VICTIMS = 100
-_MAX_EVENTS = 30
 _LEAST_INTERVAL_S = 15.0
 # So many times as long as an evaluation takes is left to everything else.
 _SHARE = 3
@@ -162,7 +161,7 @@ def described(shown: ShownCluster, kind: str, key: str) -> dict[str, Any]:
     about = (event.raw for event in shown.events() if event.raw.get("involvedObject", {}).get("kind") == kind)
     events = [{**event, "at": _time_of(event)} for event in about if key_of(event.get("involvedObject") or {}) == key]
     events.sort(key=lambda event: (event["at"], event["metadata"]["name"]), reverse=True)
-    return {"status": found.raw.get("status", {}), "events": events[:_MAX_EVENTS]}
+    return {"status": found.raw.get("status", {}), "events": events[:30]}
 
 
 def _time_of(event: Raw) -> str:

@@ -43,7 +43,6 @@ from podium.sim.run_options import RunOptions
 from podium.store.strategic_patch import merge_schema_of
 
 _MANIFESTS = "the manifests"
-_MAX_PATCHES = 20
 _MAX_NODES = 1_000
 _SHARE_OF_PENDING = 0.4
 
@@ -241,7 +240,7 @@ def _fix(
     objects = remedy.objects if remedy else ()
     if not objects or not all(label_of(each) in before for each in objects):
         return fix
-    patches = [_patch(before[label_of(each)], each) for each in objects[:_MAX_PATCHES]]
+    patches = [_patch(before[label_of(each)], each) for each in objects[:20]]
     return {**fix, "question": "change", "values": {"patch-file": "---\n".join(map(in_yaml, patches))}}
 
 
