@@ -24,12 +24,12 @@ def limited(name: str, seconds: int, **fields: Any) -> Raw:
 def test_status_and_conditions_name_the_generation_that_the_kubelet_runs() -> None:
     with Cluster(nodes=1) as cluster:
         cluster.apply(pod("a"))
-        # Binding is a change of the spec.
-        assert observed(cluster, "a") == (2, 2, {2})
+        # A binding is no change of the desired state.
+        assert observed(cluster, "a") == (1, 1, {1})
 
         cluster.patch("Pod", "a", {"spec": {"activeDeadlineSeconds": 600}})
 
-        assert observed(cluster, "a") == (3, 3, {3})
+        assert observed(cluster, "a") == (2, 2, {2})
 
 
 def test_the_observed_generation_changes_no_transition_time() -> None:
@@ -59,7 +59,7 @@ def test_kubelets_before_1_34_report_no_generation() -> None:
         cluster.apply(pod("a"))
         cluster.patch("Pod", "a", {"spec": {"activeDeadlineSeconds": 600}})
 
-        assert observed(cluster, "a") == (3, 0, {0})
+        assert observed(cluster, "a") == (2, 0, {0})
 
 
 def test_a_deletion_is_a_change_of_the_desired_state() -> None:
@@ -68,7 +68,7 @@ def test_a_deletion_is_a_change_of_the_desired_state() -> None:
 
         cluster.delete("Pod", "a")
 
-        assert observed(cluster, "a")[:2] == (3, 3)
+        assert observed(cluster, "a")[:2] == (2, 2)
 
 
 def test_a_pod_fails_at_its_deadline() -> None:

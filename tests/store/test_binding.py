@@ -23,7 +23,7 @@ def test_binding_sets_node_and_condition_and_clears_the_nomination_in_one_versio
     condition = bound.object.status.condition("PodScheduled")
     assert condition is not None
     assert condition.status == "True"
-    assert bound.object.metadata.generation == 2
+    assert bound.object.metadata.generation == 1
 
 
 def test_a_binding_for_the_right_uid_is_taken() -> None:

@@ -140,6 +140,19 @@ def whole_value(value: str | int | float) -> int:
     return _scaled(value, _NANO)
 
 
+def exact_quantity(amount: int, resource: str) -> str:
+    """Return the amount as an exact quantity: cpu from milli, bytes in the largest binary unit that divides them."""
+    if resource == CPU:
+        return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"
+    unit = ""
+    if is_bytes(resource):
+        for larger in _BINARY:
+            if not amount or amount % 1_024:
+                break
+            amount, unit = amount // 1_024, larger
+    return f"{amount}{unit}"
+
+
 def format_quantity(amount: int, resource: str) -> str:
     """Return the amount in readable form, which `parse_quantity` accepts.
 

@@ -24,7 +24,8 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import SET_BY_SERVER
-from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
+from podium.store.verbs.resizing import CONTAINERS, RESIZED
+from podium.store.verbs.updates import EPHEMERAL, PARTS
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager that owns the existing fields when the first apply meets an object without managed fields."""

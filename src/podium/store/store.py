@@ -148,6 +148,7 @@ class Store(WritableStore):
         previous = self._precondition(raw)
         updated = replaced(previous, part(previous, raw))
         object_ = decoded(previous.resource, updated, shared_spec_of(previous.resource, updated), previous.raw)
+        self._admission.check_resize(previous, object_)
         return self.commit(previous.resource, previous, updated, object_)
 
     def patch(
@@ -327,8 +328,7 @@ def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) ->
 
 def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bool) -> tuple[Raw, Pod]:
     """Return both forms of the pod with its node and PodScheduled=True, and without its nomination if that ends."""
-    metadata, spec, status = raw["metadata"].copy(), raw["spec"].copy(), raw["status"].copy()
-    generation = metadata["generation"] = metadata["generation"] + 1
+    spec, status = raw["spec"].copy(), raw["status"].copy()
     spec["nodeName"] = node_name
     if clears_nomination:
         status.pop("nominatedNodeName", None)
@@ -341,11 +341,10 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
     # The changed fields are known, so nothing else is read again.
     on_node = replace(
         pod,
-        metadata=replace(pod.metadata, generation=generation),
         spec=replace(pod.spec, node_name=node_name),
         status=replace(pod.status, nominated_node_name=status.get("nominatedNodeName", ""), conditions=read),
     )
-    return {**raw, "metadata": metadata, "spec": spec, "status": status}, on_node
+    return {**raw, "spec": spec, "status": status}, on_node
 
 
 def revisions_of(journal: Journal | None, resources: APIResources, seed: int, log_capacity: int) -> Revisions:

@@ -12,11 +12,12 @@ import msgspec
 from podium.api.meta import Raw, objects_at, value_at
 from podium.api.node import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, READY, Node
 from podium.api.pod import PodCondition
-from podium.api.resource_requests import RESIZE_PENDING
+from podium.api.resource_requests import DEFERRED, RESIZE_PENDING
 from podium.api.times import format_time, time_of
 from podium.api.use import CRASH_LOOP, OUT_OF_MEMORY
 from podium.controllers.actions import DeleteObject, Record, ReportStatus
 from podium.controllers.kubelets.pod_run import PodRun
+from podium.decide.kubelet import Refusal
 
 KUBELET = "kubelet"
 Statuses = tuple[Raw, ...]
@@ -74,24 +75,15 @@ def failed(run: PodRun, exit_: Raw) -> ReportStatus:
 
 def resized(run: PodRun) -> ReportStatus:
     """Report that containers and pod have the resources that they want; the resize is not pending any more."""
-    spec, status = run.raw["spec"], run.raw["status"]
-    fields: Raw = {"phase": "Running"}
-    if run.observed is not None:
-        fields[_OBSERVED] = run.pod.metadata.generation
-    for listed, statuses in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
-        wanted = {container["name"]: container.get("resources", {}) for container in spec.get(listed, ())}
-        if statuses in status:
-            fields[statuses] = [each | _with_resources(each, wanted.get(each["name"])) for each in status[statuses]]
-    fields |= _with_resources(status, spec.get("resources"))
-    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, (PodCondition(type=RESIZE_PENDING, status=""),), fields)
+    conditions = _READY if run.is_ready else _NOT_READY, PodCondition(type=RESIZE_PENDING, status="")
+    statuses = _running(run, run.started_ns or 0)
+    return _report(run, "Running", *conditions, start_ns=run.active_ns, statuses=statuses)
 
 
-def _with_resources(status: Raw, wanted: Raw | None) -> Raw:
-    """Return the fields of a status that reports resources once these are the wanted ones."""
-    if wanted is None or "resources" not in status:
-        return {}
-    resources = {name: wanted[name] for name in ("limits", "requests") if name in wanted}
-    return {"resources": status["resources"] | resources, "allocatedResources": wanted.get("requests", {})}
+def deferred_resize(run: PodRun, refusal: Refusal) -> ReportStatus:
+    """Report that a resize waits for room on the node."""
+    condition = PodCondition(type=RESIZE_PENDING, status="True", reason=DEFERRED, message=refusal.message)
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, (condition,), _of_spec(run, "Running"))
 
 
 def killed(run: PodRun) -> ReportStatus:
@@ -120,8 +112,12 @@ def observed(run: PodRun) -> ReportStatus:
     """Report that the kubelet acts on the pod's current spec; the conditions stay as they are."""
     status = run.pod.status
     conditions = tuple(condition for condition in status.conditions if condition.type in _REPORTED)
-    fields = {"phase": status.phase, _OBSERVED: run.pod.metadata.generation}
-    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, _of_spec(run, status.phase))
+
+
+def _of_spec(run: PodRun, phase: str) -> Raw:
+    """Return the phase, and the generation of the specification that a report is about if it is reported."""
+    return {"phase": phase} | ({} if run.observed is None else {_OBSERVED: run.pod.metadata.generation})
 
 
 def node_conditions(*, is_short: bool) -> tuple[PodCondition, ...]:
@@ -169,7 +165,7 @@ def _report(
     run: PodRun, phase: str, *conditions: PodCondition, start_ns: int | None = None, statuses: Statuses = (), **why: str
 ) -> ReportStatus:
     """Return the report about a pod; ``why`` has its reason and message, if there are any."""
-    fields: Raw = {"phase": phase, **{name: text for name, text in why.items() if text}}
+    fields: Raw = {**_of_spec(run, phase), **{name: text for name, text in why.items() if text}}
     if start_ns is not None:
         fields["startTime"] = format_time(start_ns)
     if run.addresses is not None:
@@ -181,16 +177,17 @@ def _report(
             *(ready, msgspec.structs.replace(ready, type="ContainersReady"), *conditions[1:]),
             PodCondition(type="PodScheduled", status="True"),
         )
-        if run.observed is not None:
-            fields[_OBSERVED] = run.pod.metadata.generation
         # Without a start, only the host's addresses are known.
         pod_ip, host_ip = run.addresses
         if host_ip:
             fields |= {"hostIP": host_ip, "hostIPs": [{"ip": host_ip}]}
         if pod_ip and run.started_ns is not None:
             fields |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
-        if start_ns is not None and run.pod.spec.init_containers:
-            fields["initContainerStatuses"] = init_containers(run, start_ns)
+    if run.allocated is not None and run.allocated.get("resources"):
+        fields |= _resources(run.allocated)
+    is_complete = run.addresses is not None or run.allocated is not None
+    if is_complete and start_ns is not None and run.pod.spec.init_containers:
+        fields["initContainerStatuses"] = init_containers(run, start_ns)
     if statuses:
         fields["containerStatuses"] = list(statuses)
     return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
@@ -201,7 +198,7 @@ def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     time = format_time(started_ns)
     ended = {"terminated": {**COMPLETED, "startedAt": time, "finishedAt": time}}
     statuses = []
-    for container in run.raw.get("spec", {}).get("initContainers", ()):
+    for container in (run.allocated or run.raw["spec"]).get("initContainers", ()):
         is_sidecar = container.get("restartPolicy") == "Always"
         statuses.append(
             {
@@ -213,6 +210,7 @@ def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
                 "restartCount": 0,
                 "started": is_sidecar,
                 "state": {"running": {"startedAt": time}} if is_sidecar else ended,
+                **({} if run.allocated is None else _resources(container)),
             }
         )
     return statuses
@@ -260,12 +258,21 @@ def container_statuses(run: PodRun, state: Raw, last_state: Raw | None = None, *
     last = {} if last_state is None else {"lastState": last_state}
     known = {str(status.get("name")): status for status in objects_at(run.raw, "status", "containerStatuses")}
     statuses: list[Raw] = []
-    for container in run.pod.spec.containers:
+    for index, container in enumerate(run.pod.spec.containers):
         name, before = container.name, {"image": container.image, "imageID": "", **known.get(container.name, {})}
         status = {**before, "name": name, "ready": is_ready, "restartCount": run.restarts, "state": state, **last}
         if run.addresses is not None:
             status["imageID"] = status["imageID"] or status["image"]
             status["containerID"] = _container_id(run.uid, name, run.restarts)
             status["started"] = "running" in state
+        if run.allocated is not None:
+            status |= _resources(run.allocated["containers"][index])
         statuses.append(status)
     return tuple(statuses)
+
+
+def _resources(allocated: Raw) -> Raw:
+    """Return the fields of a status for the resources that the kubelet has given to a container or pod."""
+    resources = allocated.get("resources") or {}
+    requests = resources.get("requests")
+    return {"resources": resources} | ({"allocatedResources": requests} if requests else {})

@@ -23,7 +23,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
-from podium.controllers.kubelets.pod_run import READERS, PodRun, trouble_after_ns
+from podium.controllers.kubelets.pod_run import READERS, PodRun, allocated_spec, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide import kubelet
 from podium.decide.kubelet import Holding, MemoryUse, Refusal
@@ -64,12 +64,13 @@ class NodeKubelet:
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
         self._rules = CountingRules.of(release)
+        self._desired = self._rules._replace(resizes=False)
         self._workers = PodWorkers(self._pods, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(settings, self._pods, self._workers)
         # The pods that were not processed yet, by uid; and those that need not be before anything concerns the node.
         self._arrivals: dict[str, Arrival] = {}
         self._undisturbed: list[Arrival] = []
-        # By uid, the pods with a deferred resize.
+        # By uid, the pods with a resize that is not carried out.
         self._resizing: dict[str, PodRun] = {}
         # The last report about the node by type of condition; under "" the registration.
         self._reported: dict[str, ReportStatus] = {}
@@ -107,7 +108,7 @@ class NodeKubelet:
             if self._pods.may_wait:
                 self._start_waiting(now)
             if self._resizing:
-                self._resize()
+                self._resize(now)
             if self._evictions.synchronize(now) and self._pods.node is not None:
                 condition = reports.memory_pressure(is_short=self._evictions.is_short)
                 self._report(reports.of_node(self._pods.node, condition))
@@ -272,12 +273,12 @@ class NodeKubelet:
         A status change of a living pod does not affect others; its end concerns only those that wait for its resources.
         """
         before, was, metadata = run.pod, run.pod.metadata, pod.metadata
-        if pod.status.conditions is not before.status.conditions:
-            self._note_resize(run, pod)
         if pod.spec is before.spec and metadata.annotations is was.annotations and metadata.labels is was.labels:
             run.pod, run.raw, has_effect = pod, raw, False
         else:
             has_effect = self._reread(run, pod, raw, now)
+        if pod.status.conditions is not before.status.conditions or pod.spec is not before.spec:
+            self._note_resize(run)
         is_terminal = pod.is_terminal
         has_effect = self._workers.report_generation(run) or has_effect
         if not is_terminal and metadata.deletion_timestamp is None:
@@ -344,11 +345,11 @@ class NodeKubelet:
         run = PodRun.of(pod, arrival.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
         run.trouble_ns, run.active_ns = trouble_after_ns(there.trouble, pod), time_of(pod.status.start_time)
-        self._note_resize(run, pod)
         if self._hosts is not None and there.node is not None:
             run.addresses = self._hosts.addresses_of(pod, run.raw, there.node.metadata.uid)
             if self._settings.release.enabled(Gate.OBSERVED_GENERATION):
                 run.observed = run.raw.get("status", {}).get("observedGeneration", 0)
+        self._note_resize(run)
         if arrival.has_run or pod.metadata.deletion_timestamp is not None or pod.is_terminal:
             run.deleted_ns, run.is_admitted = deletion_ns(pod), arrival.has_run
             there.put(run)
@@ -408,21 +409,38 @@ class NodeKubelet:
             elif left := self._there.refusals(run, self._there.staying()):
                 self._reject(run, left[0])
 
-    def _note_resize(self, run: PodRun, pod: Pod) -> None:
-        if self._rules.resizes and is_resize_deferred(pod):
+    def _note_resize(self, run: PodRun) -> None:
+        if run.allocated is None and self._rules.resizes and (self._hosts is not None or is_resize_deferred(run.pod)):
+            run.allocated = allocated_spec(run.raw)
+        if run.is_resizing:
             self._resizing[run.uid] = run
             self._has_news = True
         else:
             self._resizing.pop(run.uid, None)
 
-    def _resize(self) -> None:
-        """Carry out the deferred resizes that fit now (pkg/kubelet/allocation, RetryPendingResizes)."""
+    def _resize(self, now: int) -> None:
+        """Carry out the resizes that fit now, and report the others (pkg/kubelet/allocation, RetryPendingResizes)."""
         for run in sorted(self._resizing.values(), key=lambda run: kubelet.resize_order(run.pod)):
-            is_living = run.is_admitted and not (run.is_stopping or run.is_ended)
-            if not is_living or self._there.resize(run, Holding.of(run.pod, self._rules)):
+            if not run.is_admitted or run.is_stopping or run.is_ended:
                 del self._resizing[run.uid]
-            if is_living and run.uid not in self._resizing:
-                self._workers.report(run, reports.resized(run))
+            elif run.is_running:
+                refusal = self._there.resize(run, Holding.of(run.pod, self._desired))
+                if refusal is None:
+                    self._carry_out(run, now)
+                else:
+                    self._workers.report_deferred_resize(run, refusal)
+
+    def _carry_out(self, run: PodRun, now: int) -> None:
+        """Give a pod the resources that it wants; its containers restart if their policy says so."""
+        del self._resizing[run.uid]
+        # Others may wait for what it has given back.
+        self._workers.has_freed = True
+        restarts = run.restarts_for_resize
+        run.allocated = run.raw["spec"]
+        self._workers.report(run, reports.resized(run))
+        if restarts:
+            run.fail(reports.terminated(reports.KILLED, now), now)
+            self._workers.plan(run)
 
     def _reject(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal.reason, refusal.message))

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.node import MAINTENANCE_TIME, Node, maintenance_problem
 from podium.api.pod import Pod, Quantity
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
-from podium.api.resource_requests import is_resize_deferred, node_allocatable, pod_requests, requests_of
+from podium.api.resource_requests import RESIZE_PENDING, is_resize_deferred, node_allocatable, pod_requests, requests_of
 from podium.api.selectors import EVERYTHING, Selector, parse_label_selector
 from podium.api.times import parse_duration
 from podium.api.use import Use
@@ -298,6 +298,7 @@ class PodRun(msgspec.Struct, eq=False):
     ``start_ns`` is the next (re)start; ``ready_ns``, ``exit_ns`` and ``crash_ns`` are when the containers become ready,
     succeed or fail; ``active_ns`` is when they started first. ``stopped_ns`` is when they are gone; then ``outcome`` is
     reported, None for the end of the deletion. ``wanted`` is the last report. ``last_exit`` is the last ended state.
+    ``allocated`` is the specification with the resources that the kubelet has given; None: they are not reported.
     ``trouble_ns`` is how long after each start the node makes them fail. ``termination_ns`` is the default time to end;
     None: the grace period. ``addresses``, of pod and node, are set if everything is reported. ``observed`` is the last
     reported generation; None: not reported.
@@ -331,6 +332,7 @@ class PodRun(msgspec.Struct, eq=False):
     addresses: tuple[str, str] | None = None
     observed: int | None = None
     active_ns: int | None = None
+    allocated: Raw | None = None
 
     @classmethod
     def of(cls, pod: Pod, raw: Raw, rules: CountingRules = ALL_COUNTS) -> PodRun:
@@ -342,6 +344,31 @@ class PodRun(msgspec.Struct, eq=False):
     def is_running(self) -> bool:
         """Return whether its containers have started and not ended."""
         return self.started_ns is not None and not self.is_ended
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether the last report was about an older specification."""
+        return self.observed is not None and self.observed != self.pod.metadata.generation
+
+    @property
+    def is_resizing(self) -> bool:
+        """Return whether the kubelet has to answer a resize in place."""
+        allocated, spec = self.allocated, self.raw["spec"]
+        is_pending = allocated is not None and self.pod.status.condition(RESIZE_PENDING) is not None
+        return is_pending or (allocated not in (None, spec) and _resources(spec) != _resources(allocated or {}))
+
+    @property
+    def restarts_for_resize(self) -> bool:
+        """Return whether a container has to restart for its new resources."""
+        given = {} if self.allocated is None else _resources(self.allocated)
+        return any(
+            value_at(old, kind, str(policy.get("resourceName"))) != value_at(new, kind, str(policy.get("resourceName")))
+            for name, (new, policies) in _resources(self.raw["spec"]).items()
+            for old in (given.get(name, (new,))[0],)
+            for policy in policies
+            if policy.get("restartPolicy") == "RestartContainer"
+            for kind in ("requests", "limits")
+        )
 
     @property
     def is_failing(self) -> bool:
@@ -424,3 +451,19 @@ def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:
     limits += [] if pod.spec.resources is None else [pod.spec.resources.limits]
     amounts = (whole_value(limit.get(MEMORY, 0)) for limit in limits)
     return any(amount and amount < behaviour.memory_bytes for amount in amounts)
+
+
+def _resources(spec: Raw) -> dict[str, tuple[Raw, list[Raw]]]:
+    """Return the resources and the resize policies of the containers by name; under "" those of the whole pod."""
+    containers = [*objects_at(spec, "containers"), *objects_at(spec, "initContainers"), {**spec, "name": ""}]
+    return {one["name"]: (object_at(one, "resources"), objects_at(one, "resizePolicy")) for one in containers}
+
+
+def allocated_spec(raw: Raw) -> Raw:
+    """Return the specification of a pod with the resources that its status reports, if it has any."""
+    spec: Raw = {**raw["spec"]}
+    for field, reported in (("containers", "containerStatuses"), ("initContainers", "initContainerStatuses")):
+        known = {status.get("name"): status.get("resources") for status in objects_at(raw, "status", reported)}
+        if any(known.values()):
+            spec[field] = [{**one, "resources": known.get(one["name"]) or {}} for one in spec[field]]
+    return spec if spec != raw["spec"] else raw["spec"]

@@ -157,11 +157,19 @@ class PodWorkers:
 
     def report_generation(self, run: PodRun) -> bool:
         """Report that a pod's newer spec is in effect, unless a report is under way; return whether it was reported."""
-        is_behind = run.observed is not None and run.observed != run.pod.metadata.generation and run.wanted is None
-        if not is_behind or run.is_ended or run.pod.status.phase != "Running":
+        is_due = run.is_behind and run.wanted is None and not (run.is_ended or run.is_resizing)
+        if not is_due or run.pod.status.phase != "Running":
             return False
         self.report(run, reports.observed(run))
         return True
+
+    def report_deferred_resize(self, run: PodRun, refusal: Refusal) -> None:
+        """Report why a resize has to wait, unless the API knows it."""
+        report = reports.deferred_resize(run, refusal)
+        [condition] = report.conditions
+        is_known = not run.is_behind and condition == run.pod.status.condition(condition.type)
+        if run.addresses is not None and report != run.wanted and not is_known:
+            self.report(run, report)
 
     def assert_ready(self, run: PodRun) -> bool:
         """Report a ready pod if the API shows the contrary on a ready node; return whether it was reported."""
@@ -259,15 +267,16 @@ class NodePods:
         self.may_wait = self.may_wait or must_wait
         self._held.add(run.holding)
 
-    def resize(self, run: PodRun, holding: Holding) -> bool:
-        """Let a pod hold other resources if the node has room for them; return whether it has."""
+    def resize(self, run: PodRun, holding: Holding) -> Refusal | None:
+        """Let a pod hold other resources if the node has room for them; return what is lacking otherwise."""
         before, run.holding = run.holding, holding
-        if any(refusal.lacking is not None for refusal in self.refusals(run, self.holders())):
+        found = next((each for each in self.refusals(run, self.holders()) if each.lacking is not None), None)
+        if found is not None:
             run.holding = before
-            return False
-        self._held.remove(before)
-        self._held.add(holding)
-        return True
+        else:
+            self._held.remove(before)
+            self._held.add(holding)
+        return found
 
     def drop(self, run: PodRun) -> None:
         del self.runs[run.uid]

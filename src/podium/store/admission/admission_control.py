@@ -13,11 +13,13 @@ import msgspec
 from podium.api.budget_limits import annotated_rate, strictness_problem
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import RuntimeClass
+from podium.api.node import Node, RuntimeClass
 from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
+from podium.api.quantity import CPU, MEMORY
+from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS, PersistentVolumeClaim, StorageClass
 from podium.api.times import parse_time
@@ -25,7 +27,7 @@ from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission import priorities
-from podium.store.admission.pod_admission import admit_pod, check_claim_limits
+from podium.store.admission.pod_admission import admit_pod, check_claim_limits, check_pod_limits
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import POD
 from podium.store.errors import forbidden
@@ -118,6 +120,31 @@ class Admission:
             return
         if not isinstance(before, PodDisruptionBudget) or _strictness(before) != _strictness(object_):
             self._check_bounds(previous.resource, object_)
+
+    def check_resize(self, previous: Stored, pod: Kubernetes) -> None:
+        """Raise StoreError 403 if the limit ranges or the node do not allow the new resources of a pod.
+
+        Source: LimitRanger, and plugin/pkg/admission/podresize.
+        """
+        if not isinstance(pod, Pod) or not isinstance(before := previous.object, Pod):
+            return
+        if pod.spec.containers == before.spec.containers and pod_requests(pod.spec) == pod_requests(before.spec):
+            return
+        ranges = self._revisions.typed(LimitRange, pod.metadata.namespace)
+        check_pod_limits(POD, pod.key, pod.spec, ranges)
+        node = stored.object if (stored := self._revisions.of("Node").get(pod.spec.node_name)) else None
+        if not isinstance(node, Node):
+            return
+        system = node.metadata.labels.get("kubernetes.io/os", "linux")
+        if system != "linux":
+            problem = f'pod resize is only supported on linux nodes, node "{node.metadata.name}" is "{system}"'
+            raise forbidden(POD, pod.key, problem, "UnsupportedPlatform")
+        requests, has = pod_requests(pod.spec), node_allocatable(node.status)
+        lacking = [resource for resource in (CPU, MEMORY) if requests.get(resource, 0) > has.get(resource, 0)]
+        if lacking:
+            listed = (f"{each}, requested: {requests[each]}, allocatable: {has.get(each, 0)}" for each in lacking)
+            problem = f"node didn't have enough allocatable resources: {'; '.join(listed)}"
+            raise forbidden(POD, pod.key, problem, "NodeCapacity")
 
     def _admit_pod(
         self, resource: APIResource, raw: Raw, pod: Pod, shared: SharedSpec | None

@@ -17,7 +17,7 @@ from podium.api.meta import Raw
 from podium.api.node import RuntimeClass, RuntimeScheduling
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
 from podium.api.policy import POLICY_ANNOTATION, LimitRange, LimitRangeItem, PriorityClass
-from podium.api.quantity import CPU, is_pod_level, milli_value
+from podium.api.quantity import CPU, exact_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
 from podium.api.schemas.schema import defaults_of
 from podium.api.versions.apis import as_kept
@@ -377,7 +377,7 @@ def milli_amounts(amounts: Mapping[str, str | int | float]) -> _Milli:
 
 
 def _written(name: str, milli: int) -> str:
-    return f"{milli}m" if name == CPU and milli % 1_000 else str(-(-milli // 1_000))
+    return exact_quantity(milli if name == CPU else -(-milli // 1_000), name)
 
 
 def _refuse(resource: APIResource, key: str, problems: list[str]) -> None:

@@ -122,17 +122,8 @@ def read_amount(name: str, amount: str | int | float) -> int:
 
 
 def written_amount(name: str, amount: int) -> str:
-    """Return the amount as an exact quantity: bytes in the largest binary unit that divides them."""
-    resource = _resource(name)
-    if resource == CPU:
-        return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"
-    unit = ""
-    if quantity.is_bytes(resource):
-        for larger in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
-            if not amount or amount % 1_024:
-                break
-            amount, unit = amount // 1_024, larger
-    return f"{amount}{unit}"
+    """Return the amount of a quota as an exact quantity."""
+    return quantity.exact_quantity(amount, _resource(name))
 
 
 def _resource(name: str) -> str:

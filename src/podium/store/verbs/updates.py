@@ -23,6 +23,7 @@ from podium.store.api_resource import APIResource
 from podium.store.conditions import is_true
 from podium.store.errors import StoreError, bad_request, invalid, unknown_kind
 from podium.store.stored import Stored
+from podium.store.verbs.resizing import CONTAINERS, with_resources
 
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
@@ -276,35 +277,8 @@ _CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
 }
 
 
-RESIZED = ("resources", "resizePolicy")
-"""The container fields that a resize changes."""
-
-CONTAINERS = ("containers", "initContainers")
-"""The lists of containers that a resize changes."""
-
 EPHEMERAL = "ephemeralContainers"
 """The list of containers that are added while a pod runs."""
-
-
-def with_resources(previous: Stored, raw: Raw) -> Raw:
-    """Return the pod with only the resources from `raw`: per container, and of the pod as a whole.
-
-    Raises StoreError 422 if the containers differ.
-    """
-    before, after = previous.raw["spec"], object_at(raw, "spec")
-    spec = dict(before)
-    for field in CONTAINERS:
-        old, new = before.get(field, []), objects_at(after, field)
-        if [container.get("name") for container in old] != [other.get("name") for other in new]:
-            raise _forbidden(previous, f"spec.{field}", "pod resize may not add, remove or reorder containers")
-        if old:
-            spec[field] = [
-                {**container, **{resized: other[resized] for resized in RESIZED if resized in other}}
-                for container, other in zip(old, new, strict=True)
-            ]
-    if "resources" in after:
-        spec["resources"] = after["resources"]
-    return {**previous.raw, "spec": spec}
 
 
 def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
