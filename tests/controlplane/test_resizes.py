@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 from podium.testing import ControlPlane as Cluster
 from tests.store.objects import Raw, pod
 
 
-def sized(name: str, cpu: str, **fields: Any) -> Raw:
+def sized(name: str, cpu: str) -> Raw:
     raw = pod(name)
     [main] = raw["spec"]["containers"]
-    main |= {"resources": {"requests": {"cpu": cpu}}, **fields}
+    main |= {"resources": {"requests": {"cpu": cpu}}}
     return raw
 
 
@@ -98,19 +94,6 @@ def test_a_resize_that_is_taken_back_is_not_pending_any_more() -> None:
         assert not pending(cluster, "a")
         assert given(cluster, "a") == ("1", "1")
         assert status(cluster, "a")["observedGeneration"] == 3
-
-
-@pytest.mark.parametrize(("resource", "restarts"), [("cpu", 1), ("memory", 0)])
-def test_containers_restart_for_a_resize_if_their_policy_says_so(resource: str, restarts: int) -> None:
-    policy = [{"resourceName": resource, "restartPolicy": "RestartContainer"}]
-    with Cluster(nodes=1) as cluster:
-        cluster.apply(sized("a", "1", resizePolicy=policy))
-
-        resize(cluster, "a", "2")
-
-        [main] = status(cluster, "a")["containerStatuses"]
-        assert (main["restartCount"], main["ready"]) == (restarts, True)
-        assert given(cluster, "a") == ("2", "2")
 
 
 def test_sidecars_and_whole_pods_report_their_resources_too() -> None:

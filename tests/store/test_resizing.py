@@ -9,7 +9,7 @@ import pytest
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.verbs.resizing import with_resources
+from podium.store.verbs.updates import with_resources
 from tests.store.objects import Raw, node, pod
 
 
@@ -185,14 +185,3 @@ def test_a_resize_beyond_the_whole_node_is_refused() -> None:
     assert caught.value.code == 403
     assert "node didn't have enough allocatable resources: cpu, requested: 5000, allocatable: 4000" in str(caught.value)
     assert [cause["reason"] for cause in caught.value.details["causes"]] == ["NodeCapacity"]
-
-
-def test_a_pod_of_a_windows_node_is_not_resized() -> None:
-    store = Store()
-    windows = node("n1", cpu=4)
-    windows["metadata"]["labels"] = {"kubernetes.io/os": "windows"}
-    store.create(windows, now=0)
-    stored(store, sized({"cpu": "1"}), nodeName="n1")
-
-    with pytest.raises(StoreError, match='pod resize is only supported on linux nodes, node "n1" is "windows"'):
-        resized(store, sized({"cpu": "2"}))

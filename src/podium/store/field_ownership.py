@@ -24,8 +24,7 @@ from podium.store.api_resource import APIResource
 from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import SET_BY_SERVER
-from podium.store.verbs.resizing import CONTAINERS, RESIZED
-from podium.store.verbs.updates import EPHEMERAL, PARTS
+from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager that owns the existing fields when the first apply meets an object without managed fields."""
@@ -309,20 +308,18 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     return found
 
 
+_SIZES = {f"f:{field}" for field in RESIZED}
+
+
 def _owned_fields(fields: FieldSet, subresource: str) -> FieldSet:
     """Return the fields that an applier of the subresource owns: for resize the resources, not the containers."""
     if subresource != "resize":
         return fields
-    spec = fields.get("f:spec", EMPTY)
-    found = {name: inner for name, inner in spec.items() if name == "f:resources"}
-    for name in (f"f:{field}" for field in CONTAINERS):
-        items = {
-            item: {field: part for field, part in inner.items() if field.removeprefix("f:") in RESIZED}
-            for item, inner in spec.get(name, EMPTY).items()
-        }
-        items = {item: parts for item, parts in items.items() if parts}
-        if items:
-            found[name] = items
+    found: dict[str, FieldSet] = {}
+    for name, inner in fields.get("f:spec", EMPTY).items():
+        parts = {item: {part: each[part] for part in _SIZES & each.keys()} for item, each in inner.items()}
+        kept = inner if name == "f:resources" else {item: part for item, part in parts.items() if part}
+        found |= {name: kept} if kept else {}
     return {"f:spec": found} if found else EMPTY
 
 
@@ -365,7 +362,7 @@ class FieldWriter:
             entries = read_entries(self.given) or kept
         if self.settled is not None:
             entries = self.settled
-        elif previous is None or not _same_but_for_entries(previous, raw):
+        elif previous is None or previous.keys() != raw.keys() or comparable(previous) != comparable(raw):
             entries = self._after_update(entries, self._changes(previous, raw))
         return raw if entries_of(raw) == entries else with_entries(raw, entries)
 
@@ -452,10 +449,3 @@ def _of_pod(raw: Raw, shape: Shape) -> FieldSet:
             del _specs[next(iter(_specs))]
         _specs[id(spec)] = known
     return {**_added({name: value for name, value in raw.items() if name != "spec"}, shape), **known[1]}
-
-
-def _same_but_for_entries(previous: Raw, raw: Raw) -> bool:
-    """Return whether an update changes no field that a manager could own."""
-    return all(
-        raw.get(name) is value or raw.get(name) == value for name, value in previous.items() if name != "metadata"
-    ) and (len(previous), comparable(previous).get("metadata")) == (len(raw), comparable(raw).get("metadata"))

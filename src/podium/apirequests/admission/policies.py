@@ -182,13 +182,16 @@ class PolicyEvaluation:
 
     def __init__(self, attributes: AdmissionAttributes, namespace: Raw | None, params: Raw | None, policy: Raw) -> None:
         texts = {str(entry.get("name")): str(entry.get("expression")) for entry in objects_at(policy, "variables")}
+        of = attributes.resource
+        access = {"group": of.group, "resource": of.plural, "subresource": attributes.subresource}
+        access["name"] = str(attributes.metadata.get("name") or "")
         values: dict[str, Value] = {
             "object": plain(attributes.object),
             "oldObject": plain(attributes.old),
             "request": plain(attributes.as_request()),
             "params": plain(params),
             "namespaceObject": plain(namespace),
-            "authorizer": AuthorizerValue(attributes.may, request=attributes.as_access()),
+            "authorizer": AuthorizerValue(attributes.may, request=access | {"namespace": attributes.namespace}),
         }
         self._scope = Variables(values, COST_LIMIT)
         values["variables"] = _LazyVariables(texts, self._scope)
@@ -340,8 +343,11 @@ class Policies:
                 continue
             for bound in bindings:
                 spec = object_at(bound.raw, "spec")
+                # A binding may narrow down what its policy matches.
+                rules = spec.get("matchResources")
+                does_match = matches if rules and rules.get("resourceRules") else _is_selected
                 is_own = spec.get("policyName") == stored.key
-                if is_own and matches_binding(self._store, spec.get("matchResources"), attributes):
+                if is_own and (rules is None or does_match(self._store, rules, attributes)):
                     for params in self._params(policy, spec, attributes):
                         yield stored.key, policy, _Binding(bound.key, spec, params)
 
@@ -441,12 +447,6 @@ class AdmissionAttributes:
     def key(self) -> str:
         return key_of(self.metadata) if self.metadata.get("name") else ""
 
-    def as_access(self) -> dict[str, str]:
-        """Return the parts of the request that roles distinguish, without its verb."""
-        name = str(self.metadata.get("name") or "")
-        of = {"group": self.resource.group, "resource": self.resource.plural, "subresource": self.subresource}
-        return {**of, "namespace": self.namespace, "name": name}
-
     def may(self, account: str, parts: Mapping[str, str]) -> bool:
         """Return whether the user, or a service account (`namespace:name`), may do what `parts` say."""
         user = self.user
@@ -482,13 +482,6 @@ def matches(store: Store, rules: Raw, attributes: AdmissionAttributes, *, listed
         return any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found)
 
     return are_met(listed) and _is_selected(store, rules, attributes) and not are_met("excludeResourceRules")
-
-
-def matches_binding(store: Store, rules: Raw | None, attributes: AdmissionAttributes) -> bool:
-    """Return whether the rules of a binding apply; without rules, those of the policy decide."""
-    if rules is None or rules.get("resourceRules"):
-        return rules is None or matches(store, rules, attributes)
-    return _is_selected(store, rules, attributes)
 
 
 def namespace_of(store: Store, attributes: AdmissionAttributes) -> Raw | None:

@@ -64,7 +64,6 @@ class NodeKubelet:
             checks_groups=release.has(Behavior.GROUPS_POLICY_CHECKED),
         )
         self._rules = CountingRules.of(release)
-        self._desired = self._rules._replace(resizes=False)
         self._workers = PodWorkers(self._pods, actions, settings.start_delay_ns, records_stops=hosts is not None)
         self._evictions = EvictionManager(settings, self._pods, self._workers)
         # The pods that were not processed yet, by uid; and those that need not be before anything concerns the node.
@@ -108,7 +107,7 @@ class NodeKubelet:
             if self._pods.may_wait:
                 self._start_waiting(now)
             if self._resizing:
-                self._resize(now)
+                self._resize()
             if self._evictions.synchronize(now) and self._pods.node is not None:
                 condition = reports.memory_pressure(is_short=self._evictions.is_short)
                 self._report(reports.of_node(self._pods.node, condition))
@@ -418,29 +417,21 @@ class NodeKubelet:
         else:
             self._resizing.pop(run.uid, None)
 
-    def _resize(self, now: int) -> None:
+    def _resize(self) -> None:
         """Carry out the resizes that fit now, and report the others (pkg/kubelet/allocation, RetryPendingResizes)."""
         for run in sorted(self._resizing.values(), key=lambda run: kubelet.resize_order(run.pod)):
             if not run.is_admitted or run.is_stopping or run.is_ended:
                 del self._resizing[run.uid]
             elif run.is_running:
-                refusal = self._there.resize(run, Holding.of(run.pod, self._desired))
-                if refusal is None:
-                    self._carry_out(run, now)
-                else:
+                refusal = self._there.resize(run, Holding.of(run.pod, self._rules._replace(resizes=False)))
+                if refusal is not None:
                     self._workers.report_deferred_resize(run, refusal)
-
-    def _carry_out(self, run: PodRun, now: int) -> None:
-        """Give a pod the resources that it wants; its containers restart if their policy says so."""
-        del self._resizing[run.uid]
-        # Others may wait for what it has given back.
-        self._workers.has_freed = True
-        restarts = run.restarts_for_resize
-        run.allocated = run.raw["spec"]
-        self._workers.report(run, reports.resized(run))
-        if restarts:
-            run.fail(reports.terminated(reports.KILLED, now), now)
-            self._workers.plan(run)
+                else:
+                    del self._resizing[run.uid]
+                    run.allocated = run.raw["spec"]
+                    # Others may wait for what it has given back.
+                    self._workers.has_freed = True
+                    self._workers.report(run, reports.resized(run))
 
     def _reject(self, run: PodRun, refusal: Refusal) -> None:
         self._workers.end(run, reports.rejected(run, refusal.reason, refusal.message))

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, object_at, objects_at, value_at
+from podium.api.meta import Raw, object_at, objects_at
 from podium.api.node import MAINTENANCE_TIME, Node, maintenance_problem
 from podium.api.pod import Pod, Quantity
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
@@ -353,22 +353,10 @@ class PodRun(msgspec.Struct, eq=False):
     @property
     def is_resizing(self) -> bool:
         """Return whether the kubelet has to answer a resize in place."""
-        allocated, spec = self.allocated, self.raw["spec"]
-        is_pending = allocated is not None and self.pod.status.condition(RESIZE_PENDING) is not None
-        return is_pending or (allocated not in (None, spec) and _resources(spec) != _resources(allocated or {}))
-
-    @property
-    def restarts_for_resize(self) -> bool:
-        """Return whether a container has to restart for its new resources."""
-        given = {} if self.allocated is None else _resources(self.allocated)
-        return any(
-            value_at(old, kind, str(policy.get("resourceName"))) != value_at(new, kind, str(policy.get("resourceName")))
-            for name, (new, policies) in _resources(self.raw["spec"]).items()
-            for old in (given.get(name, (new,))[0],)
-            for policy in policies
-            if policy.get("restartPolicy") == "RestartContainer"
-            for kind in ("requests", "limits")
-        )
+        if self.allocated is None:
+            return False
+        is_pending = self.pod.status.condition(RESIZE_PENDING) is not None
+        return is_pending or _resources(self.allocated) != _resources(self.raw["spec"])
 
     @property
     def is_failing(self) -> bool:
@@ -453,10 +441,9 @@ def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:
     return any(amount and amount < behaviour.memory_bytes for amount in amounts)
 
 
-def _resources(spec: Raw) -> dict[str, tuple[Raw, list[Raw]]]:
-    """Return the resources and the resize policies of the containers by name; under "" those of the whole pod."""
-    containers = [*objects_at(spec, "containers"), *objects_at(spec, "initContainers"), {**spec, "name": ""}]
-    return {one["name"]: (object_at(one, "resources"), objects_at(one, "resizePolicy")) for one in containers}
+def _resources(spec: Raw) -> list[Raw]:
+    """Return the resources of a pod, of its containers, and of its init containers."""
+    return [object_at(each, "resources") for each in (spec, *spec["containers"], *objects_at(spec, "initContainers"))]
 
 
 def allocated_spec(raw: Raw) -> Raw:

@@ -12,7 +12,7 @@ from podium.api import node as nodes
 from podium.api.meta import Raw
 from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
 from podium.api.quantity import MEMORY
-from podium.api.resource_requests import node_allocatable
+from podium.api.resource_requests import RESIZE_PENDING, node_allocatable
 from podium.api.times import parse_time
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadlines
@@ -165,10 +165,9 @@ class PodWorkers:
 
     def report_deferred_resize(self, run: PodRun, refusal: Refusal) -> None:
         """Report why a resize has to wait, unless the API knows it."""
-        report = reports.deferred_resize(run, refusal)
-        [condition] = report.conditions
-        is_known = not run.is_behind and condition == run.pod.status.condition(condition.type)
-        if run.addresses is not None and report != run.wanted and not is_known:
+        report, known = reports.deferred_resize(run, refusal), run.pod.status.condition(RESIZE_PENDING)
+        is_news = report != run.wanted and (run.is_behind or report.conditions != (known,))
+        if is_news and run.addresses is not None:
             self.report(run, report)
 
     def assert_ready(self, run: PodRun) -> bool:

@@ -135,10 +135,6 @@ class Admission:
         node = stored.object if (stored := self._revisions.of("Node").get(pod.spec.node_name)) else None
         if not isinstance(node, Node):
             return
-        system = node.metadata.labels.get("kubernetes.io/os", "linux")
-        if system != "linux":
-            problem = f'pod resize is only supported on linux nodes, node "{node.metadata.name}" is "{system}"'
-            raise forbidden(POD, pod.key, problem, "UnsupportedPlatform")
         requests, has = pod_requests(pod.spec), node_allocatable(node.status)
         lacking = [resource for resource in (CPU, MEMORY) if requests.get(resource, 0) > has.get(resource, 0)]
         if lacking:

@@ -6,14 +6,18 @@ subresource scale has the desired and actual replicas of a workload (autoscaling
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from podium.api.meta import Raw, object_at, objects_at, value_at
-from podium.api.quantity import parse_quantity
+from podium.api.pod import MIRROR_ANNOTATION, PodSpec
+from podium.api.quantity import CPU, MEMORY, parse_quantity
+from podium.api.resource_requests import qos_class
 from podium.api.schemas.schema import immutable_paths
 from podium.api.selectors import compile_label_selector, selector_from_labels
 from podium.api.times import format_time
+from podium.api.validation import findings
+from podium.api.validation.findings import Finding, forbidden
 from podium.api.validation.volumes import sources
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
@@ -21,9 +25,9 @@ from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, 
 from podium.store.admission.defaults import with_defaults
 from podium.store.api_resource import APIResource
 from podium.store.conditions import is_true
-from podium.store.errors import StoreError, bad_request, invalid, unknown_kind
+from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unknown_kind
 from podium.store.stored import Stored
-from podium.store.verbs.resizing import CONTAINERS, with_resources
+from podium.store.verbs.readings import decoded
 
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
 _DIRECTING = ("nodeSelector", "tolerations", "schedulingGates")
@@ -277,8 +281,87 @@ _CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
 }
 
 
+RESIZED = ("resources", "resizePolicy")
+"""The container fields that a resize changes."""
+
+CONTAINERS = ("containers", "initContainers")
+"""The lists of containers that a resize changes."""
+
 EPHEMERAL = "ephemeralContainers"
 """The list of containers that are added while a pod runs."""
+
+_AMOUNTS = ("requests", "limits")
+
+
+def with_resources(previous: Stored, raw: Raw) -> Raw:
+    """Return the pod with only the resources from `raw`: per container, and of the pod as a whole.
+
+    Raises StoreError 422 with everything that a resize may not change (ValidatePodResize).
+    """
+    before, after = previous.raw["spec"], object_at(raw, "spec")
+    spec = {**before, **({"resources": after["resources"]} if "resources" in after else {})}
+    found, parts = [], [("spec", before, spec)]
+    for field in CONTAINERS:
+        old, new = objects_at(before, field), objects_at(after, field)
+        if len(old) != len(new):
+            found.append(forbidden(f"spec.{field}", f"{field} may not be added or removed on resize"))
+        elif old:
+            spec[field] = []
+            for index, (container, other) in enumerate(zip(old, new, strict=True)):
+                path, change = f"spec.{field}[{index}]", {name: other[name] for name in RESIZED if name in other}
+                if container.get("name") != other.get("name"):
+                    found.append(forbidden(f"{path}.name", f"{field} may not be renamed or reordered on resize"))
+                spec[field].append({**container, "resources": {}, **change})
+                parts.append((path, container, spec[field][-1]))
+    if not found:
+        pod = decoded(previous.resource, {**previous.raw, "spec": spec}, None, previous.raw)
+        specs: list[PodSpec] = [each.spec for each in (previous.object, pod)]  # type: ignore[attr-defined]
+        was_class, new_class = map(qos_class, specs)
+        if was_class != new_class:
+            found.append(findings.invalid("spec", new_class, "Pod QOS Class may not change as a result of resizing"))
+        found += [*_resize_obstacles(previous), *(each for part in parts for each in _resize_findings(*part))]
+    if found:
+        raise invalid_fields(previous.resource, previous.key, found)
+    return {**previous.raw, "spec": spec}
+
+
+def _resize_obstacles(previous: Stored) -> Iterator[Finding]:
+    """Yield why a pod cannot be resized at all."""
+    if MIRROR_ANNOTATION in previous.object.metadata.annotations:
+        yield forbidden("", "static pods cannot be resized")
+    if value_at(previous.raw, "spec", "os", "name") == "windows":
+        yield forbidden("", "windows pods cannot be resized")
+    statuses = objects_at(previous.raw, "status", "containerStatuses")
+    running = next((status for status in statuses if value_at(status, "state", "running") is not None), {})
+    if running and "resources" not in running:
+        yield forbidden("spec", "Pod running on node without support for resize")
+
+
+def _resize_findings(path: str, old: Raw, new: Raw) -> Iterator[Finding]:
+    """Yield why the resources of a container, or of a whole pod, cannot become others."""
+    was, now = object_at(old, "resources"), object_at(new, "resources")
+    is_pod, is_init = path == "spec", "init" in path
+    for kind in _AMOUNTS:
+        if object_at(was, kind).keys() - object_at(now, kind).keys():
+            what = "pod-level resource" if is_pod else "resource"
+            yield forbidden(f"{path}.resources.{kind}", f"{what} {kind} cannot be removed")
+    if _not_resizable(was) != _not_resizable(now) or old.get("resizePolicy") != new.get("resizePolicy"):
+        of, at = " for init or sidecar containers" if is_init else "", " at pod-level" if is_pod else ""
+        yield forbidden(path if is_init else "spec", f"only cpu and memory resources{of} are mutable{at}")
+    policies = {policy.get("restartPolicy") for policy in objects_at(old, "resizePolicy")}
+    if is_init and old.get("restartPolicy") != "Always" and was != now and "RestartContainer" in policies:
+        said = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+        yield forbidden(path, said)
+
+
+def _not_resizable(resources: Raw) -> Raw:
+    """Return the part of resources that a resize may not change."""
+    amounts = {kind: object_at(resources, kind).items() for kind in _AMOUNTS}
+    fixed = {
+        kind: {name: parse_quantity(most) for name, most in of if name not in (CPU, MEMORY)}
+        for kind, of in amounts.items()
+    }
+    return {**{name: value for name, value in resources.items() if value}, **fixed}
 
 
 def with_ephemeral_containers(previous: Stored, raw: Raw) -> Raw:
