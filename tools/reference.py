@@ -135,8 +135,9 @@ _NOT_MODELLED = (
     "queue, by priority, without a backoff; no filter but NodeResourcesFit is asked, not those of foreign plugins "
     "either; groups as victims go as the settings of DefaultPreemption say.",
     "Kubelets carry out deferred resizes when there is room, since 1.33 (`InPlacePodVerticalScaling`): by priority, "
-    "QoS class and key. They answer no new resize: a changed request counts for the scheduler at once, and what the "
-    "pod holds on its node stays.",
+    "QoS class and key. In simulations they answer no new resize: a changed request counts for the scheduler at once, "
+    "and what the pod holds on its node stays. Those of `podium up` answer each. A resize beyond the whole node is "
+    "refused in all versions, as in 1.35 and later.",
     "`StaleControllerConsistency*` (on since 1.36) lets controllers wait until they have observed their own writes. "
     "Podium's controllers do that in all versions, so that the gates have no effect. Before 1.36, a controller with a "
     "stale cache may briefly create too many pods; that depends on delays, and no decision shows it.",
