@@ -8,7 +8,8 @@ import pytest
 
 import podium
 from podium.app.planning.deciding import causes as causes_module
-from podium.app.planning.deciding.decisions import Decisions, kind_of
+from podium.app.planning.deciding.attempts import kind_of
+from podium.app.planning.deciding.decisions import Decisions
 from podium.store.admission.quotas import Amounts, usage_of
 from podium.store.stored import Stored
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written

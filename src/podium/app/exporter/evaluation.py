@@ -22,6 +22,7 @@ from podium.app.cluster import Cluster
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import RESOURCES
 from podium.app.inputs import read_objects
+from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
@@ -351,6 +352,7 @@ class _Trials:
             known, left, victims = {pod.uid for pod in waiting}, waiting, 0
             in_turn = [of_turn for _, of_turn in sorted(by_key((turns[pod.node_name], pod) for pod in leaving).items())]
             at_once = -(-len(in_turn) // _MAX_TURNS)
+            failed = FailedAttempts(decisions.cluster, decisions.runners, preempts=self._preempts)
             with decisions.what_if() as what_if:
                 closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
                 for row in map(decisions.cluster.nodes.row_of.__getitem__, scope.nodes):
@@ -365,7 +367,8 @@ class _Trials:
                     for pod in ending:
                         what_if.replace_pod(replace(pod, terminating=True))
                     made = [_replacement(pod) for pod in ending if _fate(pod) == _REPLACED]
-                    result = decisions.schedule((*left, *made), preempts=self._preempts, replaces=self._preempts)
+                    queue = (*left, *made)
+                    result = decisions.schedule(queue, preempts=self._preempts, replaces=self._preempts, failed=failed)
                     left, victims = result.waiting, victims + len(result.preemptors)
             unplaced = [pod for pod in left if pod.uid not in known]
             found = replace(found, preempted=victims)

@@ -22,9 +22,10 @@ from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, milli_
 from podium.api.resource_requests import pod_requests
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining import obstacles
+from podium.app.planning.deciding.attempts import PodKind, kind_of
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import GATED, SCHEDULER, TURNED_DOWN, BlockedPods
-from podium.app.planning.deciding.decisions import CAPPED, Decisions, PodKind, kind_of
+from podium.app.planning.deciding.decisions import CAPPED, Decisions
 from podium.app.planning.scenarios import nodes_text
 from podium.cluster.nodes import CPU as CPU_INDEX
 from podium.cluster.pods import PodRecord

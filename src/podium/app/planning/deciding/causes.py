@@ -17,7 +17,8 @@ from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import Obstacle, ObstacleGroup, cut, joined, node_groups
 from podium.app.explaining.workload import next_pod, wanted_of
-from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
+from podium.app.planning.deciding.attempts import kind_of
+from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.cluster.pods import PodRecord
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
@@ -25,6 +24,7 @@ from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
 from podium.app.explaining.obstacles import Obstacle
 from podium.app.planning.answer import PlanAnswer
+from podium.app.planning.deciding.attempts import FailedAttempts, PodKind, kind_of, note_shared_kind, preemption_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.cluster import Cluster
@@ -32,21 +32,14 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import ClusterTransaction
-from podium.framework.handle import CycleState
-from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
-from podium.plugins.default_preemption import DefaultPreemption
 from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
 CAPPED, VICTIMS = "capped", "victims"
 """The types of obstacles to a preemption that would help: a cap on disruptions, and victims that terminate."""
 
-PodKind = tuple[object, ...]
-"""The inputs of a decision about a pod besides the cluster; pods of one kind get the same decision."""
-
-_SHARED = "podium.app.planning.likeness"
 # A CronJob owns Jobs, a Deployment ReplicaSets.
 _MAX_OWNERS = 2
 
@@ -78,39 +71,6 @@ class QueueResult:
 
     def victims_by(self, workloads: Workloads) -> Counter[str]:
         return Counter(workloads.of(victim) for each in self.placed for victim in each.victims)
-
-
-def kind_of(pod: PodRecord) -> PodKind:
-    """Return what a decision about the pod depends on besides the cluster."""
-    pod_class = pod.pod_class
-    return (
-        pod.scheduler_name,
-        pod_class.memo.get(_SHARED, pod_class),
-        pod.priority,
-        pod.preemption_policy,
-        pod.gates,
-        pod.terminating,
-        pod.nominated_node_name,
-        pod.made_claims,
-    )
-
-
-def _note_shared_kind(pod: PodRecord, runner: Runner | None) -> None:
-    """Let pod classes with equal owner and spec share a kind where no filter looks beyond the node.
-
-    The pods of an indexed Job, for example, differ only in a label.
-    """
-    memo = pod.pod_class.memo
-    if _SHARED in memo or runner is None or not all(map(is_own, runner.profile.filter)):
-        return
-    state = CycleState()
-    try:
-        passes = runner.pre_filter(state, pod).status.is_success
-    except PluginError:
-        return
-    if passes and runner.is_row_local(state):
-        shared = (pod.namespace, pod.pod_class.owner, pod.pod_class.spec)
-        memo[_SHARED] = msgspec.msgpack.encode(shared, order="deterministic")
 
 
 class Workloads:
@@ -191,7 +151,7 @@ class Decisions:
         self.pending = self.in_order(explainer.waiting)
         self.workloads = Workloads(self.objects, self.cluster, self.pending)
         for pod in self.pending:
-            _note_shared_kind(pod, self.runners.get(pod.scheduler_name))
+            note_shared_kind(pod, self.runners.get(pod.scheduler_name))
 
     @property
     def loaded(self) -> LoadedCluster:
@@ -329,13 +289,15 @@ class Decisions:
         replaces: bool = False,
         seed: int = 0,
         ties: TieBreaks | None = None,
+        failed: FailedAttempts | None = None,
     ) -> QueueResult:
         """Place the pods in queue order, gangs as a whole, each beside those before it.
 
         With ``preempts`` they preempt where they may; victims leave at once, and with ``replaces`` the replacements
         that their controllers make join the queue. Waiting pods are tried again until no further pod finds a node.
-        Ties are broken by a ``seed``, and recorded by ``ties``.
+        Ties are broken by a ``seed``, and recorded by ``ties``. ``failed`` has attempts that have failed before.
         """
+        failed = FailedAttempts(self.cluster, {}, preempts=preempts) if failed is None else failed
         self._seed, self._ties = seed, ties
         placed: list[PlacedPod] = []
         postponed: dict[PodKind, Obstacle] = {}
@@ -351,7 +313,8 @@ class Decisions:
             for pod in tried:
                 if pod.uid in done:
                     continue
-                found = () if kind_of(pod) in hopeless else self._attempt(pod, postponed, preempts=preempts)
+                attempt = partial(self._attempt, pod, postponed, preempts=preempts)
+                found = () if kind_of(pod) in hopeless else failed.attempt(pod, attempt)
                 if not found:
                     hopeless.add(kind_of(pod))
                     left.append(pod)
@@ -361,6 +324,7 @@ class Decisions:
                 victims = [victim for each in found for victim in each.victims]
                 if victims:
                     hopeless.clear()
+                    failed.leave(victims)
                     replacements += filter(None, map(_replacement, victims)) if replaces else ()
             if len(placed) == number:
                 break
@@ -431,11 +395,6 @@ class Decisions:
         victims = by_key((each.node_name if each.node_name in nodes else first, each) for each in gang.way_out.victims)
         # The first of several members on one node is the preemptor.
         return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in placements)
-
-
-def preemption_of(runner: Runner) -> DefaultPreemption | None:
-    """Return the DefaultPreemption plugin of a scheduler's profile, if it has one."""
-    return next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
 
 
 def _replacement(victim: PodRecord) -> PodRecord | None:

@@ -23,9 +23,10 @@ from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
 from podium.app.planning.deciding import candidates
+from podium.app.planning.deciding.attempts import kind_of
 from podium.app.planning.deciding.capacity import NodeShape
 from podium.app.planning.deciding.causes import blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.app.planning.deciding.search import VerifiedChange, verify
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.store.admission.quotas import written_amount

@@ -14,10 +14,11 @@ from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.node import Node
 from podium.app.console.cells import by_key
+from podium.app.planning.deciding.attempts import PodKind, kind_of
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates, more_nodes
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
-from podium.app.planning.deciding.decisions import Decisions, PodKind, QueueResult, kind_of
+from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
 from podium.decide.transaction import ClusterTransaction
