@@ -11,7 +11,9 @@ import pytest
 import podium
 from podium.app.exporter import evaluation
 from podium.app.exporter.evaluation import EvaluationSettings, FailureOutcome, evaluate
+from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import Decisions
+from podium.cluster.pods import PodRecord
 from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster
 
 SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
@@ -121,6 +123,23 @@ def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypat
     monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
     assert [outcomes(cluster) for cluster in clusters] == found
     assert certain[True] > certain.total() // 4
+
+
+def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
+    clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + 10)]
+    left_out, decide = Counter[bool](), FailedAttempts._fails_again
+
+    def counted(attempts: FailedAttempts, pod: PodRecord) -> bool:
+        fails = decide(attempts, pod)
+        left_out[fails] += 1
+        return fails
+
+    monkeypatch.setattr(FailedAttempts, "_fails_again", counted)
+    found = [outcomes(cluster) for cluster in clusters]
+    monkeypatch.setattr(FailedAttempts, "_fails_again", lambda *_: False)
+    assert [outcomes(cluster) for cluster in clusters] == found
+    assert left_out[True] > 20
 
 
 def _settled(seeds: range) -> Iterator[tuple[int, Raw]]:

@@ -143,4 +143,5 @@ class FailedAttempts:
             counted = pods.priority[pods.slots_of(self._cluster.matcher(predicate).classes)]
             if len(counted) and self._may_be_victim(counted.min(), pod):
                 return None
-        return runner.filter_view(parts.wide, pod, View(self._cluster)).refused == 0
+        accepted: Bools = runner.filter_view(parts.wide, pod, View(self._cluster)).refused == 0
+        return accepted

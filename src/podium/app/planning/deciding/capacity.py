@@ -18,8 +18,9 @@ from podium.app.console.cells import by_key
 from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
 from podium.app.planning.constants import CLUSTER_TAINTS, MAX_PLACED_PODS
+from podium.app.planning.deciding.attempts import preemption_of
 from podium.app.planning.deciding.causes import blocked_on, blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, PlacedPod, preemption_of
+from podium.app.planning.deciding.decisions import Decisions, PlacedPod
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord

@@ -21,13 +21,13 @@ from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.deciding import protection
+from podium.app.planning.deciding.attempts import kind_of
 from podium.app.planning.deciding.capacity import shapes_of
 from podium.app.planning.deciding.decisions import (
     Decisions,
     PlacedPod,
     QueueResult,
     decided_answer,
-    kind_of,
     sampled_decisions,
 )
 from podium.app.planning.deciding.search import VerifiedChange, remedy_of
