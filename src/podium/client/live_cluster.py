@@ -23,8 +23,6 @@ from podium.store.stored import Stored
 _SLICE_NS = 5_000_000
 
 Answer = Callable[[RequestedAction, ActionFinished], None]
-MakeTransport = Callable[[Answer], "ClosableTransport"]
-"""A factory of transports that deliver answers to the function."""
 
 
 class ClosableTransport(Transport, Protocol):
@@ -64,7 +62,7 @@ class LiveCluster:
         session: Session,
         watched: Watched,
         now: Callable[[], int],
-        make_transport: MakeTransport,
+        make_transport: Callable[[Answer], ClosableTransport],
         *,
         on_problem: Callable[[str, str], None] = lambda kind, problem: None,
         on_failure: OnFailure | None = None,

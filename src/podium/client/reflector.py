@@ -15,8 +15,6 @@ from podium.store.errors import StoreError
 # Up to so many objects, a list is as fast as waiting for an event.
 _FEW = 1_000
 
-OnObservation = Callable[[str, ObjectObservation], None]
-"""A callback that receives the kind and the change of an object, in order."""
 
 Result = TypeVar("Result")
 
@@ -32,7 +30,7 @@ class Reflector:
     machine: ReflectorState
     session: Session
     now: Callable[[], int]
-    on_seen: OnObservation
+    on_seen: Callable[[str, ObjectObservation], None]
     on_problem: Callable[[str, str], None] = lambda kind, problem: None
     _reported_problem: str = ""
     # Set on each progress; waiters for a version then check again.

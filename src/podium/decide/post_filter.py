@@ -20,7 +20,6 @@ from podium.framework.pre_filters import GroupPostFilterResult
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Code, PluginError, Status, blame, unresolvable, unschedulable
 
-_ERROR = Code.ERROR
 _FINAL = (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 _NOTHING = PostFilterResult(unresolvable())
 _NO_NODES = PostFilterResult(unresolvable(), nominated_node="")
@@ -61,7 +60,7 @@ def ask_post_filters(runner: Runner, placement: Placement) -> PostFilterResult:
         answers.append(status)
         releases += found.releases
         waits_for += found.waits_for
-        if status.code is _ERROR:
+        if status.code is Code.ERROR:
             return PostFilterResult(status, answers=tuple(answers), releases=releases)
         if status.code in _FINAL:
             return replace(found, status=status, answers=tuple(answers), releases=releases)

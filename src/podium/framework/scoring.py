@@ -23,13 +23,11 @@ from podium.framework.settings.registry import Profile
 from podium.framework.simple_form import ScoreByNodeAlone, scope_of, score_by_node
 from podium.framework.verdicts import Calling, PluginError
 
-AnyScorePlugin = points.ArrayScorePlugin | points.ScorePlugin
-
 
 class Rater:
     """A Score plugin in the array form, with what the runner must know of it; None for points that it lacks."""
 
-    def __init__(self, plugin: AnyScorePlugin, weight: int, cluster: Cluster) -> None:
+    def __init__(self, plugin: points.ArrayScorePlugin | points.ScorePlugin, weight: int, cluster: Cluster) -> None:
         self.name = plugin.name
         self.weight = weight
         self.array = plugin if isinstance(plugin, points.ArrayScorePlugin) else score_by_node(plugin, cluster)

@@ -450,13 +450,12 @@ def _with_elsewhere(
     return matching, others
 
 
-ConstraintsOf = Callable[[PodClass], ConstraintSet]
-
-
 class SpreadCells(DomainCounts):
     """Cells by the domains of a class's constraints, if the pods of all nodes with the label count, or none."""
 
-    def __init__(self, cluster: Cluster, pod_class: PodClass, constraints_of: ConstraintsOf) -> None:
+    def __init__(
+        self, cluster: Cluster, pod_class: PodClass, constraints_of: Callable[[PodClass], ConstraintSet]
+    ) -> None:
         self._constraints_of = constraints_of
         self._set = constraints_of(pod_class)
         super().__init__(

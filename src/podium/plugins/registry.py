@@ -43,7 +43,6 @@ class DefaultBinder(StatelessPlugin):
 
 _MEGABYTE = 1024 * 1024
 _MINIMUM_BYTES = 23 * _MEGABYTE
-_MAXIMUM_BYTES_A_CONTAINER = 1000 * _MEGABYTE
 
 
 class ImageLocality:
@@ -66,7 +65,7 @@ class ImageLocality:
         tagged = [name if name.rfind(":") > name.rfind("/") else f"{name}:latest" for name in names]
         found = [nodes.images.find(name) for name in tagged]
         images = [image for image in found if image is not None]
-        maximum = _MAXIMUM_BYTES_A_CONTAINER * len(containers)
+        maximum = 1000 * _MEGABYTE * len(containers)
         if not images or maximum <= _MINIMUM_BYTES:
             return np.zeros(len(view), dtype=np.int64)
         sizes = np.zeros(nodes.capacity, dtype=np.int64)

@@ -22,7 +22,6 @@ from podium.controllers.controller import ADDED, ANY, NO_CHANGE, PLACED, is_idle
 from podium.controllers.deadlines import Deadline, earliest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
-MakeMachine = Callable[[], controllers.Controller]
 ExistingObjects = tuple[str, Sequence[Observation], int]
 """A kind, all its objects, and the aspects that any of them has (`podium.controllers.controller`)."""
 
@@ -39,7 +38,7 @@ class Component:
     """
 
     name: str
-    make: MakeMachine
+    make: Callable[[], controllers.Controller]
     waits: bool = False
     machine: controllers.Controller | None = None
     life: int = 0
@@ -403,9 +402,6 @@ class _Entry(msgspec.Struct, eq=False):
     observation: Changed | Deleted
 
 
-_BY_PLACE = attrgetter("place")
-
-
 class DeferredObservations:
     """The deferred observations of idle components: the last one for each object.
 
@@ -453,7 +449,7 @@ class DeferredObservations:
         machine = component.machine
         return [
             entry.observation
-            for entry in sorted((entry for _, entry in missed), key=_BY_PLACE)
+            for entry in sorted((entry for _, entry in missed), key=attrgetter("place"))
             if machine is not None and is_watched_kind(entry.kind, machine.watches)
         ]
 

@@ -28,7 +28,6 @@ NO_OBJECTS: Mapping[str, Stored] = MappingProxyType({})
 """The empty set of objects of a kind."""
 
 
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 _FEW = 64
 """The maximum number of changes that are inserted one by one; more are merged by sorting."""
 
@@ -100,7 +99,7 @@ class JournalContent:
 
     version: int
     objects: Sequence[tuple[str, Raw]]
-    events: Sequence[tuple[EventType, str, Raw]]
+    events: Sequence[tuple[Literal["ADDED", "MODIFIED", "DELETED"], str, Raw]]
     identities: int
     given_uids: Sequence[str]
 

@@ -292,11 +292,10 @@ def bytes_of(text: str) -> bytes:
 # The groups in which versions differ in the type of a field.
 _RESHAPED = ("resource.k8s.io",)
 
-_Parser = Callable[[Any], object]
 _TIME = Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)]
 _QUANTITIES = Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64
 # By type: with which type msgspec recognizes its usual values, its name in messages, and its complete parser.
-_LEAVES: dict[str, tuple[Any, str, _Parser | None]] = {
+_LEAVES: dict[str, tuple[Any, str, Callable[[Any], object] | None]] = {
     "any": (Any, "", None),
     "bool": (bool, "true or false", None),
     "bytes": (bytes, "text in base64", bytes_of),

@@ -37,7 +37,6 @@ from podium.api.validation import amounts
 from podium.api.validation.findings import Place
 
 Check = Callable[[Place], None]
-FieldCheck = Callable[[Place, str], None]
 
 _TOKEN = re.compile(
     r"(?:@(?P<check>\w+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
@@ -350,7 +349,7 @@ def _check_share(place: Place, name: str, most_percent: int | None = 100) -> Non
         place.invalid(name, value, f"must not be greater than {most_percent}%")
 
 
-_CONTENTS: Mapping[str, FieldCheck] = {
+_CONTENTS: Mapping[str, Callable[[Place, str], None]] = {
     "amounts": lambda place, name: amounts.check_amounts(place, name, None),
     "any-share": lambda place, name: _check_share(place, name, None),
     "container-amounts": lambda place, name: amounts.check_amounts(

@@ -31,7 +31,6 @@ from podium.framework.runner import Runner
 VERSION = 1
 MAX_NAMES = 20
 MAX_RANKED = 10
-_DEFAULT_MAX_BYTES = 1 << 30
 
 
 class DecisionFile:
@@ -42,7 +41,7 @@ class DecisionFile:
     """
 
     def __init__(
-        self, path: str, max_bytes: int = _DEFAULT_MAX_BYTES, on_problem: Callable[[str], None] = lambda problem: None
+        self, path: str, max_bytes: int = 1 << 30, on_problem: Callable[[str], None] = lambda problem: None
     ) -> None:
         """Open the file. Raises InputError if it cannot be written."""
         self._path = Path(path)

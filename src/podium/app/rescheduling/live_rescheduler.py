@@ -35,8 +35,6 @@ from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import upstream_departures
 from podium.runtime.runtime import Component
 
-PlanForm = Literal["text", "json"]
-
 
 class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     """The settings of a rescheduler on a cluster.
@@ -50,7 +48,7 @@ class ReschedulingSettings(ProgramSettings, frozen=True, kw_only=True):
     """
 
     rescheduling: ReschedulerConfiguration
-    plan_form: PlanForm = "text"
+    plan_form: Literal["text", "json"] = "text"
     is_once: bool = False
     config_map: str = ""
     counts_disruptions: bool = True

@@ -268,9 +268,6 @@ def members_of(protocol: type) -> tuple[str, ...]:
     return (*methods_of(protocol), *properties)
 
 
-_TAINTS_CHANGED = EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
-
-
 def event_registrations(profile: Profile) -> dict[str, tuple[EventToRegister, ...]]:
     """Return the events that the profile's plugins registered, by plugin name."""
     return {plugin.name: registered_events(plugin) for plugin in profile.plugins()}
@@ -290,7 +287,7 @@ def registered_events(plugin: Plugin) -> tuple[EventToRegister, ...]:
         if event.resource is EventResource.NODE:
             for_nodes |= event.action
     if ActionType.ADD in for_nodes and ActionType.UPDATE_NODE_TAINT not in for_nodes:
-        events += (_TAINTS_CHANGED,)
+        events += (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_TAINT),)
     return events
 
 

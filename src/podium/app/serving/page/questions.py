@@ -87,7 +87,7 @@ class PageInputs:
 
     def answer(self, question: Callable[..., PlanAnswer], *arguments: Any, doing: str = "", **options: Any) -> None:
         """Answer a question that is played."""
-        self.found = question(PlanRun(self.read, self.options, self.progress), *arguments, **options)
+        self.found = question(PlanRun(self.read, self.options, self.progress, forks=True), *arguments, **options)
 
 
 def answered(
