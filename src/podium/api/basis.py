@@ -9,17 +9,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from podium.api import meta, policy, storage, workloads
 from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import snapshots_of
-from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
-from podium.api.storage import PersistentVolumeClaim, StorageClass
-from podium.api.workloads import ReplicaSet
 
-Read = TypeVar("Read", bound=Kubernetes)
+Read = TypeVar("Read", bound=meta.Kubernetes)
 
 MOST_NAMES = 20
 """The maximum number of objects that a caveat names."""
@@ -79,7 +76,7 @@ def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
 
 def lacks_status(document: Document) -> bool:
     """Return whether the object is a budget without a status."""
-    is_budget = isinstance(document.object, PodDisruptionBudget)
+    is_budget = isinstance(document.object, policy.PodDisruptionBudget)
     return is_budget and "disruptionsAllowed" not in document.raw.get("status", {})
 
 
@@ -107,9 +104,9 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
         return
     uids = {document.object.metadata.uid for document in basis.found.documents if document.object is not None}
     orphans: dict[tuple[str, str], list[str]] = {}
-    for object_ in basis.objects(Kubernetes):
+    for object_ in basis.objects(meta.Kubernetes):
         owner = object_.metadata.controller
-        if isinstance(object_, Pod | ReplicaSet) and owner is not None and owner.uid not in uids:
+        if isinstance(object_, Pod | workloads.ReplicaSet) and owner is not None and owner.uid not in uids:
             has_ended = isinstance(object_, Pod) and object_.is_terminal
             if owner.kind != _NODE and not has_ended:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
@@ -187,8 +184,8 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
 
 def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for missing StorageClasses, which determine how claims are bound."""
-    known = {storage_class.metadata.name for storage_class in basis.objects(StorageClass)}
-    unbound = [claim for claim in basis.objects(PersistentVolumeClaim) if not claim.spec.volume_name]
+    known = {storage_class.metadata.name for storage_class in basis.objects(storage.StorageClass)}
+    unbound = [claim for claim in basis.objects(storage.PersistentVolumeClaim) if not claim.spec.volume_name]
     missing = sorted({claim.class_name for claim in unbound} - known - {""})
     message = "claims name storage classes that are not in the input: no scheduler binds them"
     yield caveat_of("storage-classes-missing", message, missing)

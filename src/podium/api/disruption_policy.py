@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
-from podium.api.errors import shown
+from podium.api import errors, resource_requests, selectors
 from podium.api.meta import APIStruct, Int32, Kubernetes, Raw
-from podium.api.resource_requests import QOSClass
-from podium.api.selectors import LabelSelector
 from podium.api.times import format_duration, format_exact_time, parse_duration, parse_time
 
 Entry = TypeVar("Entry", "DefaultBudget", "BudgetBound")
@@ -57,9 +55,9 @@ class PriorityRule(APIStruct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     name: str
     priority_class_name: str
-    pod_selector: LabelSelector | None = None
-    namespace_selector: LabelSelector | None = None
-    qos_classes: tuple[QOSClass, ...] = ()
+    pod_selector: selectors.LabelSelector | None = None
+    namespace_selector: selectors.LabelSelector | None = None
+    qos_classes: tuple[resource_requests.QOSClass, ...] = ()
     when_stated: Literal["Keep", "Replace", "Refuse"] = "Keep"
 
     @property
@@ -243,10 +241,10 @@ def parse_rate(text: str) -> Rate:
     """Return the rate of a text such as "1/1h" or "5/10m". Raises ValueError for an invalid text."""
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) < 1:
-        raise ValueError(f'{shown(text)} is no rate; write how many in how long, as in "1/1h"')
+        raise ValueError(f'{errors.shown(text)} is no rate; write how many in how long, as in "1/1h"')
     period_ns = parse_duration(found[2])
     if period_ns <= 0:
-        raise ValueError(f'{shown(text)}: the period is not longer than 0s; write it as in "1/1h"')
+        raise ValueError(f'{errors.shown(text)}: the period is not longer than 0s; write it as in "1/1h"')
     return Rate(int(found[1]), period_ns)
 
 

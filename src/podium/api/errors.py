@@ -155,8 +155,6 @@ Validation = Literal["strict", "warn", "ignore"]
 `strict` makes them errors, `warn` reports them, `ignore` does not look for them. The values are those of kubectl's
 `--validate`."""
 
-VALIDATIONS: tuple[Validation, ...] = ("strict", "warn", "ignore")
-
 Reason = Literal["unknown-field", "invalid", "slip", "left-out"]
 """The reason of a warning.
 

@@ -10,16 +10,14 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from podium.api import errors, kinds, times
 from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidList, EvictionHints, avoid_list, hints_to_record
 from podium.api.devices import DELETE_PROTECTION, ResourceClaim
 from podium.api.disruption_policy import POLICY_NAME, AvoidLists, DisruptionPolicy
-from podium.api.errors import InputError
-from podium.api.kinds import group_of
 from podium.api.meta import Raw, key_of
 from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.api.storage import BOUND_BY_CONTROLLER, SELECTED_NODE
-from podium.api.times import format_time
 from podium.apirequests.events import event_body
 from podium.apirequests.request import (
     Answer,
@@ -160,7 +158,7 @@ def _reserve(raw: Raw, action: actions.ReserveClaim, now: int) -> _Reading:
         raw = yield from _put({**raw, "metadata": protected})
     status: Raw = dict(raw.get("status", {}))
     if action.allocation is not None:
-        status["allocation"] = {"allocationTimestamp": format_time(now), **action.allocation}
+        status["allocation"] = {"allocationTimestamp": times.format_time(now), **action.allocation}
     name = action.pod.partition("/")[2]
     user = {"resource": "pods", "name": name, "uid": action.pod_uid}
     status["reservedFor"] = [*status.get("reservedFor", []), user]
@@ -285,7 +283,7 @@ def carry_out(ask: Answer, action: actions.Action, now: int, component: str = ""
 
 def _kind_of(raw: Raw) -> str:
     """Return the store's name of an object's kind."""
-    group, kind = group_of(raw["apiVersion"]), str(raw["kind"])
+    group, kind = kinds.group_of(raw["apiVersion"]), str(raw["kind"])
     return kind if (group, kind) in BUILT_IN else f"{kind}.{group}"
 
 
@@ -371,7 +369,7 @@ def _limits() -> Generator[Request, Response, AvoidLists]:
     except StoreError as error:
         if error.code not in (403, 404):
             raise
-    except InputError:
+    except errors.InputError:
         # The component that validates policies reports the problem.
         pass
     return AvoidLists()

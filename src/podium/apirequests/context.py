@@ -18,15 +18,13 @@ from podium.api.schemas.schema import findings, without_unknown
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
+from podium.store import api_resources, patching, version_conversion
 from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults
 from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
-from podium.store.patching import without_nulls
 from podium.store.store import Store
 from podium.store.stored import Stored
-from podium.store.version_conversion import as_stored
 
 _ANYBODY = ("", "system:anonymous", "system:unsecured")
 _COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager")
@@ -110,8 +108,8 @@ class Context:
             )
             raise bad_request(f"{problem} ({version})")
         if not resource.is_custom:
-            raw = without_nulls(raw, raw)
-        raw = as_stored(resource, raw, version)
+            raw = patching.without_nulls(raw, raw)
+        raw = version_conversion.as_stored(resource, raw, version)
         return self.completed(resource, raw) if completes else raw
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
@@ -223,7 +221,7 @@ def check_size(resource: APIResource, key: str, body: Any) -> None:
             found += [(f"{path}[{index}]", "", part) for index, part in enumerate(value) if part]
 
 
-def checked_fields(resources: APIResources, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
+def checked_fields(resources: api_resources.APIResources, request: Request, raw: Raw) -> tuple[Raw, tuple[str, ...]]:
     """Return the object without unknown fields, and the warnings about unknown and repeated ones.
 
     An object is returned as it is if the request does not validate fields. Fields that the schema of a custom kind does

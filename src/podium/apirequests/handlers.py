@@ -38,15 +38,12 @@ from podium.apirequests.request import (
     read_delete_options,
     read_eviction,
 )
-from podium.store.custom_kinds import DEFINITION
+from podium.store import custom_kinds, listing, patching, version_conversion
 from podium.store.errors import StoreError, bad_request, conflict, invalid, not_found
 from podium.store.field_ownership import KUBECTL, FieldWriter, entry_of, owned_part, with_last_applied, with_part
-from podium.store.listing import ListOptions
-from podium.store.patching import patched
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
 from podium.store.verbs.updates import PARTS, SCALE, approved, nested, replicas_path, scale_of, scaled, with_value
-from podium.store.version_conversion import as_stored, stored_selector
 
 # The warning of apiextensions-apiserver (pkg/registry/customresource, generateWarningsFromObj).
 _PREFERRED = (
@@ -57,7 +54,7 @@ _SIGNING_REQUEST, _OF_REQUESTERS = "CertificateSigningRequest", ("username", "ui
 _NO_VERSIONS = (None, "", "0")
 _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
-_CONDITIONAL = frozenset((DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
+_CONDITIONAL = frozenset((custom_kinds.DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
 
 
 def get(context: Context, request: Request, now: int) -> Response:
@@ -166,12 +163,12 @@ def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previo
     return Response(code=code, object=stored.raw, stored=stored, warnings=warnings)
 
 
-def options_of(request: Request) -> ListOptions:
+def options_of(request: Request) -> listing.ListOptions:
     """Return the options of a list in terms of the stored objects."""
     options = request.options
     if not request.api_version or not options.field_selector:
         return options
-    selector = stored_selector(options.field_selector, request.api_version)
+    selector = version_conversion.stored_selector(options.field_selector, request.api_version)
     return dataclasses.replace(options, field_selector=selector)
 
 
@@ -195,7 +192,7 @@ def write_scale(context: Context, request: Request, now: int) -> Response:
         raise bad_request(_NO_SCALE)
     stored, scale = context.store.get(request.kind, request.key), request.body
     if request.verb == "patch":
-        scale = patched(SCALE, scale_of(stored), scale, request.patch_type)
+        scale = patching.patched(SCALE, scale_of(stored), scale, request.patch_type)
     return Response(object=scale_of(context.store.update(scaled(stored, scale))))
 
 
@@ -276,8 +273,8 @@ def write_part(context: Context, request: Request, now: int) -> Response:
     if request.verb == "update":
         raw = context.object_of(request)
     else:
-        result = patched(stored.resource, stored.raw, request.body, request.patch_type)
-        raw = context.completed(stored.resource, as_stored(stored.resource, result, ""))
+        result = patching.patched(stored.resource, stored.raw, request.body, request.patch_type)
+        raw = context.completed(stored.resource, version_conversion.as_stored(stored.resource, result, ""))
     if request.subresource == "approval":
         return object_response(context.store.update_status(approved(stored, raw, now), approves=True))
     return object_response(context.store.update_part(raw, PARTS[request.subresource]))

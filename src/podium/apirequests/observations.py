@@ -12,21 +12,19 @@ from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
 from podium.controllers.observations import Changed, Deleted
-from podium.store.api_resource import APIResource
-from podium.store.listing import ReadableStore
+from podium.store import api_resource, listing, watch_log
 from podium.store.stored import Stored
-from podium.store.watch_log import WatchEvent
 
 ObjectObservation = Changed | Deleted
 
 
-def observation_of(event: WatchEvent) -> ObjectObservation:
+def observation_of(event: watch_log.WatchEvent) -> ObjectObservation:
     """Return the observation of a write for observers that see every write immediately."""
     stored = event.stored
     return Deleted(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
-def aspects_of(event: WatchEvent, store: ReadableStore) -> int:
+def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int:
     """Return the aspects of a write to a store, which select its subscribers."""
     pod, previous = event.stored.object, event.previous
     if not isinstance(pod, Pod):
@@ -57,7 +55,7 @@ def first_seen(stored: Stored) -> Changed:
     return Changed(stored.object, stored.raw)
 
 
-def received(resource: APIResource, raw: Raw) -> Stored:
+def received(resource: api_resource.APIResource, raw: Raw) -> Stored:
     """Return an object from its wire form in a list or a watch. Raises InputError for an unreadable object."""
     object_ = read(raw, resource.type)
     return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)

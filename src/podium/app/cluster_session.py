@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from podium.api import collector, disruption_policy, reading
 from podium.api.basis import lacks_status
-from podium.api.collector import collector_paused
-from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.meta import Kubernetes
@@ -17,7 +16,6 @@ from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import DEFAULT_START_NS, last_time
-from podium.api.reading import read
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
 
@@ -95,7 +93,7 @@ class ClusterSession:
     def _made(self, version: ClusterVersion) -> Explainer:
         refuse_empty_pods(version.documents)
         try:
-            with collector_paused(keeps_objects=True):
+            with collector.collector_paused(keeps_objects=True):
                 return self._make(with_budget_statuses(version.documents), version.now_ns)
         except InputError as error:
             raise _located(error, version.documents) from None
@@ -167,7 +165,7 @@ def _located(error: InputError, documents: Iterable[Document]) -> InputError:
 
 
 # Of what the controller watches, the kinds that Podium reads; pods and budgets apart.
-_WATCHED = (Deployment, DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
+_WATCHED = (Deployment, disruption_policy.DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
 
 
 def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
@@ -212,7 +210,7 @@ def _computed(
         controller.handle(Changed(replace(budget, metadata=metadata), raw), 0)
     for action in controller.handle(Tick(), 0):
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
-            found = read(action.raw, PodDisruptionBudget)
+            found = reading.read(action.raw, PodDisruptionBudget)
             yield found.key, found.status
 
 

@@ -24,11 +24,8 @@ from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import ObjectObservation, arrived, differences, received
 from podium.apirequests.request import Request
 from podium.client.session import PAGE, Send, Wait
-from podium.store.api_resource import APIResource
-from podium.store.errors import StoreError
-from podium.store.listing import ListOptions
+from podium.store import api_resource, errors, listing, version_conversion
 from podium.store.stored import Stored
-from podium.store.version_conversion import as_stored
 
 _SECOND = 10**9
 _ABSENT_WAIT_NS = 60 * _SECOND
@@ -74,7 +71,7 @@ class ReflectorState:
     the objects, "" means all namespaces.
     """
 
-    resource: APIResource
+    resource: api_resource.APIResource
     _: KW_ONLY
     seed: int = 0
     namespace: str = ""
@@ -167,7 +164,7 @@ class ReflectorState:
         if now - began_ns < _SECOND or self.stage is ReflectorStage.WATCH_LIST:
             self._fail(now)
 
-    def refused(self, error: StoreError, now: int) -> list[ObjectObservation]:
+    def refused(self, error: errors.StoreError, now: int) -> list[ObjectObservation]:
         """Process a refusal; return the resulting observations."""
         code = error.code
         if code == 404 and self.reader.try_next_version():
@@ -221,7 +218,7 @@ class ReflectorState:
             verb=verb,
             kind=self.resource.name,
             namespace=self.namespace,
-            options=ListOptions(field_selector=self.field_selector, **options),
+            options=listing.ListOptions(field_selector=self.field_selector, **options),
             api_version=self.reader.api_version,
         )
 
@@ -305,7 +302,7 @@ class ObjectReader:
     the number of reads that failed.
     """
 
-    def __init__(self, resource: APIResource, *, is_any_version: bool) -> None:
+    def __init__(self, resource: api_resource.APIResource, *, is_any_version: bool) -> None:
         self._resource = resource
         # The server may be of another version, which serves the kind in other API versions.
         kind = SERVED_KINDS.get((resource.group, resource.kind)) if is_any_version else None
@@ -332,7 +329,7 @@ class ObjectReader:
         # Controllers do not need managed fields, which often are most of an object.
         object_at(raw, "metadata").pop("managedFields", None)
         try:
-            stored = received(resource, as_stored(resource, raw, version) if self._tried else raw)
+            stored = received(resource, version_conversion.as_stored(resource, raw, version) if self._tried else raw)
         except (InputError, ValueError) as error:
             return self._fail(raw, str(error), known, is_gone=is_gone)
         if self.unreadable:

@@ -23,9 +23,7 @@ from podium.api.meta import Raw, value_at
 from podium.apirequests.http_mapping import HTTPRequest, error_of, http_request, response_of
 from podium.apirequests.request import Request, Response
 from podium.client.credentials import ClusterAccess, Credentials, ExecError
-from podium.store.api_resources import APIResources
-from podium.store.errors import StoreError
-from podium.store.listing import ListOptions
+from podium.store import api_resources, errors, listing
 
 _MOST_BYTES = 1 << 28
 """The maximum size of a response in bytes: a page has 500 objects of at most 3 MiB, far more than in practice."""
@@ -60,7 +58,7 @@ class Session:
         self,
         access: ClusterAccess,
         credentials: Credentials,
-        resources: APIResources,
+        resources: api_resources.APIResources,
         *,
         user_agent: str = "podium",
         timeout_s: float = 30.0,
@@ -334,7 +332,7 @@ async def read_list(session: Session, kind: str, take: Callable[[list[Raw]], T])
     """
     try:
         return await _pages(session, kind, PAGE, take)
-    except StoreError as error:
+    except errors.StoreError as error:
         if error.code != _GONE:
             raise
         return await _pages(session, kind, 0, take)
@@ -344,7 +342,7 @@ async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[R
     taken: list[T] = []
     token = ""
     while True:
-        options = ListOptions(limit=limit, continue_token=token)
+        options = listing.ListOptions(limit=limit, continue_token=token)
         response = await _answer(session, Request(verb="list", kind=kind, options=options))
         taken.append(take(response.objects()))
         following = value_at(response.object, "metadata", "continue")

@@ -12,10 +12,8 @@ from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.versions.release import Release
-from podium.cluster.budgets import Budgets
-from podium.cluster.cluster import Cluster, ClusterUpdater
+from podium.cluster import budgets, cluster, storage
 from podium.cluster.pods import PodRecord
-from podium.cluster.storage import StorageObject
 from podium.decide.kubelet import has_local_storage
 
 
@@ -26,14 +24,14 @@ class ClusterView(ABC):
     by a move; both by uid. Changes of objects of the types ``relevant`` may affect a plan.
     """
 
-    relevant: ClassVar[UnionType] = StorageObject | Namespace
+    relevant: ClassVar[UnionType] = storage.StorageObject | Namespace
 
     def __init__(self, release: Release) -> None:
-        self.cluster = Cluster(release)
-        self.budgets = Budgets()
+        self.cluster = cluster.Cluster(release)
+        self.budgets = budgets.Budgets()
         self.unschedulable: dict[str, PodRecord] = {}
         self.keeps_data: set[str] = set()
-        self._updater = ClusterUpdater(self.cluster)
+        self._updater = cluster.ClusterUpdater(self.cluster)
         self._policy = DisruptionPolicy()
         self._differences: dict[str, tuple[object, ...] | None] = {}
 

@@ -8,12 +8,10 @@ from typing import Protocol, get_args
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.cluster.devices import DeviceObject
 from podium.cluster.storage import StorageObject
-from podium.controllers.actions import Action
-from podium.controllers.deadlines import Deadline
-from podium.controllers.observations import Observation
+from podium.controllers import actions, deadlines, observations
 
 CUSTOM_KINDS = "*"
-NO_CHANGE: list[Action] = []
+NO_CHANGE: list[actions.Action] = []
 """The result of `handle` for an observation that has no effect: no actions, and the deadline is as before.
 
 The runtime compares by identity; any other empty list says nothing about the deadline.
@@ -35,11 +33,11 @@ class Controller(Protocol):
         """The kinds that it is shown and may read; `CUSTOM_KINDS` stands for all kinds of custom resources."""
         ...
 
-    def handle(self, observation: Observation, now: int) -> list[Action]:
+    def handle(self, observation: observations.Observation, now: int) -> list[actions.Action]:
         """Handle an observation at ``now`` (nanoseconds); return the actions, or `NO_CHANGE`."""
         ...
 
-    def deadline(self) -> Deadline:
+    def deadline(self) -> deadlines.Deadline:
         """Return when the controller next wants a `Tick`; only `handle` changes it."""
         ...
 

@@ -11,20 +11,16 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from podium.api import kinds, node, present
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, WireTemplate
-from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import HOSTNAME_LABEL, Namespace
 from podium.api.pod import Pod
-from podium.api.present import as_running
 from podium.controllers.kubelets.host import CAPACITY
+from podium.controlplane import components, control_plane, ledger_file
 from podium.controlplane.account import DisruptionAccount
-from podium.controlplane.components import ControlPlaneSettings
-from podium.controlplane.control_plane import EmbeddedControlPlane
-from podium.controlplane.ledger_file import LedgerFile
 from podium.runtime.clock import Clock
 from podium.store.admission.defaults import with_defaults
 from podium.store.durable_journal import DurableJournal
@@ -33,7 +29,7 @@ from podium.store.initial_objects import create_initial_objects
 from podium.store.store import Store
 from podium.store.stored import Stored, reread
 
-_RANK = {kind: rank for rank, kind in enumerate(KIND_OF)}
+_RANK = {kind: rank for rank, kind in enumerate(kinds.KIND_OF)}
 _DEFINITION = "CustomResourceDefinition"
 _SHARED_PARTS = {"metadata": ("annotations", "labels", "ownerReferences"), "status": ("conditions",)}
 _FIELDS = "fieldsV1"
@@ -67,7 +63,7 @@ def create_objects(
                 store.create_alike(*pattern.pod(object_, filled.values), pattern.stored)
                 continue
             written = _with_shared_parts(document.read_raw())
-            raw = complete(as_running(written, object_, now))
+            raw = complete(present.as_running(written, object_, now))
             stored = store.create(raw, now=now, reading=reread(object_, written, raw), was_there=True)
         except StoreError as error:
             raise located(InputError(error.message), document) from None
@@ -170,13 +166,13 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
     for document in documents:
         if document.object is None:
             (definitions if document.raw.get("kind") == _DEFINITION else others).append(document)
-        elif store.find(KIND_OF[type(document.object)].name, document.object.key) is None:
+        elif store.find(kinds.KIND_OF[type(document.object)].name, document.object.key) is None:
             read.append(document)
         else:
             kept += 1
     version, left_out = store.count(), Counter[str]()
     objects = [document.object for document in read if document.object is not None]
-    given = {object_.metadata.name for object_ in objects if isinstance(object_, Namespace)}
+    given = {object_.metadata.name for object_ in objects if isinstance(object_, node.Namespace)}
     for namespace in sorted({object_.metadata.namespace for object_ in objects} - given):
         _create_namespace(store, namespace, now)
     create_objects(store, read, now, _completed)
@@ -250,7 +246,7 @@ class InitialContent:
 class Assembled:
     """A control plane, and the result of creating its initial objects."""
 
-    plane: EmbeddedControlPlane
+    plane: control_plane.EmbeddedControlPlane
     population: Population
 
 
@@ -268,10 +264,10 @@ def all_objects(store: Store) -> Iterator[Kubernetes]:
 def assemble(
     store: Store,
     clock: Clock,
-    settings: ControlPlaneSettings,
+    settings: components.ControlPlaneSettings,
     beginning: InitialContent,
     journal: DurableJournal | None = None,
-    ledger: LedgerFile | None = None,
+    ledger: ledger_file.LedgerFile | None = None,
 ) -> Assembled:
     """Return a control plane with these objects, and with those of the store from `open_store`.
 
@@ -297,7 +293,7 @@ def assemble(
     if journal is not None:
         journal.sync()
     account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)
-    return Assembled(EmbeddedControlPlane(store, clock, settings, journal, account), population)
+    return Assembled(control_plane.EmbeddedControlPlane(store, clock, settings, journal, account), population)
 
 
 def check_template(template: object, source: str = "") -> Raw:
@@ -314,5 +310,5 @@ def check_template(template: object, source: str = "") -> Raw:
 def node_of(template: Raw, name: str) -> Raw:
     """Return a node of that name."""
     metadata: Raw = template.get("metadata", {})
-    labels = {**_LABELS, **metadata.get("labels", {}), HOSTNAME_LABEL: name}
+    labels = {**_LABELS, **metadata.get("labels", {}), node.HOSTNAME_LABEL: name}
     return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}

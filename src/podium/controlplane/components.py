@@ -12,24 +12,16 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.context import DEFAULT_RULES, RequestRules
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.controllers.controller import Controller
-from podium.controllers.disruption.avoid_lists import AvoidListController
-from podium.controllers.disruption.default_budgets import DefaultBudgets
-from podium.controllers.disruption.disruption_controller import DisruptionController
+from podium.controllers.disruption import avoid_lists, default_budgets, disruption_controller
 from podium.controllers.endpoints import ServiceEndpoints
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
+from podium.controllers.nodes import pod_deletion
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
-from podium.controllers.nodes.pod_deletion import PodGarbageCollector, TaintEviction
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.volumes import ClaimProtection, PersistentVolumes, VolumeProtection
-from podium.controllers.workloads.claims import EphemeralVolumes, ResourceClaims
-from podium.controllers.workloads.cron_jobs import CronJobs
-from podium.controllers.workloads.daemon_sets import DaemonSets
-from podium.controllers.workloads.deployments import Deployments
-from podium.controllers.workloads.jobs import Jobs
-from podium.controllers.workloads.replica_sets import ReplicaSets
-from podium.controllers.workloads.stateful_sets import StatefulSets
+from podium.controllers.workloads import claims, cron_jobs, daemon_sets, deployments, jobs, replica_sets, stateful_sets
 from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -61,26 +53,28 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     names.NODE_LIFECYCLE: lambda settings: NodeLifecycle(
         settings.node_lifecycle, settings.given, reports_all=settings.reports_all
     ),
-    "taint-eviction-controller": lambda _: TaintEviction(),
-    "pod-garbage-collector": lambda _: PodGarbageCollector(),
-    "deployment-controller": lambda settings: Deployments(
+    "taint-eviction-controller": lambda _: pod_deletion.TaintEviction(),
+    "pod-garbage-collector": lambda _: pod_deletion.PodGarbageCollector(),
+    "deployment-controller": lambda settings: deployments.Deployments(
         reports_all=settings.reports_all, counts_terminating=_counts_terminating(settings)
     ),
-    "replicaset-controller": lambda settings: ReplicaSets(
+    "replicaset-controller": lambda settings: replica_sets.ReplicaSets(
         counts_terminating=_counts_terminating(settings), adopts=settings.reports_all
     ),
-    "statefulset-controller": lambda settings: StatefulSets(settings.kubelets.release, adopts=settings.reports_all),
-    "daemonset-controller": lambda settings: DaemonSets(adopts=settings.reports_all),
-    "job-controller": lambda settings: Jobs(settings.kubelets.release, adopts=settings.reports_all),
-    "cronjob-controller": lambda _: CronJobs(),
-    "resource-claim-controller": lambda _: ResourceClaims(),
-    "ephemeral-volume-controller": lambda _: EphemeralVolumes(),
+    "statefulset-controller": lambda settings: stateful_sets.StatefulSets(
+        settings.kubelets.release, adopts=settings.reports_all
+    ),
+    "daemonset-controller": lambda settings: daemon_sets.DaemonSets(adopts=settings.reports_all),
+    "job-controller": lambda settings: jobs.Jobs(settings.kubelets.release, adopts=settings.reports_all),
+    "cronjob-controller": lambda _: cron_jobs.CronJobs(),
+    "resource-claim-controller": lambda _: claims.ResourceClaims(),
+    "ephemeral-volume-controller": lambda _: claims.EphemeralVolumes(),
     "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
     ClaimProtection.name: lambda settings: ClaimProtection(reports_all=settings.reports_all),
     VolumeProtection.name: lambda settings: VolumeProtection(reports_all=settings.reports_all),
-    "default-budget-controller": lambda _: DefaultBudgets(),
-    "disruption-controller": lambda _: DisruptionController(),
-    "avoid-list-controller": lambda _: AvoidListController(),
+    "default-budget-controller": lambda _: default_budgets.DefaultBudgets(),
+    "disruption-controller": lambda _: disruption_controller.DisruptionController(),
+    "avoid-list-controller": lambda _: avoid_lists.AvoidListController(),
     names.ENDPOINTS: lambda _: ServiceEndpoints(),
 }
 

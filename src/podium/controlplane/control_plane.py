@@ -14,13 +14,11 @@ from podium.api.meta import value_at
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
-from podium.apirequests.actions import carry_out, cleanup_by_requests
+from podium.apirequests import actions, authorization, router
 from podium.apirequests.admission.webhooks import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
-from podium.apirequests.authorization import Authorizer
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
 from podium.apirequests.request import Answer, Request, Response, problem_of, run_conversation
-from podium.apirequests.router import Router
 from podium.controllers.actions import Record
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.deadlines import Deadlines, earliest
@@ -83,8 +81,8 @@ class EmbeddedControlPlane:
         self._journal = journal
         self.account = account
         self.rules = settings.rules
-        self.authorizer = Authorizer(store) if settings.authorizes_by_roles else None
-        self._router = Router(store, rules=settings.rules, authorizer=self.authorizer)
+        self.authorizer = authorization.Authorizer(store) if settings.authorizes_by_roles else None
+        self._router = router.Router(store, rules=settings.rules, authorizer=self.authorizer)
         self._recorder = EventRecorder()
         self._events = ActionEvents(store, self._router)
         now = clock.now()
@@ -323,7 +321,7 @@ class EmbeddedControlPlane:
                 self._record(action, self._name_of(asked), now)
                 return ActionFinished(action)
             before = self._events.before(action)
-            answered = carry_out(self._events.answer, action, now)
+            answered = actions.carry_out(self._events.answer, action, now)
             if answered.problem is None:
                 for record in self._events.events_of(action, before):
                     self._record(record, asked.component.name, now)
@@ -456,7 +454,7 @@ class CleanupControllers:
 
     def __init__(self, store: Store, ask: Answer, settings: ControlPlaneSettings) -> None:
         self._store = store
-        self._request = cleanup_by_requests(ask)
+        self._request = actions.cleanup_by_requests(ask)
         self._controllers: list[GarbageCollector | NamespaceCleaner] = []
         if GARBAGE_COLLECTOR not in settings.without:
             garbage = GarbageCollector(store, self._carry_out, absent_is_gone=settings.absent_is_gone)

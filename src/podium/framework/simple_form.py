@@ -18,12 +18,10 @@ from typing import Any, cast
 import numpy as np
 
 from podium.api.errors import shown
-from podium.cluster.arrays import Int64s
+from podium.cluster import arrays, pod_classes, what_if_view
 from podium.cluster.cluster import Cluster
-from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import NodeView, View
-from podium.cluster.what_if_view import WhatIfView
 from podium.framework import plugin as points
 from podium.framework.handle import CycleState
 from podium.framework.pre_filters import has_code, rejection
@@ -51,7 +49,7 @@ class ScoreByNode:
         self.scope = scope_of(plugin)
         self._score = plugin.score
 
-    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> arrays.Int64s:
         """Return the scores; 0 for free rows."""
         score, scores = self._score, np.zeros(len(view), dtype=np.int64)
         positions = np.flatnonzero(view.take(view.cluster.nodes.present))
@@ -72,7 +70,7 @@ class ScoreByRow(ScoreByNode):
         super().__init__(plugin)
         self._cluster = cluster
 
-    def row_score(self, pod_class: PodClass) -> points.ScoreRow:
+    def row_score(self, pod_class: pod_classes.PodClass) -> points.ScoreRow:
         """Return a function that scores a row; it raises PluginError for a score out of range."""
         return self._score_row
 
@@ -98,7 +96,7 @@ class ScoreByNodeAlone(ScoreByRow):
         super().__init__(plugin, cluster)
         self.scope = points.Scope.ROW
 
-    def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+    def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> arrays.Int64s:
         """Return the scores; -1 for free rows, and if the plugin fails or a score is out of range.
 
         A caller that uses such a row calls `score_rows`, which raises the error.
@@ -144,7 +142,7 @@ class FilterByNode:
         """Return the verdicts. Raises PluginError for an answer that is neither success nor a rejection."""
         codes = np.zeros(len(view), dtype=np.int64)
         present = view.take(view.cluster.nodes.present)
-        worlds = view if isinstance(view, WhatIfView) and self._state_plugins else None
+        worlds = view if isinstance(view, what_if_view.WhatIfView) and self._state_plugins else None
         positions = np.flatnonzero(present)
         for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
             own = state if worlds is None else self._state_of(worlds, position, state, pod, node)
@@ -165,7 +163,7 @@ class FilterByNode:
         return code
 
     def _state_of(
-        self, worlds: WhatIfView, position: int, state: CycleState, pod: PodRecord, node: NodeView
+        self, worlds: what_if_view.WhatIfView, position: int, state: CycleState, pod: PodRecord, node: NodeView
     ) -> CycleState:
         """Return the state of one what-if view: a clone, updated in order for every pod that was removed or added."""
         own = state.clone()
@@ -187,7 +185,7 @@ class FilterByRow(FilterByNode):
         super().__init__(plugin, ())
         self._cluster = cluster
 
-    def row_filter(self, pod_class: PodClass) -> points.FitsRow:
+    def row_filter(self, pod_class: pod_classes.PodClass) -> points.FitsRow:
         """Return a predicate for whether a pod fits a row; it raises PluginError for an invalid answer."""
         return self._fits_row
 

@@ -26,9 +26,7 @@ from podium.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from podium.plugins.node_resources_fit import NodeResourcesFit
 from podium.plugins.pod_topology_spread import PodTopologySpread
 from podium.plugins.resource_scores import NodeResourcesBalancedAllocation
-from podium.plugins.volumes.binding import volume_binding
-from podium.plugins.volumes.filters import VolumeRestrictions, VolumeZone
-from podium.plugins.volumes.limits import NodeVolumeLimits
+from podium.plugins.volumes import binding, filters, limits
 
 
 class DefaultBinder(StatelessPlugin):
@@ -128,10 +126,10 @@ IN_TREE: Mapping[str, Factory] = {
     "NodeAffinity": node_filters.NodeAffinity,
     "NodePorts": node_filters.NodePorts,
     "NodeResourcesFit": NodeResourcesFit,
-    "VolumeRestrictions": VolumeRestrictions,
-    "NodeVolumeLimits": NodeVolumeLimits,
-    "VolumeBinding": volume_binding,
-    "VolumeZone": VolumeZone,
+    "VolumeRestrictions": filters.VolumeRestrictions,
+    "NodeVolumeLimits": limits.NodeVolumeLimits,
+    "VolumeBinding": binding.volume_binding,
+    "VolumeZone": filters.VolumeZone,
     "PodTopologySpread": PodTopologySpread,
     "InterPodAffinity": InterPodAffinity,
     "DynamicResources": DynamicResources,

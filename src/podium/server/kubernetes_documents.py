@@ -23,9 +23,7 @@ from podium.server.resource_metrics import METRICS_VERSION, resource_metrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
-from podium.store.custom_kinds import DEFINITION
+from podium.store import api_resource, api_resources, custom_kinds
 from podium.store.stored import encoded
 
 _JSON = "application/json"
@@ -56,7 +54,7 @@ class KubernetesDocuments:
         self._backend = backend
         self._reviews = Reviews(identify, authorizer)
         self._version = -1
-        self._kinds: list[APIResource] = []
+        self._kinds: list[api_resource.APIResource] = []
         # Cached documents, by path and format.
         self._made: dict[tuple[str, str], ServedDocument] = {}
 
@@ -91,7 +89,7 @@ class KubernetesDocuments:
         """Return whether a path accepts POST requests, as reviews do."""
         return review_at(path.rstrip("/")) is not None
 
-    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+    def table(self, resource: api_resource.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
 
         `include_object` is None, Metadata or Object: the object data in each row. Raises StoreError 400.
@@ -135,7 +133,7 @@ class KubernetesDocuments:
             made = self._made[path, form] = ServedDocument(body=body, content_type=type_, etag=etag)
         return made
 
-    def _follow(self, resources: APIResources) -> None:
+    def _follow(self, resources: api_resources.APIResources) -> None:
         """Update for added or changed kinds; the schemas of built-in kinds do not change."""
         self._version, self._kinds = resources.version, discovery.served_kinds(resources.all())
         custom = {version for found in resources.all() if found.is_custom for version in found.served_versions}
@@ -178,7 +176,7 @@ class KubernetesDocuments:
         ]
         definitions: dict[str, Raw | None] = {}
         for kind, _ in kinds:
-            request = Request(verb="get", kind=DEFINITION, key=kind.qualified)
+            request = Request(verb="get", kind=custom_kinds.DEFINITION, key=kind.qualified)
             custom = self._backend.answer(request).object if "." in kind.group else None
             definitions[kind.kind] = definition_of(custom, version)
         return document(kinds, version, definitions)

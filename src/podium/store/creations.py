@@ -8,20 +8,14 @@ from contextlib import AbstractContextManager, contextmanager
 from msgspec import convert
 from msgspec.structs import replace
 
-from podium.api.disruption_policy import DisruptionPolicy
+from podium.api import disruption_policy, policy, resource_requests, times, workloads
 from podium.api.meta import Kubernetes, Raw, key_of
 from podium.api.node import REGION_LABEL, ZONE_LABEL
 from podium.api.pod import Pod, PodCondition
-from podium.api.policy import ResourceQuota
-from podium.api.resource_requests import qos_class
 from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
-from podium.api.times import format_time, parse_time
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
-from podium.api.workloads import Job
-from podium.store.admission.admission_control import Admission
-from podium.store.admission.priorities import check_rule_classes, missing_classes
-from podium.store.admission.quotas import QuotaAccounting
+from podium.store.admission import admission_control, priorities, quotas
 from podium.store.api_resource import APIResource
 from podium.store.api_resources import BUILT_IN, APIResources
 from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
@@ -59,7 +53,7 @@ class WritableStore(ReadableStore):
     def __init__(self, resources: APIResources, revisions: Revisions, *, require_namespaces: bool) -> None:
         super().__init__(resources, revisions)
         self.serve_as(DEFAULT_RELEASE)
-        self._quotas = QuotaAccounting(revisions)
+        self._quotas = quotas.QuotaAccounting(revisions)
         self.definitions = CustomKinds(revisions, resources)
         self.definitions.follow()
         for definition in self.objects(DEFINITION):
@@ -74,7 +68,7 @@ class WritableStore(ReadableStore):
         self.resources.serve_as(release)
         by_condition = release.has(Behavior.EVICTION_CAUSE_BY_CONDITION)
         self._disruptions = deletion.DisruptionAccounting(self._revisions, by_condition=by_condition)
-        self._admission = Admission(self._revisions, release)
+        self._admission = admission_control.Admission(self._revisions, release)
         self._clears_nominations = release.enabled(Gate.CLEARED_NOMINATION)
         self._labels_pods = release.enabled(Gate.TOPOLOGY_LABELS)
         self._release = release
@@ -135,7 +129,7 @@ class WritableStore(ReadableStore):
         writer = self._writer
         if writer is not None and not writer.is_done and resource.name == writer.resource.name:
             raw = writer.recorded(None if previous is None else previous.raw, raw)
-        if resource.type is ResourceQuota and isinstance(object_, ResourceQuota) and not is_gone:
+        if resource.type is policy.ResourceQuota and isinstance(object_, policy.ResourceQuota) and not is_gone:
             # A status that a client writes is kept until something counts again.
             if previous is not None and previous.raw.get("status") != raw.get("status"):
                 return self._revisions.write(resource, previous, raw, object_, is_gone=False)
@@ -295,11 +289,11 @@ class WritableStore(ReadableStore):
 
     def _complete_levels(self, stored: Stored) -> None:
         """Create the PriorityClasses that a DisruptionPolicy lacks, and check the classes that its rules name."""
-        if isinstance(stored.object, DisruptionPolicy):
-            created = parse_time(stored.raw["metadata"]["creationTimestamp"])
-            for raw in missing_classes(stored.object, self._admission.priority_classes()):
+        if isinstance(stored.object, disruption_policy.DisruptionPolicy):
+            created = times.parse_time(stored.raw["metadata"]["creationTimestamp"])
+            for raw in priorities.missing_classes(stored.object, self._admission.priority_classes()):
                 self.create(raw, now=created)
-            check_rule_classes(stored.object, self._admission.priority_classes())
+            priorities.check_rule_classes(stored.object, self._admission.priority_classes())
 
     def _free_name(self, kind: str, namespace: str, base: str) -> str:
         while True:
@@ -356,7 +350,7 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
     if raw["kind"] in _STATUSES:
         return {**raw, "status": _STATUSES[raw["kind"]]}, object_
     if isinstance(object_, Pod):
-        status = {**raw["status"], "qosClass": qos_class(object_.spec)}
+        status = {**raw["status"], "qosClass": resource_requests.qos_class(object_.spec)}
         if object_.spec.scheduling_gates:
             status["conditions"] = [_GATED]
             object_ = replace(object_, status=replace(object_.status, conditions=_READ_GATED))
@@ -376,7 +370,7 @@ def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
     """
     raw["metadata"]["uid"] = uid
     object_ = replace(object_, metadata=replace(object_.metadata, uid=uid))
-    if isinstance(object_, Job):
+    if isinstance(object_, workloads.Job):
         selecting = with_generated_selector(raw, object_.metadata.name, uid)
         return selecting, reread(object_, raw, selecting)
     return raw, object_
@@ -404,7 +398,7 @@ def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable
     given = raw.get("metadata", {})
     if not isinstance(given, dict):
         raise bad_request("metadata is not an object")
-    metadata = {"creationTimestamp": format_time(now), **given}
+    metadata = {"creationTimestamp": times.format_time(now), **given}
     if resource.has_generation:
         metadata.setdefault("generation", 1)
     if resource.namespaced:

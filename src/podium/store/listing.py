@@ -14,13 +14,10 @@ from typing import Any, Literal
 from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store import api_resource, api_resources, version_conversion, watch_log
 from podium.store.errors import bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import Stored, encoded, framed
-from podium.store.version_conversion import converted
-from podium.store.watch_log import WatchEvent
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
@@ -32,7 +29,7 @@ _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 class ObjectSelector:
     """A selection of the objects of a kind; `namespace` "" means all namespaces."""
 
-    resource: APIResource
+    resource: api_resource.APIResource
     namespace: str = ""
     labels: Selector = EVERYTHING
     fields: FieldSelector = _EVERY_FIELD
@@ -126,7 +123,7 @@ DEFAULT_LIST_OPTIONS = ListOptions()
 class ReadableStore:
     """Objects of the kinds in `resources`, each at its newest version, and the log of their changes."""
 
-    def __init__(self, resources: APIResources, revisions: Revisions) -> None:
+    def __init__(self, resources: api_resources.APIResources, revisions: Revisions) -> None:
         self.resources = resources
         self.log = revisions.log
         """The log of committed writes."""
@@ -169,7 +166,7 @@ class ReadableStore:
         """Return the number of objects, of all kinds."""
         return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
 
-    def events_since(self, version: int, kind: str = "") -> list[WatchEvent]:
+    def events_since(self, version: int, kind: str = "") -> list[watch_log.WatchEvent]:
         """Return the events after `version`, of one kind (all for ""), in order.
 
         Raises StoreError 410 and 504 as `WatchLog.check` does.
@@ -428,11 +425,11 @@ class Watch:
         if notice.stored is not None:
             stored = notice.stored.served_as(self.api_version)
             return Notice(notice.type, stored.raw, notice.version, stored)
-        raw = converted(self._selector.resource, notice.raw, self.api_version)
+        raw = version_conversion.converted(self._selector.resource, notice.raw, self.api_version)
         return Notice(notice.type, raw, notice.version)
 
 
-def _left(event: WatchEvent) -> Notice:
+def _left(event: watch_log.WatchEvent) -> Notice:
     """Return the DELETED notice for an object that is gone or no longer selected, with its last matching state."""
     if event.type == "DELETED" or event.previous is None:
         return Notice("DELETED", event.stored.raw, event.version, event.stored)

@@ -14,9 +14,8 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
+from podium.store import conditions, creations, version_conversion
 from podium.store.api_resources import APIResources
-from podium.store.conditions import with_condition
-from podium.store.creations import WritableStore, with_topology
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
 from podium.store.errors import StoreError, conflict, unknown_kind
 from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage
@@ -26,7 +25,6 @@ from podium.store.stored import Stored
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update, signed
-from podium.store.version_conversion import as_stored, converted
 from podium.store.watch_log import WatchEvent, WatchLog
 
 _NOT_GIVEN = object()
@@ -35,7 +33,7 @@ _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 _READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
 
 
-class Store(WritableStore):
+class Store(creations.WritableStore):
     """Objects of the kinds in `resources`, each at its newest version, and the log of their changes.
 
     Every write that changes something commits one version, the next number, and one more for each quota that counts it;
@@ -169,9 +167,9 @@ class Store(WritableStore):
         stored = self.get(kind, key)
         if subresource == "status" and isinstance(patch, StatusPatch) and patch.before is stored.raw:
             return self._replace_status(stored, patch.after)
-        seen = converted(stored.resource, stored.raw, api_version)
+        seen = version_conversion.converted(stored.resource, stored.raw, api_version)
         result = patched(stored.resource, seen, patch, type_, subresource)
-        result = as_stored(stored.resource, result, api_version)
+        result = version_conversion.as_stored(stored.resource, result, api_version)
         deletion.check_preconditions(stored, *deletion.preconditions_of(result["metadata"]))
         if subresource == "status":
             return self._replace_status(stored, result.get("status", _NOT_GIVEN), result["metadata"])
@@ -279,7 +277,7 @@ class Store(WritableStore):
         check_binding(previous, pod, target_kind, node_name)
         written = bound(pod, previous.raw, node_name, now, clears_nomination=self._clears_nominations)
         if self._labels_pods:
-            written = with_topology(*written, self.find("Node", node_name))
+            written = creations.with_topology(*written, self.find("Node", node_name))
         return self.commit(previous.resource, previous, *written)
 
     def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
@@ -334,7 +332,7 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
         status.pop("nominatedNodeName", None)
     read = _READ_SCHEDULED
     if before := status.get("conditions"):
-        status["conditions"] = with_condition(before, _SCHEDULED, now)
+        status["conditions"] = conditions.with_condition(before, _SCHEDULED, now)
         read = convert(status["conditions"], _CONDITIONS)
     else:
         status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]

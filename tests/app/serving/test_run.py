@@ -11,6 +11,7 @@ import pytest
 import trustme
 import yaml
 
+from podium.api import collector
 from podium.api.errors import InputError
 from podium.api.meta import Raw
 from podium.api.versions.choice import read_choice
@@ -107,7 +108,7 @@ def test_served_objects_are_loaded_and_others_reported(
         return 0
 
     monkeypatch.setattr(Serving, "run", end)
-    monkeypatch.setattr(run_module, "settle_collector", lambda: None)
+    monkeypatch.setattr(collector, "settle_collector", lambda: None)
 
     wanted = UpOptions(source=Source((str(tmp_path / "dump.json"),)), write_kubeconfig=str(tmp_path / "config"))
     assert run_module.run(wanted) == 0

@@ -14,7 +14,7 @@ from typing import Any, SupportsBytes, TypeVar
 import msgspec
 from msgspec import Struct
 
-from podium.api.checks import check_time
+from podium.api import checks, pod, times, workloads
 from podium.api.errors import InputError, InputWarning, UnreadKind, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
@@ -22,10 +22,7 @@ from podium.api.input.pod_stencil import FilledStencil, WireTemplate, times_in
 from podium.api.kinds import group_of, may_create_pods
 from podium.api.meta import APIStruct, Kubernetes, Raw
 from podium.api.objects import label_of, metadata_of, read_object
-from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.api.times import parse_time
-from podium.api.workloads import pod_template
 
 Read = TypeVar("Read")
 
@@ -159,7 +156,7 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
 
 def refuse_empty_pod(object_: Kubernetes) -> None:
     """Raise InputError for a pod or pod template without containers, as kube-apiserver refuses it."""
-    found = (object_, "") if isinstance(object_, Pod) else pod_template(object_)
+    found = (object_, "") if isinstance(object_, pod.Pod) else workloads.pod_template(object_)
     if found is not None and not found[0].spec.containers:
         raise InputError("Required value: a pod has at least one container", path=f"{found[1]}.spec.containers")
 
@@ -326,7 +323,7 @@ class Snapshot(Kubernetes, frozen=True, kw_only=True):
     @property
     def taken_ns(self) -> int | None:
         """The time when the objects were read, None if unknown."""
-        return parse_time(self.taken_at) if self.taken_at else None
+        return times.parse_time(self.taken_at) if self.taken_at else None
 
     @property
     def origin(self) -> str:
@@ -352,5 +349,5 @@ def read_snapshot(raw: Raw) -> Snapshot:
         problem = f"{number} is written by a newer Podium; this one reads {FORMAT}: take the snapshot with this one"
         raise InputError(problem, path=".format")
     found = read(raw, Snapshot)
-    check_time(found.taken_at or None, ".takenAt")
+    checks.check_time(found.taken_at or None, ".takenAt")
     return found

@@ -12,36 +12,33 @@ from typing import Any, BinaryIO, NamedTuple, SupportsBytes
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input.documents import Encoded
+from podium.api.input import documents, pod_gaps, pod_stencil, yaml
 from podium.api.input.json import UncertainError, decode
-from podium.api.input.pod_gaps import UNREADABLE, TextForm
-from podium.api.input.pod_stencil import PodStencils
-from podium.api.input.yaml import parse_part
 from podium.api.meta import Raw
 
 
 class ItemReader:
     """A reader of single items; `common` is what the List states for each of them."""
 
-    def __init__(self, form: TextForm) -> None:
+    def __init__(self, form: pod_gaps.TextForm) -> None:
         self._form = form
-        self.stencils = PodStencils(form)
+        self.stencils = pod_stencil.PodStencils(form)
         """The pods of earlier items, which read similar ones."""
 
     def value(self, item: bytes) -> Any:
         """Return the item's value, without nulls except in lists. Raises UncertainError if the whole text is needed."""
         try:
             return self._form.read(item)
-        except UNREADABLE:
+        except pod_gaps.UNREADABLE:
             raise UncertainError from None
 
-    def written(self, item: SupportsBytes, common: Raw, raw: Raw | None) -> Raw | Encoded:
+    def written(self, item: SupportsBytes, common: Raw, raw: Raw | None) -> Raw | documents.Encoded:
         """Return the stored form of the item; `raw` is its wire form, if known."""
         if raw is not None and self._form.keeps_values:
             return raw
         # A dump for people is twice as long as it needs to be.
         text = msgspec.json.format(item, indent=-1) if isinstance(item, bytes) else item
-        return Encoded(text, common, self._form)
+        return documents.Encoded(text, common, self._form)
 
 
 # The read size, if an item ends within it; a larger buffer would not be reused by the allocator.
@@ -186,7 +183,7 @@ def yaml_list(content: bytes) -> ListText | None:
     try:
         # A marker replaces the items: wherever else they could be, only in that position is it the only item.
         around = f"{content[: begin.start()].decode()}items: [{_MARK}]\n{content[end:].decode()}"
-        envelope = _without_mark(parse_part(around, 0))
+        envelope = _without_mark(yaml.parse_part(around, 0))
     except (InputError, UnicodeDecodeError, RecursionError):
         return None
     if envelope is None:

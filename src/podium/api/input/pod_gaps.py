@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input import json
-from podium.api.input.json import UncertainError
-from podium.api.input.yaml import parse_part
+from podium.api.input import json, yaml
 from podium.api.meta import Raw
 from podium.api.names import LABEL_NAME, SUBDOMAIN
 from podium.api.pod import Pod
@@ -223,7 +221,7 @@ def _written(text: bytes, value: str, form: TextForm) -> Iterator[tuple[int, int
             place = text.find(wanted, place + 1)
 
 
-UNREADABLE = (InputError, UncertainError, msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+UNREADABLE = (InputError, json.UncertainError, msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 """The errors for an unreadable text."""
 
 # An item is in the list within the List.
@@ -258,7 +256,7 @@ _STATUS = msgspec.json.Decoder(_StatusAlone)
 
 
 def _from_yaml(item: bytes) -> Any:
-    (value,) = parse_part(item.decode(), _LIST_DEPTH)
+    (value,) = yaml.parse_part(item.decode(), _LIST_DEPTH)
     return value
 
 

@@ -16,9 +16,7 @@ from typing import Any, NamedTuple, SupportsBytes, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podium.api.input import pod_gaps
-from podium.api.input.json import without_nulls
-from podium.api.input.yaml import is_text
+from podium.api.input import json, pod_gaps, yaml
 from podium.api.meta import Raw, object_at
 from podium.api.names import MAX_LABEL
 from podium.api.pod import Affinity, Pod
@@ -132,7 +130,7 @@ class PodStencil:
             return None
         if self._bare:
             values = gaps.split(BETWEEN)
-            if not all(is_text(values[number].decode()) for number in self._bare):
+            if not all(yaml.is_text(values[number].decode()) for number in self._bare):
                 return None
         return ReadPod(self._with(found), FilledStencil(self, gaps))
 
@@ -369,7 +367,7 @@ def template_of(around: Sequence[bytes], counts: frozenset[int], form: pod_gaps.
     number = len(around) - 1
     marks = (f"{pod_gaps.MARK}{place}" for place in range(number))
     written = ((f'"{mark}"' if place in counts else mark).encode() for place, mark in enumerate(marks))
-    raw = without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
+    raw = json.without_nulls(form.decode(b"".join(chain.from_iterable(zip_longest(around, written, fillvalue=b"")))))
     found = WireTemplate(raw, _places_in(raw), counts)
     return found if len(found.numbers) == number else None
 

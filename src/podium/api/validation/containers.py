@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable
 
 from podium.api.names import label_key_problem
-from podium.api.validation import rules
-from podium.api.validation.amounts import check_requirements, container_resource_problem
+from podium.api.validation import amounts, placement, rules
 from podium.api.validation.findings import Place
-from podium.api.validation.placement import only_one
 
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _POD_FIELDS = (
@@ -169,7 +167,7 @@ def _check_host_ports(containers: Iterable[Place]) -> None:
 
 @rules.check
 def _resources(container: Place) -> None:
-    check_requirements(container, "resources", container_resource_problem, container.context.claims)
+    amounts.check_requirements(container, "resources", amounts.container_resource_problem, container.context.claims)
     rules.report_repeats(container.objects("resizePolicy"), "", lambda policy: policy.text("resourceName"))
 
 
@@ -307,7 +305,7 @@ def _handler(place: Place) -> None:
     actions = {"exec": "ExecAction", "httpGet": "HTTPGetAction", "tcpSocket": "TCPSocketAction"}
     actions |= {"grpc": "GRPCAction"} if place.field.endswith("Probe") else {"grpc": "GRPCAction", "sleep": ""}
     given = place.given(*actions)
-    action = only_one(place, given, "must specify a handler type", "may not specify more than 1 handler type")
+    action = placement.only_one(place, given, "must specify a handler type", "may not specify more than 1 handler type")
     if action is not None and given[0] != "sleep":
         rules.check_type(action, actions[given[0]])
     elif action is not None:

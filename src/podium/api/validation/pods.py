@@ -10,14 +10,12 @@ from typing import Any
 
 import msgspec
 
+from podium.api import meta, policy, resource_requests
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amounts
-from podium.api.meta import object_at
 from podium.api.names import label_key_problem, label_name_problem, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION, PodSpec
-from podium.api.policy import PREEMPTION_POLICIES
 from podium.api.quantity import CPU, format_quantity, is_pod_level, milli_value
-from podium.api.resource_requests import container_requests
 from podium.api.validation import rules
 from podium.api.validation.amounts import amount, check_requirements, pod_resource_problem
 from podium.api.validation.findings import Findings, Place, too_long
@@ -59,7 +57,7 @@ PodSecurityContext: runAsUser:id runAsGroup:id fsGroup:id @pod_security fsGroupC
   sysctls
 PodSpec: volumes#name resourceClaims#name @containers @ephemeral @host_network @pod_resources
   overhead:container-amounts* securityContext @host_users os @system restartPolicy:Always|OnFailure|Never*
-  preemptionPolicy:{"|".join(PREEMPTION_POLICIES)}* activeDeadlineSeconds:1..{_MAX_INT32}
+  preemptionPolicy:{"|".join(policy.PREEMPTION_POLICIES)}* activeDeadlineSeconds:1..{_MAX_INT32}
   serviceAccountName:subdomain nodeName:subdomain priorityClassName:subdomain runtimeClassName:subdomain
   hostname:label subdomain:label nodeSelector:labels affinity tolerations @spread topologySpreadConstraints
   schedulingGates @gates readinessGates dnsPolicy:ClusterFirst|ClusterFirstWithHostNet|Default|None @nameservers
@@ -120,7 +118,7 @@ def _pod(pod: Place) -> None:
     check_pod_annotations(metadata, spec)
     sort = PodContext(_ANY, is_new=not metadata.text("uid"))
     if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
-        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=object_at(metadata.value, "labels")))
+        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=meta.object_at(metadata.value, "labels")))
 
 
 def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
@@ -275,7 +273,7 @@ def _pod_resources(spec: Place) -> None:
 def _needed_milli(spec: Place) -> Mapping[str, int]:
     """Return the total requests of the containers; empty if unreadable, which is reported elsewhere."""
     try:
-        return container_requests(msgspec.convert(spec.value, PodSpec))
+        return resource_requests.container_requests(msgspec.convert(spec.value, PodSpec))
     except (msgspec.ValidationError, ValueError):
         return {}
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from podium.api import disruption_policy
-from podium.api.budget_limits import strictness_problem
+from podium.api import budget_limits, disruption_policy, selectors, times
 from podium.api.checks import check as refuse
 from podium.api.checks import check_amount, check_count, check_one_of, check_share, check_time, parsed
 from podium.api.errors import InputError, field_path, shown
@@ -24,8 +23,6 @@ from podium.api.policy import (
     PodDisruptionBudgetSpec,
 )
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
-from podium.api.selectors import LabelSelectorRequirement, requirement_problem
-from podium.api.times import parse_duration
 from podium.api.validation import amounts
 from podium.api.validation.findings import Place
 from podium.api.validation.rules import check, declare, report_repeats
@@ -257,7 +254,7 @@ def check_disruption_policy(policy: disruption_policy.DisruptionPolicy) -> None:
         problem = f"{most} is out of range; it must be 1 to {_MAX_AVOID_ENTRIES}"
         raise InputError(problem, path=".spec.avoidLists.maxEntries")
     period = spec.avoid_lists.expire_after
-    if parsed(parse_duration, period, ".spec.avoidLists.expireAfter") <= 0:
+    if parsed(times.parse_duration, period, ".spec.avoidLists.expireAfter") <= 0:
         problem = f'{shown(period)} is not longer than 0s; write it as in "1h"'
         raise InputError(problem, path=".spec.avoidLists.expireAfter")
     _refuse_levels(spec.levels, ".spec.priorities")
@@ -297,12 +294,12 @@ def _refuse_rules(rules: tuple[disruption_policy.PriorityRule, ...], path: str) 
             raise InputError(problem, path=place)
 
 
-def _refuse_conditions(expressions: tuple[LabelSelectorRequirement, ...], path: str) -> None:
+def _refuse_conditions(expressions: tuple[selectors.LabelSelectorRequirement, ...], path: str) -> None:
     """Check that the conditions of a selector are valid; otherwise it would match no pod."""
     check_count(expressions, path)
     for index, given in enumerate(expressions):
         check_count(given.values, f"{path}[{index}].values", 10_000)
-        field, problem = requirement_problem(given.key, given.operator, given.values) or ("", None)
+        field, problem = selectors.requirement_problem(given.key, given.operator, given.values) or ("", None)
         refuse(problem, f"{path}[{index}].{field}")
 
 
@@ -330,7 +327,7 @@ def _refuse_budgets(spec: disruption_policy.DisruptionPolicySpec) -> None:
     for index, default in enumerate(spec.default_budgets):
         bound = spec.budget_bound(_MIN_INT32 if default.min_priority is None else default.min_priority)
         numbers = PodDisruptionBudgetSpec(min_available=default.min_available, max_unavailable=default.max_unavailable)
-        problem = None if bound is None else strictness_problem(numbers, None, bound, None)
+        problem = None if bound is None else budget_limits.strictness_problem(numbers, None, bound, None)
         if problem is not None:
             raise InputError(f"{problem} in {path}; one of them must change", path=f".spec.defaultBudgets[{index}]")
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import msgspec
 
+from podium.api import errors, pod_group, times
 from podium.api.checks import check as refuse
 from podium.api.checks import parsed
-from podium.api.errors import InputError
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.pod_group import DISRUPTION_MODES, HIGHEST_PRIORITY
 from podium.api.selectors import LabelSelector, compile_label_selector
-from podium.api.times import parse_schedule, time_zone
 from podium.api.validation.findings import Place, too_long
 from podium.api.validation.pods import check_template
 from podium.api.validation.rules import check, check_type, declare
@@ -26,7 +24,7 @@ _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
 _MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
 _GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @lengths resourceClaims
-  disruptionMode:{"|".join(DISRUPTION_MODES)} priority:..{HIGHEST_PRIORITY}"""
+  disruptionMode:{"|".join(pod_group.DISRUPTION_MODES)} priority:..{pod_group.HIGHEST_PRIORITY}"""
 
 declare(
     f"""\
@@ -158,7 +156,7 @@ def _selects_template(spec: Place) -> None:
     selector = msgspec.convert(spec.value.get("selector"), LabelSelector | None)
     if not compile_label_selector(selector).matches(labels):
         problem = "does not select the pods of the template; it must match .spec.template.metadata.labels"
-        raise InputError(problem, path=spec.path("selector"))
+        raise errors.InputError(problem, path=spec.path("selector"))
 
 
 @check
@@ -257,8 +255,8 @@ def _parsed_schedule(job: Place) -> None:
     schedule, zone = spec.text("schedule"), spec.text("timeZone")
     if not schedule or job.child_or_empty("metadata").text("uid"):
         return
-    parsed(time_zone, zone, spec.path("timeZone"))
-    parsed(lambda text: parse_schedule(text, zone), schedule, spec.path("schedule"))
+    parsed(times.time_zone, zone, spec.path("timeZone"))
+    parsed(lambda text: times.parse_schedule(text, zone), schedule, spec.path("schedule"))
 
 
 @check

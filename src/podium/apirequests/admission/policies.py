@@ -27,11 +27,8 @@ from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.structural.structural import declaration, escaped
 from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store import api_resource, api_resources, field_ownership, patching
 from podium.store.errors import StoreError, forbidden
-from podium.store.field_ownership import shape_of
-from podium.store.patching import json_patch
 from podium.store.store import Store
 
 COST_LIMIT = 1_000_000
@@ -89,7 +86,7 @@ def compile_problems(raw: Raw) -> Iterator[str]:
                         yield f"{place}.{listed}[{index}].{name} cannot be evaluated: {error}"
 
 
-def type_checked(resources: APIResources, policy: Raw) -> Raw:
+def type_checked(resources: api_resources.APIResources, policy: Raw) -> Raw:
     """Return a validating policy with warnings about expressions that do not fit the kinds that it names.
 
     Source: apiserver's pkg/admission/plugin/policy/validating/typechecking.go.
@@ -111,7 +108,7 @@ def type_checked(resources: APIResources, policy: Raw) -> Raw:
     return {**policy, "status": object_at(policy, "status") | checked | {"observedGeneration": generation}}
 
 
-def _named_kinds(resources: APIResources, rules: Iterable[Raw]) -> Iterator[tuple[str, Declaration]]:
+def _named_kinds(resources: api_resources.APIResources, rules: Iterable[Raw]) -> Iterator[tuple[str, Declaration]]:
     """Yield the kinds that rules name without wildcards, and the type of their objects."""
     for rule in rules:
         for group, version, plural in product(*(rule.get(name) or () for name in _OF_KINDS)):
@@ -316,9 +313,9 @@ class Policies:
         change = as_json(evaluation.value(str(text)))
         try:
             if is_patch:
-                result = json_patch(raw, change)
+                result = patching.json_patch(raw, change)
             else:
-                result = merged(raw, change, shape_of(self._store.resources, attributes.resource))
+                result = merged(raw, change, field_ownership.shape_of(self._store.resources, attributes.resource))
         except (StoreError, KeyMissingError) as error:
             raise AdmissionPolicyError(str(error)) from None
         if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
@@ -425,7 +422,7 @@ class AdmissionAttributes:
     """
 
     operation: str
-    resource: APIResource
+    resource: api_resource.APIResource
     api_version: str
     subresource: str = ""
     object: Raw | None = None

@@ -13,11 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api import errors, policy, reading, selectors
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
-from podium.api.reading import read
-from podium.api.selectors import compile_label_selector
 from podium.apirequests.request import Request, Response, delete_options_body, eviction_body
 from podium.client.session import Session
 from podium.store.errors import StoreError
@@ -64,8 +61,8 @@ async def delete_pod(session: Session, key: str, options: DeletionOptions) -> De
     if found.error is not None:
         return Deletion(key, "refused", (found.error.message,))
     try:
-        pod = read(found.object or {}, Pod)
-    except InputError as error:
+        pod = reading.read(found.object or {}, Pod)
+    except errors.InputError as error:
         return Deletion(key, "refused", (str(error),))
     until_s = time.monotonic() + options.timeout_s
     deletion = await _ask(session, pod, options, until_s)
@@ -131,11 +128,11 @@ def _budgets(listed: Response, pod: Pod) -> Iterator[str]:
         return
     for raw in listed.objects():
         try:
-            budget = read(raw, PodDisruptionBudget)
-        except InputError:
+            budget = reading.read(raw, policy.PodDisruptionBudget)
+        except errors.InputError:
             continue
         status, spec, rate = budget.status, budget.spec, budget.status.disruption_rate
-        if not compile_label_selector(spec.selector).matches(pod.metadata.labels):
+        if not selectors.compile_label_selector(spec.selector).matches(pod.metadata.labels):
             continue
         asks = f"minAvailable {spec.min_available}"
         if spec.min_available is None:

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from podium.api import errors, meta, policy, times
 from podium.api.basis import Caveat
 from podium.api.devices import AllocationResult, ResourceClaim
-from podium.api.errors import PodiumError
-from podium.api.meta import plain
-from podium.api.policy import PRIORITY_RULE_ANNOTATION
-from podium.api.times import format_time
 from podium.app.answers import Frame, Renderable, Value, filled, kinds
 from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
@@ -251,7 +248,7 @@ class Explanation(Renderable):
         preemption was tried the number of `victims`, and of these those that violate a budget.
         """
         if name != "nodes":
-            raise PodiumError(f"an explanation has no table {name}; it has: nodes")
+            raise errors.PodiumError(f"an explanation has no table {name}; it has: nodes")
         return Frame.of_rows("nodes", [self._row(node) for node in self.nodes], _COLUMNS)
 
     def _row(self, node: str) -> dict[str, Value]:
@@ -276,8 +273,8 @@ class Explanation(Renderable):
 
         record, outcomes = self.record, outcomes_of(self)
         found = {"schemaVersion": SCHEMA_VERSION, **self.decision(), "priority": record.priority}
-        if PRIORITY_RULE_ANNOTATION in record.annotations:
-            found["priorityRule"] = record.annotations[PRIORITY_RULE_ANNOTATION]
+        if policy.PRIORITY_RULE_ANNOTATION in record.annotations:
+            found["priorityRule"] = record.annotations[policy.PRIORITY_RULE_ANNOTATION]
         found |= filled(nominatedNode=record.nominated_node_name, gates=list(record.gates))
         if self.plan is not None and self.plan.criterion:
             found["preemption"] = {**found["preemption"], "decidedBy": self.plan.criterion}
@@ -334,7 +331,7 @@ def _candidate(plan: PreemptionPlan, candidate: PreemptionCandidate) -> dict[str
 def _placed_dict(placed: PlacedPodFacts) -> dict[str, Any]:
     return {
         "placedBy": placed.by,
-        "since": None if placed.since_ns is None else format_time(placed.since_ns),
+        "since": None if placed.since_ns is None else times.format_time(placed.since_ns),
         "rank": placed.rank,
         "ifEvicted": {"outcome": placed.then, "node": placed.then_node, "replacedBy": placed.controller or None},
         "preemptors": [{"pod": pod.key, "priority": pod.priority, "now": now} for pod, now in placed.preemptors],
@@ -354,7 +351,7 @@ def _claims_dict(claims: Claims) -> dict[str, Any]:
         ]
         found[claim.metadata.name] = entry = {"devices": devices}
         if allocation.node_selector is not None:
-            entry["nodeSelector"] = plain(allocation.node_selector)
+            entry["nodeSelector"] = meta.plain(allocation.node_selector)
     return found
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from podium.api.avoid_list import gets_in_words
-from podium.api.policy import PRIORITY_RULE_ANNOTATION
-from podium.api.quantity import format_quantity
-from podium.api.times import format_time
+from podium.api import avoid_list, policy, quantity, times
 from podium.app.console.cells import NODES, PODS, counted
 from podium.app.console.disruptions_text import write_disruptions
 from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
@@ -155,8 +152,8 @@ def facts_of(decision: Explanation) -> list[str]:
         group, left = cluster.pod_groups.of(pod), cluster.replacements.by_pod.get(pod.uid)
         there = counted(0 if group is None else cluster.pod_groups.live(group.key), "pod")
     asked = {cluster.nodes.resources[index]: amount for index, amount in pod.pod_class.requests.items()}
-    amounts = ", ".join(f"{format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))
-    rule = pod.annotations.get(PRIORITY_RULE_ANNOTATION)
+    amounts = ", ".join(f"{quantity.format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))
+    rule = pod.annotations.get(policy.PRIORITY_RULE_ANNOTATION)
     by_rule = f" by priority rule {rule}" if rule else ""
     found = [f"priority {pod.priority}{by_rule}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"]
     if pod.nominated_node_name:
@@ -166,7 +163,7 @@ def facts_of(decision: Explanation) -> list[str]:
         least = f"{group.min_count:,} {places} together or none"
         found.append(f"belongs to PodGroup {group.key}, which has {there}; {least}")
     if left is not None:
-        gets = gets_in_words(left)
+        gets = avoid_list.gets_in_words(left)
         found.append(f"replaces pod {left.evicted_pod.name}{gets and f', whose eviction left it {gets}'}")
     if pod.gates:
         found.append(f"is not attempted before its scheduling gates are removed: {', '.join(pod.gates)}")
@@ -247,7 +244,7 @@ def _write_placed(page: Page, decision: Explanation, placed: PlacedPodFacts) -> 
 
 def _reasons(decision: Explanation, placed: PlacedPodFacts) -> Iterator[str]:
     if placed.since_ns is not None:
-        yield f"it has been there since {format_time(placed.since_ns)}"
+        yield f"it has been there since {times.format_time(placed.since_ns)}"
     if placed.by == "kubelet":
         yield "no scheduler placed it: it mirrors a static pod of the node's kubelet"
     totals, node = decision.totals, decision.node

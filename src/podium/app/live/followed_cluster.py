@@ -8,12 +8,10 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from podium.api.devices import ResourceClaim
-from podium.api.errors import InputError
+from podium.api import devices, errors, storage
 from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
-from podium.api.storage import PersistentVolumeClaim
 from podium.api.versions.release import Release
 from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.app.explaining.explainer import SHAPING_KINDS, Explainer, ObjectAdmission
@@ -84,7 +82,7 @@ class FollowedCluster(Explainer):
         self.objects = list(self._known.values())
         if self._is_admission_old:
             # Classes that contradict each other: the API server resolves that, so that the next change is awaited.
-            with suppress(InputError):
+            with suppress(errors.InputError):
                 self._admission = ObjectAdmission(item for item in self.objects if isinstance(item, _SHAPING))
             self._is_admission_old = False
         return Decisions(self)
@@ -120,7 +118,7 @@ class FollowedCluster(Explainer):
                 return False
             self._feed.changed(item)
         self._is_admission_old |= isinstance(item, _SHAPING)
-        if isinstance(item, PersistentVolumeClaim | ResourceClaim):
+        if isinstance(item, storage.PersistentVolumeClaim | devices.ResourceClaim):
             # The gates of a pod may depend on its claims.
             for record in self._pending.values():
                 self._nominate(record)

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from podium.api.basis import Caveat
-from podium.api.errors import PodiumError
-from podium.api.meta import Raw
-from podium.api.times import format_duration
+from podium.api import basis, errors, meta, times
 from podium.app.answers import Frame, Kind, Renderable, flat, kinds
 from podium.app.console import cells
 from podium.app.console.cells import agreeing, by_key
@@ -79,12 +76,12 @@ class PlanAnswer(Renderable):
     impact: tuple[WorkloadImpact, ...] = ()
     nodes: tuple[NodeImpact, ...] = ()
     node_hours: tuple[float, float] | None = None
-    caveats: tuple[Caveat, ...] = ()
+    caveats: tuple[basis.Caveat, ...] = ()
     result: SimulationResult | None = None
     baseline: SimulationResult | None = None
     anyway: Mapping[str, int] = field(default_factory=dict)
     read: Input | None = None
-    scenario: Raw | None = None
+    scenario: meta.Raw | None = None
     options: RunOptions | None = None
     remedy: Remedy | None = None
     sections: tuple[Section, ...] = ()
@@ -132,7 +129,7 @@ class PlanAnswer(Renderable):
             return frame_of(self.result, _RUN_TABLES[name])
         own = [_TABLE] if self.table is not None else []
         known = [*_COLUMNS, *(_RUN_TABLES if self.result is not None else ()), *own]
-        raise PodiumError(f"the answer to {self.question} has no table {name}; it has: {', '.join(known)}")
+        raise errors.PodiumError(f"the answer to {self.question} has no table {name}; it has: {', '.join(known)}")
 
     @property
     def summary(self) -> str:
@@ -276,7 +273,7 @@ def lasting_text(impact: WorkloadImpact) -> str:
 
 
 def _duration_text(seconds: float) -> str:
-    return ("-" if seconds < 0 else "") + format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
+    return ("-" if seconds < 0 else "") + times.format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
 
 
 def _write_held(page: Page, answer: PlanAnswer) -> None:

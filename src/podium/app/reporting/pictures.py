@@ -14,9 +14,7 @@ from podium.app.accounting.text import TITLES, headline_of, outcome_of, why_of, 
 from podium.app.answers import Value
 from podium.app.console.cells import NODES, Name, Part, text_of
 from podium.app.console.page import Page, Section, counted
-from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.on_node import NodeAnswer
-from podium.app.explaining.workload import WorkloadExplanation
+from podium.app.explaining import explanation, on_node, workload
 from podium.app.live.decisions import WrittenDecision
 from podium.app.planning.answer import PlanAnswer, anyway_text, impact_sections, node_hours_text
 from podium.app.reporting.decision import picture_of_decision, picture_of_written
@@ -268,7 +266,7 @@ def _line(text: str) -> str:
     return escape(text, _LONGEST_LINE)
 
 
-Decided = Explanation | WorkloadExplanation | NodeAnswer | WrittenDecision
+Decided = explanation.Explanation | workload.WorkloadExplanation | on_node.NodeAnswer | WrittenDecision
 Answer = Result | PlanAnswer | Decided | SweepResult | LedgerAnswer
 
 
@@ -285,7 +283,7 @@ def picture_of(answer: Answer) -> AnswerPicture:
             return picture_of_result(answer)
         case PlanAnswer():
             return picture_of_plan(answer)
-        case Explanation() | WorkloadExplanation() | NodeAnswer():
+        case explanation.Explanation() | workload.WorkloadExplanation() | on_node.NodeAnswer():
             return picture_of_decision(answer)
         case WrittenDecision():
             return picture_of_written(answer)

@@ -8,14 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
+from podium.api import errors, present, times
 from podium.api.basis import MOST_NAMES, Basis, Caveat
-from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.input.documents import snapshots_of
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.present import present_time
-from podium.api.times import format_exact_time, format_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
@@ -69,7 +67,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     release, of_release = question.release.for_documents(read.documents)
     further += (*of_release, *question.release.dropped(read.documents, release))
     objects = [document for document in read.documents if document.object is not None]
-    now = present_time(read.documents, objects)
+    now = present.present_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
     honors = question.honors_avoid_lists
     if honors is None:
@@ -79,7 +77,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     further += of_schedulers(settings, schedulers, pods)
     try:
         plan, kept, certificate = _plan(objects, settings, schedulers, now, release)
-    except InputError as error:
+    except errors.InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = Basis(read, names, simulates=False, further=further).caveats()
@@ -150,7 +148,7 @@ class PlanReport:
         plan, untouched = self.plan, self.untouched
         return {
             "version": VERSION,
-            "time": format_exact_time(self.now),
+            "time": times.format_exact_time(self.now),
             "cluster": self.cluster,
             "planned": [_planned(planned) for planned in plan.planned],
             "leftAlone": [{"policy": left.policy, "pod": left.pod, "why": left.why} for left in plan.left_alone],
@@ -232,7 +230,7 @@ def write_plan(page: Page, report: PlanReport) -> None:
         what, style = f"{where}{counted(len(moves), 'pod')} would be moved", "good"
     else:
         what, style = f"{where}nothing would be moved", "bold"
-    page.paragraph(Cell(f"{what[0].upper()}{what[1:]}  ({format_time(report.now)})", style), hanging=2)
+    page.paragraph(Cell(f"{what[0].upper()}{what[1:]}  ({times.format_time(report.now)})", style), hanging=2)
     for planned in plan.planned:
         page.title(planned.policy, _gain(planned))
         page.paragraph(planned.reason, indent=2, hanging=2)
@@ -365,4 +363,4 @@ _WITHOUT_LISTS = {
 
 
 def _listed(names: Sequence[str]) -> str:
-    return listed([shown(name) for name in names], _SHOWN)
+    return listed([errors.shown(name) for name in names], _SHOWN)

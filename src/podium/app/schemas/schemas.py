@@ -212,15 +212,8 @@ NodeHours
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TABLE_TYPES: dict[str, Schema] = {
-    "any": {},
-    "bool": {"type": "boolean"},
-    "int": {"type": "integer"},
-    "number": {"type": "number"},
-    "str": {"type": "string"},
-}
 _TEXT_OR_NUMBER: Schema = {"type": ["string", "number"]}
-_FIELD_TYPES: dict[str, Schema] = {
+_TYPES: dict[str, Schema] = {
     "any": {},
     "bool": {"type": "boolean"},
     "bytes": {"type": "string"},
@@ -229,10 +222,12 @@ _FIELD_TYPES: dict[str, Schema] = {
     "intOrString": _TEXT_OR_NUMBER,
     "long": {"type": "integer"},
     "microtime": {"type": "string"},
+    "number": {"type": "number"},
     "quantity": _TEXT_OR_NUMBER,
     "str": {"type": "string"},
     "time": {"type": "string"},
 }
+"""The single values of tables and of the catalogue."""
 
 
 def reference(name: str) -> Schema:
@@ -281,7 +276,7 @@ def _table_type(written: str) -> Schema:
         return {"type": "object", "additionalProperties": _table_type(written[1:-1])}
     if "|" in written:
         return {"enum": written.split("|")}
-    return dict(_TABLE_TYPES[written]) if written in _TABLE_TYPES else reference(written)
+    return dict(_TYPES[written]) if written in _TYPES else reference(written)
 
 
 def _own_schema(type_: Any) -> Schema:
@@ -338,7 +333,7 @@ def _field_type(type_: Type, named: list[str]) -> Schema:
     """Return the schema of a field's type; the types that it refers to are added to ``named``."""
     match type_:
         case Leaf():
-            types = _FIELD_TYPES[type_.type].get("type", [])
+            types = _TYPES[type_.type].get("type", [])
             return {"type": [*([types] if isinstance(types, str) else types), "null"]} if types else {}
         case ListOf():
             return {"type": ["array", "null"], "items": _field_type(type_.item, named)}

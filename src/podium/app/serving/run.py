@@ -18,21 +18,16 @@ from pathlib import Path
 import click
 import msgspec
 
-from podium.api.collector import collector_paused, settle_collector
+from podium.api import collector, meta, present
 from podium.api.errors import InputError, Validation, escape, shown
 from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
 from podium.api.input.files import read_bytes
-from podium.api.meta import Raw
-from podium.api.present import newest_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.gates import stages
 from podium.api.versions.release import Release, read_gates, read_version, shown_gates
 from podium.apirequests.context import RequestRules
-from podium.app.console.cells import agreeing, counted
-from podium.app.console.options import Source
-from podium.app.console.output import write_private
-from podium.app.console.reading import read_shown
+from podium.app.console import cells, options, output, reading
 from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import of_plane
 from podium.app.serving.serving import Serving, ServingAddress, check_place
@@ -65,7 +60,7 @@ _LONGEST = 2_000
 class UpOptions:
     """The options of the command."""
 
-    source: Source = Source()  # noqa: RUF009 - an immutable value
+    source: options.Source = options.Source()  # noqa: RUF009 - an immutable value
     validation: Validation | None = None
     nodes: int = 0
     node_template: str | None = None
@@ -105,12 +100,12 @@ def run(wanted: UpOptions) -> int:
     with _kubeconfig_path(wanted) as path, _audit_log(wanted) as audit:
         check_place(path)
         place = replace(place, audit=audit)
-        with collector_paused():
+        with collector.collector_paused():
             clock, found, settings = assembled(wanted, settings)
         logging.basicConfig(level=logging.WARNING, format="podium: %(levelname)s: %(name)s: %(message)s")
-        settle_collector()
+        collector.settle_collector()
         for kind, count in found.population.left_out.items():
-            _warn(f"{count} of {kind} {agreeing(count, 'is')} left out: the kind is not served")
+            _warn(f"{count} of {kind} {cells.agreeing(count, 'is')} left out: the kind is not served")
         serving = Serving(
             found.plane,
             clock,
@@ -194,7 +189,7 @@ def assembled(
 ) -> tuple[SystemClock, assembly.Assembled, ControlPlaneSettings]:
     """Return the clock, the control plane, and its settings with the version of the objects. Raises PodiumError."""
     has_source = bool(wanted.source.files or wanted.source.cluster)
-    found = read_shown(wanted.source, wanted.validation) if has_source else Input([])
+    found = reading.read_shown(wanted.source, wanted.validation) if has_source else Input([])
     refuse_empty_pods(found.documents)
     release, _ = wanted.release.for_documents(found.documents)
     for warning in found.warnings:
@@ -217,7 +212,7 @@ def assembled(
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = assembly.open_store(settings.seed, journal)
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
-        clock = SystemClock(wanted.speed, newest_time(assembly.all_objects(store)) if store.version else 0)
+        clock = SystemClock(wanted.speed, present.newest_time(assembly.all_objects(store)) if store.version else 0)
         beginning = assembly.InitialContent(_served(found.documents), wanted.nodes, template)
         return clock, assembly.assemble(store, clock, settings, beginning, journal, ledger), settings
     except BaseException:
@@ -249,7 +244,7 @@ def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: C
         release = _upgraded(kept, chosen, directory, report)
     text = " ".join(filter(None, (str(release), shown_gates(release.gates))))
     try:
-        write_private(file, f"{text}\n")
+        output.write_private(file, f"{text}\n")
     except OSError as error:
         raise InputError(f"the version cannot be kept: {error.strerror}", source=str(file)) from None
     return release
@@ -260,7 +255,7 @@ def token_key_of(directory: Path) -> bytes:
     file = directory / "token-key"
     try:
         if not file.exists():
-            write_private(file, f"{secrets.token_hex(_KEY_BYTES)}\n")
+            output.write_private(file, f"{secrets.token_hex(_KEY_BYTES)}\n")
         key = bytes.fromhex(file.read_text(encoding="ascii"))
         if len(key) != _KEY_BYTES:
             raise ValueError(f"it has {len(key)} bytes and not {_KEY_BYTES}")
@@ -361,7 +356,7 @@ def _kubeconfig_path(wanted: UpOptions) -> Iterator[Path]:
 
 
 def _announce(server: str, path: Path, assembled: assembly.Assembled, *, has_page: bool) -> None:
-    what = counted(len(assembled.plane.store.objects("Node")), "node")
+    what = cells.counted(len(assembled.plane.store.objects("Node")), "node")
     click.echo(f"Kubernetes {assembled.plane.release}, simulated by Podium, with {what}: {server}")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path.absolute()))}")
     if has_page:
@@ -387,7 +382,7 @@ def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
     return groups, settings
 
 
-def _autoscaling(raw: Raw) -> Autoscaling:
+def _autoscaling(raw: meta.Raw) -> Autoscaling:
     if raw.get("apiVersion") != API_VERSION:
         raise InputError(f"{shown(raw.get('apiVersion'))} is not {API_VERSION}", path=".apiVersion")
     paths = {"Autoscaler": ("spec",), "Scenario": ("spec", "autoscaler")}
@@ -404,7 +399,7 @@ def _autoscaling(raw: Raw) -> Autoscaling:
     return read_autoscaling(raw, path)
 
 
-def read_one(path: str, kind: str) -> Raw:
+def read_one(path: str, kind: str) -> meta.Raw:
     """Return the only object in a file of YAML or JSON, without nulls. Raises InputError."""
     found = objects_in(read_bytes(path), path)
     if len(found) != 1:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from podium.api.collector import collector_paused
-from podium.api.errors import PodiumError
+from podium.api import collector, errors, quantity
 from podium.api.input.codec import Input
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.app.answers import Frame, Kind, Renderable, flat, kinds
 from podium.app.console.cells import by_key
@@ -42,7 +40,7 @@ _READINESS = {**kinds("workload", number="time"), **kinds(whole="ready wanted")}
 def frame_of(result: Result, name: str) -> Frame:
     """Return a table by name: see `SimulationResult.frame`. Raises PodiumError for an unknown name."""
     if name not in _TABLES:
-        raise PodiumError(f"a simulation has no table {name}; it has: {', '.join(_TABLES)}")
+        raise errors.PodiumError(f"a simulation has no table {name}; it has: {', '.join(_TABLES)}")
     columns, rows = _TABLES[name]
     return Frame.of_rows(name, [flat(row) for row in rows(result)], columns)
 
@@ -100,7 +98,7 @@ class FilledNode:
     @property
     def cpu_percent(self) -> int:
         """The requested share of its cpu in whole percent, rounded down."""
-        return self.percent(CPU, self.cpu_milli)
+        return self.percent(quantity.CPU, self.cpu_milli)
 
     def percent(self, resource: str, amount: int) -> int:
         """Return the amount in whole percent of the allocatable one; 100 if that is 0 and the amount is not."""
@@ -127,7 +125,7 @@ def placement_of(
             ListedPod(pod.key, pod.priority, states.state_of(pod), pod_requests(effective_spec(pod))) for pod in first
         )
         further = len(on_node) - len(first)
-        found.append(FilledNode(name, marks, offered, requested[name].get(CPU, 0), shown, further))
+        found.append(FilledNode(name, marks, offered, requested[name].get(quantity.CPU, 0), shown, further))
     return tuple(found)
 
 
@@ -196,5 +194,5 @@ def play_shown(
 
     Runs of the same objects share a `beginning`.
     """
-    with collector_paused():
+    with collector.collector_paused():
         return shown_result(found, played(found, options, progress, beginning), options)

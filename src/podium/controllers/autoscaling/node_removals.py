@@ -15,12 +15,10 @@ from msgspec import Meta
 
 from podium.api.meta import Raw
 from podium.api.reading import Duration
+from podium.controllers import deadlines, observations, reconciler
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
-from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
-from podium.controllers.observations import ActionFinished
-from podium.controllers.reconciler import WorkQueue
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
 from podium.framework.settings.arguments import Strict
 
@@ -62,7 +60,7 @@ class NodeRemovals:
     cause: str
     residents: Callable[[str], Residents]
     why_kept: Callable[[str], str]
-    _queue: WorkQueue[str] = field(default_factory=WorkQueue)
+    _queue: reconciler.WorkQueue[str] = field(default_factory=reconciler.WorkQueue)
     # By name: the start of the removal; the pods that can be moved; failed writes in a row.
     _began_ns: dict[str, int] = field(default_factory=dict)
     _checked: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -107,7 +105,7 @@ class NodeRemovals:
         """Check all removals after a relevant change."""
         self._queue.add_all(self._began_ns)
 
-    def answered(self, answered: ActionFinished, now: int) -> str:
+    def answered(self, answered: observations.ActionFinished, now: int) -> str:
         """Handle an answer; return the name of a node that could not be marked, or ""."""
         action = answered.action
         if isinstance(action, Evict):
@@ -135,13 +133,13 @@ class NodeRemovals:
                 actions += self._go_on(name, group_node, now)
         return actions
 
-    def deadline(self) -> Deadline:
+    def deadline(self) -> deadlines.Deadline:
         """Return when a node is due; repeated failures do not keep a simulation running."""
         time_ns = self._queue.deadline().time_ns
         is_stuck = time_ns != 0 and all(
             self._failed[name] >= STUCK_AFTER for names in (self._began_ns, self._written) for name in names
         )
-        return Deadline(time_ns, not is_stuck)
+        return deadlines.Deadline(time_ns, not is_stuck)
 
     def is_hopeless(self, name: str) -> bool:
         """Return whether the node repeatedly could not be marked, or was kept for the same pods as now."""

@@ -7,18 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+from podium.api import disruption_policy, kinds, selectors
 from podium.api.budget_limits import bound_rate, bounded_desired, pods_of_share, rate_recheck_ns, rate_status
-from podium.api.disruption_policy import DisruptionPolicySpec
-from podium.api.kinds import group_of
 from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, deletion_ns
 from podium.api.policy import PodDisruptionBudget
-from podium.api.selectors import NOTHING, compile_label_selector
 from podium.api.times import parse_time, time_of
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
-from podium.controllers.actions import Record
-from podium.controllers.deadlines import earliest
-from podium.controllers.indexes import MultiMap
+from podium.controllers import actions, deadlines, indexes
 from podium.store.conditions import condition_of, with_condition
 
 DELETION_TIMEOUT_NS = 120 * 10**9
@@ -32,7 +28,7 @@ DISRUPTION_ALLOWED = "DisruptionAllowed"
 
 _SYNC_FAILED = "SyncFailed"
 _UNMANAGED = "pods without a controller are not expected ones; to have them counted, write minAvailable as a number"
-_NO_POLICY = DisruptionPolicySpec()
+_NO_POLICY = disruption_policy.DisruptionPolicySpec()
 _NUMBERS = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
 
 
@@ -50,7 +46,7 @@ class TrackedBudget:
     def __init__(self, object_: PodDisruptionBudget, raw: Raw) -> None:
         self.object = object_
         self.raw = raw
-        self.selector = compile_label_selector(object_.spec.selector)
+        self.selector = selectors.compile_label_selector(object_.spec.selector)
         # The pods, the number of healthy ones, of those without a controller, and of those with each priority.
         self.pods: dict[str, Pod] = {}
         self._healthy = self._unmanaged = 0
@@ -114,7 +110,7 @@ class TrackedBudget:
         """Drop the cached number of expected pods, because a scale has changed."""
         self._expected = None
 
-    def status(self, scales: Scales, now: int, policy: DisruptionPolicySpec = _NO_POLICY) -> Raw:
+    def status(self, scales: Scales, now: int, policy: disruption_policy.DisruptionPolicySpec = _NO_POLICY) -> Raw:
         """Return the current status.
 
         The policy's bound replaces a stricter budget, which the status reports. If the status cannot be computed, no
@@ -165,9 +161,9 @@ class TrackedBudget:
         except ValueError:
             # The status reports the error.
             token_ns = None
-        return earliest((self.next_expiry_ns(now, counts=False), token_ns))
+        return deadlines.earliest((self.next_expiry_ns(now, counts=False), token_ns))
 
-    def warning(self, status: Raw, scales: Scales) -> Record | None:
+    def warning(self, status: Raw, scales: Scales) -> actions.Record | None:
         """Return the event about a pod, if ``status`` is the first to report a problem."""
         known = self.raw.get("status", {}).get("conditions", ())
         condition = condition_of(status["conditions"], DISRUPTION_ALLOWED)
@@ -185,12 +181,12 @@ class TrackedBudget:
         if pod is None:
             return None
         message = f"PodDisruptionBudget {self.object.key}: {message}"
-        return Record(pod.key, pod.metadata.uid, "Warning", reason, message)
+        return actions.Record(pod.key, pod.metadata.uid, "Warning", reason, message)
 
     def _numbers(self, scales: Scales) -> tuple[int, int]:
         """Return the numbers of expected and of required healthy pods. Raises ValueError if unknown."""
         spec = self.object.spec
-        if spec.selector is not None and self.selector == NOTHING:
+        if spec.selector is not None and self.selector == selectors.NOTHING:
             raise ValueError("spec.selector is not a valid label selector, and selects nothing")
         if not self.is_relative:
             least = spec.min_available
@@ -299,7 +295,7 @@ class Scales:
         self._scaled: dict[str, _Scaled] = {}
         self._uids: dict[tuple[str, str, str], str] = {}
         # The ReplicaSets of each Deployment.
-        self._sets: MultiMap[str, str] = MultiMap()
+        self._sets: indexes.MultiMap[str, str] = indexes.MultiMap()
 
     def put(self, object_: Kubernetes, raw: Raw) -> list[str]:
         """Take in an object; return the uids of the controllers whose scale has changed."""
@@ -349,5 +345,5 @@ class Scales:
 
 def _name(object_: Kubernetes) -> tuple[str, str, str]:
     if type(object_) is Kubernetes:
-        return group_of(object_.api_version), object_.kind, object_.key
+        return kinds.group_of(object_.api_version), object_.kind, object_.key
     return "", type(object_).__name__, object_.key

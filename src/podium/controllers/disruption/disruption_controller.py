@@ -12,13 +12,11 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.times import time_of
+from podium.controllers import deadlines, observations, reconciler
 from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
-from podium.controllers.deadlines import earliest
 from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
-from podium.controllers.observations import ActionFinished
-from podium.controllers.reconciler import Reconciler
 from podium.store.conditions import condition_of, with_condition
 
 _CAUSE = "disruption-controller"
@@ -35,7 +33,7 @@ _Key = tuple[str, str]
 """The kind and the key of an object."""
 
 
-class DisruptionController(Reconciler[_Key]):
+class DisruptionController(reconciler.Reconciler[_Key]):
     """Writes the status of each budget that a change affects, and ends disruptions that do not happen.
 
     The API server debits a budget in its status when it accepts an eviction. The status is computed from the newest
@@ -117,7 +115,7 @@ class DisruptionController(Reconciler[_Key]):
         self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
         return True
 
-    def _handle_answer(self, key: _Key, answered: ActionFinished, now: int) -> list[Action]:
+    def _handle_answer(self, key: _Key, answered: observations.ActionFinished, now: int) -> list[Action]:
         action = answered.action
         if not isinstance(action, ReplaceStatus) or self._written.get(key) != action.raw["metadata"]["resourceVersion"]:
             # A newer version was written meanwhile.
@@ -144,7 +142,7 @@ class DisruptionController(Reconciler[_Key]):
             self._queue.forget(key)
         expiry_ns, upkeep_ns = budget.next_expiry_ns(now, counts=True), budget.next_upkeep_ns(now)
         # Only changes of limits keep a simulation running.
-        self._queue.add_at(key, earliest((expiry_ns, upkeep_ns)), recurs=expiry_ns is None)
+        self._queue.add_at(key, deadlines.earliest((expiry_ns, upkeep_ns)), recurs=expiry_ns is None)
         if is_current or self._is_written(key, budget.object):
             return []
         write = ReplaceStatus({**budget.raw, "status": status}, _CAUSE)

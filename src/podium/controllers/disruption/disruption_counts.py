@@ -17,10 +17,8 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.cluster.pods import PREEMPTED
+from podium.controllers import controller, indexes, reconciler
 from podium.controllers.actions import Action, PatchObject
-from podium.controllers.controller import NO_CHANGE
-from podium.controllers.indexes import SelectorIndex
-from podium.controllers.reconciler import Reconciler
 from podium.store.verbs.deletion import is_protected
 
 _CAUSE = "disruption-counts"
@@ -29,7 +27,7 @@ _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
 _COMPONENTS = {PREEMPTED: disruption_policy.SCHEDULER, EVICTED: ""}
 
 
-class DisruptionCounter(Reconciler[str]):
+class DisruptionCounter(reconciler.Reconciler[str]):
     """Counts disruptions of pods that were healthy when last observed alive.
 
     The previous leader has counted pods that terminate when first observed. Keys are those of budgets, and
@@ -43,7 +41,7 @@ class DisruptionCounter(Reconciler[str]):
         # The uids of the pods whose disruption would count.
         self._healthy: set[str] = set()
         self._budgets: dict[str, PodDisruptionBudget] = {}
-        self._selectors: SelectorIndex[str] = SelectorIndex()
+        self._selectors: indexes.SelectorIndex[str] = indexes.SelectorIndex()
         self._policy: DisruptionPolicy | None = None
         # Counts that the API may not show yet: when the bucket of a rate is full again.
         self._full: dict[str, tuple[Rate, int]] = {}
@@ -58,7 +56,7 @@ class DisruptionCounter(Reconciler[str]):
                 return []
             counts = not is_gone and is_protected(object_) and object_.is_ready
             (self._healthy.add if counts else self._healthy.discard)(uid)
-            return NO_CHANGE
+            return controller.NO_CHANGE
         if isinstance(object_, PodDisruptionBudget):
             before = self._budgets.pop(key, object_)
             if is_gone or before.metadata.uid != uid:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from podium.api import meta, quantity, resource_requests, times
 from podium.api import node as nodes
-from podium.api.meta import Raw
 from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
-from podium.api.quantity import MEMORY
-from podium.api.resource_requests import RESIZE_PENDING, node_allocatable
-from podium.api.times import parse_time
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.kubelets import kubelet_reports as reports
@@ -83,7 +80,7 @@ class PodWorkers:
         if run.restarts and started_ns is None and run.is_failing:
             run.fail(_failure(run, now), now)
         else:
-            run.begin(started_ns or (parse_time(status.start_time) if status.start_time else now))
+            run.begin(started_ns or (times.parse_time(status.start_time) if status.start_time else now))
             ready = status.condition("Ready")
             if ready is not None and (ready.status == "True" or ready.reason == nodes.NODE_NOT_READY):
                 run.is_ready, run.ready_ns = True, None
@@ -165,7 +162,10 @@ class PodWorkers:
 
     def report_deferred_resize(self, run: PodRun, refusal: Refusal) -> None:
         """Report why a resize has to wait, unless the API knows it."""
-        report, known = reports.deferred_resize(run, refusal), run.pod.status.condition(RESIZE_PENDING)
+        report, known = (
+            reports.deferred_resize(run, refusal),
+            run.pod.status.condition(resource_requests.RESIZE_PENDING),
+        )
         is_news = report != run.wanted and (run.is_behind or report.conditions != (known,))
         if is_news and run.addresses is not None:
             self.report(run, report)
@@ -197,7 +197,7 @@ class PodWorkers:
         self.deadlines.set(run, run.due_ns(), recurs=is_in_crash_loop and run.deadline_ns() is None)
 
 
-def _failure(run: PodRun, now: int) -> Raw:
+def _failure(run: PodRun, now: int) -> meta.Raw:
     """Return the exit of failed containers."""
     return terminated(OUT_OF_MEMORY_KILLED if run.is_over_limit else CRASHED, now)
 
@@ -241,7 +241,7 @@ class NodePods:
     def read(self, node: Node) -> None:
         """Take in a newer state of the node."""
         self.node = node
-        self.allocatable = node_allocatable(node.status)
+        self.allocatable = resource_requests.node_allocatable(node.status)
         annotations = node.metadata.annotations
         self.trouble = annotations if TROUBLE in annotations else {}
         self._pressures = [type_ for type_ in (DISK_PRESSURE, PID_PRESSURE) if condition_status(node, type_) == "True"]
@@ -325,7 +325,7 @@ class NodePods:
 
     def available_bytes(self) -> int:
         """Return the memory that running pods leave; negative if they use too much."""
-        available = self.allocatable.get(MEMORY, 0)
+        available = self.allocatable.get(quantity.MEMORY, 0)
         if self._users:
             available -= sum(run.behaviour.memory_bytes for run in self._users.values() if run.is_running)
         return available

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from podium.api.budget_limits import pods_of_share
+from podium.api import budget_limits, selectors, times
 from podium.api.meta import Raw
-from podium.api.selectors import parse_int64
-from podium.api.times import format_time, time_of
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owned_object, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
@@ -219,12 +217,12 @@ def _number(workload: _Workload, new: _Set) -> list[Action]:
 
 def _size(set_: _Set) -> Size:
     annotations = set_.object.metadata.annotations
-    desired, most = (parse_int64(annotations.get(name, "")) for name in (_DESIRED, _MOST))
+    desired, most = (selectors.parse_int64(annotations.get(name, "")) for name in (_DESIRED, _MOST))
     return Size(set_.object.spec.replicas, set_.object.status.available_replicas, desired, most or 0)
 
 
 def _revision(set_: _Set) -> int:
-    return parse_int64(set_.object.metadata.annotations.get(REVISION, "0")) or 0
+    return selectors.parse_int64(set_.object.metadata.annotations.get(REVISION, "0")) or 0
 
 
 def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: int) -> Raw:
@@ -279,8 +277,8 @@ class RolloutPlan:
 def limits(spec: DeploymentSpec) -> tuple[int, int]:
     """Return the maximum surge and the maximum of unavailable pods; not both 0."""
     rolling = spec.strategy.rolling_update or RollingUpdateDeployment()
-    surge = pods_of_share(rolling.max_surge, spec.replicas)
-    unavailable = pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
+    surge = budget_limits.pods_of_share(rolling.max_surge, spec.replicas)
+    unavailable = budget_limits.pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False)
     return surge, unavailable if surge or unavailable else 1
 
 
@@ -417,7 +415,7 @@ def progress(workload: _Workload, new: _Set | None, old: list[_Set], after: Raw,
     seconds = spec.get("progressDeadlineSeconds", _DEFAULT_SECONDS)
     if found["reason"] == _LATE or seconds == _NO_DEADLINE:
         return found, None
-    updated_ns = time_of(found.get("lastUpdateTime") or found.get("lastTransitionTime"))
+    updated_ns = times.time_of(found.get("lastUpdateTime") or found.get("lastTransitionTime"))
     late_ns = (now if updated_ns is None else updated_ns) + seconds * _SECOND
     if now < late_ns:
         return found, late_ns
@@ -426,7 +424,7 @@ def progress(workload: _Workload, new: _Set | None, old: list[_Set], after: Raw,
 
 def _condition(status: str, reason: str, message: str, now: int) -> Raw:
     fields = {"type": PROGRESSING, "status": status, "reason": reason, "message": message}
-    return {**fields, "lastUpdateTime": format_time(now)}
+    return {**fields, "lastUpdateTime": times.format_time(now)}
 
 
 def _count(status: Raw, name: str) -> int:

@@ -13,11 +13,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api import devices as api
+from podium.api import quantity, resource_requests, selectors
 from podium.api.meta import ObjectMeta, OwnerReference, Raw
 from podium.api.pod import Container
-from podium.api.quantity import whole_value
-from podium.api.resource_requests import requests_of
-from podium.api.selectors import NodeTerm
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
@@ -72,7 +70,7 @@ class ClaimFitting:
     pod: PodRecord
     cluster: Cluster
     asked: PodClaims
-    terms: dict[int, tuple[NodeTerm, ...]]
+    terms: dict[int, tuple[selectors.NodeTerm, ...]]
     unavailable: set[int] = field(default_factory=set)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     _codes: dict[Status, int] = field(default_factory=lambda: {SUCCESS: 0})
@@ -291,8 +289,8 @@ class _ContainerNeed:
 
 def _part(number: int, container: Container, resource: str, later: list[_ContainerNeed]) -> _ContainerNeed | None:
     """Return a container's need, None if there is none. It uses the requests of ``later`` containers first."""
-    requests = requests_of(container.resources)
-    wanted = whole_value(requests[resource]) if resource in requests else 0
+    requests = resource_requests.requests_of(container.resources)
+    wanted = quantity.whole_value(requests[resource]) if resource in requests else 0
     if not wanted:
         return None
     name = f"container-{number}-request-{sorted(requests).index(resource)}"

@@ -18,10 +18,8 @@ from podium.cluster.matchers import Predicate
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.framework.handle import CycleState
-from podium.framework.plugin import Scope
+from podium.framework import handle, plugin, verdicts
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
-from podium.framework.verdicts import PluginError
 from podium.plugins.dynamic_resources.requests import gather_pools
 from podium.plugins.dynamic_resources.selectors import AllocationError, selects
 from podium.plugins.inter_pod_affinity import repelled_pods, repelling_pods
@@ -208,13 +206,13 @@ class RoomReader:
 
         A pod that cannot be tried waits for something else.
         """
-        runner, nodes, state = self._picture.runner_of(pod), self._picture.cluster.nodes, CycleState()
+        runner, nodes, state = self._picture.runner_of(pod), self._picture.cluster.nodes, handle.CycleState()
         try:
             pre_filtered = runner.pre_filter(state, pod)
             if not pre_filtered.status.is_success:
                 return None
-            outcome = runner.filter_view(state, pod, View(self._picture.cluster), Scope.NODE)
-        except PluginError:
+            outcome = runner.filter_view(state, pod, View(self._picture.cluster), plugin.Scope.NODE)
+        except verdicts.PluginError:
             return None
         eligible = np.isin(nodes.all_rows(), outcome.feasible) & nodes.present[: nodes.count]
         return eligible if pre_filtered.rows is None else eligible & np.isin(nodes.all_rows(), pre_filtered.rows)

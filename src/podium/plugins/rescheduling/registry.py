@@ -10,11 +10,9 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from podium.api import quantity, resource_requests, times
 from podium.api.pod import Container, PodSpec, Quantity, ResourceRequirements
-from podium.api.quantity import parse_quantity
 from podium.api.reading import Duration, Interval
-from podium.api.resource_requests import pod_requests
-from podium.api.times import format_time
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.decide.autoscaling import belongs_to_node
@@ -22,12 +20,10 @@ from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import Float64s, MonthlyCost, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
+from podium.plugins.rescheduling import freed_nodes, move_to_underused_nodes, signal_policies
 from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
-from podium.plugins.rescheduling.freed_nodes import FreedNodes
 from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
-from podium.plugins.rescheduling.move_to_underused_nodes import MoveToUnderusedNodes
 from podium.plugins.rescheduling.node_use import NodeUse, RowChanges, guests_on
-from podium.plugins.rescheduling.signal_policies import LeavePoorService, SeparateInterfering
 
 
 class PolicyShape(Arguments, frozen=True, kw_only=True):
@@ -42,14 +38,14 @@ class PolicyShape(Arguments, frozen=True, kw_only=True):
         if not self.requests and not self.devices:
             raise ValueError("a pod to come needs requests or devices, as in {requests: {cpu: 8}}")
         for name, amount in self.requests.items():
-            if parse_quantity(amount) <= 0:
+            if quantity.parse_quantity(amount) <= 0:
                 raise ValueError(f"requests[{name}] is {amount}; more than 0 is needed")
 
     @property
     def amounts(self) -> Mapping[str, int]:
         """Its requests, in the units of node capacity."""
         container = Container(resources=ResourceRequirements(requests=self.requests))
-        return pod_requests(PodSpec(containers=(container,)))
+        return resource_requests.pod_requests(PodSpec(containers=(container,)))
 
     def __str__(self) -> str:
         asked = [*self.requests.items(), *((f"devices of class {name}", count) for name, count in self.devices.items())]
@@ -85,7 +81,7 @@ class Consolidate:
     def __init__(self, context: PluginContext) -> None:
         self._args = read_arguments(context.args, ConsolidateArgs, self.name)
         args = self._args
-        self._freed = FreedNodes(args.utilization_threshold, args.node_worth, args.max_nodes, args.prices)
+        self._freed = freed_nodes.FreedNodes(args.utilization_threshold, args.node_worth, args.max_nodes, args.prices)
         self._picture: Picture | None = None
         self._room = MissingRoom((), self._args.max_nodes)
 
@@ -247,7 +243,7 @@ class PrepareForMaintenance:
         for row in rows:
             name = picture.node_name(row)
             avoid_for_ns = max(self._announced[name] - picture.now, 0) + self._overdue_ns
-            reason = f"{name} is announced to go down at {format_time(self._announced[name])}"
+            reason = f"{name} is announced to go down at {times.format_time(self._announced[name])}"
             for pod in sorted(guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
                 if picture.is_movable(pod):
                     yield Proposal((Relocation(pod, safe),), reason, avoid_for_ns or None)
@@ -271,12 +267,12 @@ class PrepareForMaintenance:
 
 IN_TREE: Mapping[str, PolicyFactory] = {
     "Consolidate": Consolidate,
-    "LeavePoorService": LeavePoorService,
-    "MoveToUnderusedNodes": MoveToUnderusedNodes,
+    "LeavePoorService": signal_policies.LeavePoorService,
+    "MoveToUnderusedNodes": move_to_underused_nodes.MoveToUnderusedNodes,
     "PrepareForMaintenance": PrepareForMaintenance,
     "RepairViolations": RepairViolations,
     "ReplaceOldPods": ReplaceOldPods,
     "SatisfyPreferences": SatisfyPreferences,
-    "SeparateInterfering": SeparateInterfering,
+    "SeparateInterfering": signal_policies.SeparateInterfering,
     "SpreadDuplicates": SpreadDuplicates,
 }

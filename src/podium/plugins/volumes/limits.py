@@ -13,10 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from podium.api.node import ZONE_LABEL, CSINode
+from podium.api import node, resource_requests, storage
 from podium.api.pod import Volume
-from podium.api.resource_requests import node_allocatable
-from podium.api.storage import PersistentVolume, PersistentVolumeClaim
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Bools, Int64s
@@ -44,7 +42,7 @@ _MIGRATED_TO = {
     "kubernetes.io/azure-file": "",
     "kubernetes.io/vsphere-volume": "",
 }
-_ZONE_LABELS = (ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone")
+_ZONE_LABELS = (node.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ class NodeVolumeLimits:
             known = self._known[pod.pod_class] = frozenset(attachment for attachment in found if attachment is not None)
         return known
 
-    def _of_claim(self, claim: PersistentVolumeClaim) -> Attachment | None:
+    def _of_claim(self, claim: storage.PersistentVolumeClaim) -> Attachment | None:
         """Return the attachment of a claim: its volume, or the one that its class will provision."""
         volume = self._storage.volumes.get(claim.spec.volume_name)
         if volume is not None:
@@ -220,7 +218,7 @@ class NodeVolumeLimits:
                 digest = sha1(driver.encode(), usedforsecurity=False).hexdigest()
                 resource = f"{_LIMIT_PREFIX}{driver[:23]}{digest[:16]}"
             for place in nodes.row_of.values() if self._reads_nodes else ():
-                limits[place] = node_allocatable(nodes.node(place).status).get(resource, _UNLIMITED)
+                limits[place] = resource_requests.node_allocatable(nodes.node(place).status).get(resource, _UNLIMITED)
             for csi_node in self._storage.csi_nodes.values():
                 row = nodes.row_of.get(csi_node.metadata.name)
                 if row is not None:
@@ -242,7 +240,7 @@ def _inline(volume: Volume) -> Attachment | None:
     return None
 
 
-def _of_volume(volume: PersistentVolume) -> Attachment | None:
+def _of_volume(volume: storage.PersistentVolume) -> Attachment | None:
     spec = volume.spec
     if spec.csi is not None:
         return Attachment(spec.csi.driver, spec.csi.volume_handle) if spec.csi.volume_handle else None
@@ -264,7 +262,7 @@ def _gce(name: str, zone: str) -> Attachment:
     return Attachment(_GCE, f"{zone}/{name}")
 
 
-def _limits_of(csi_node: CSINode) -> dict[str, int]:
+def _limits_of(csi_node: node.CSINode) -> dict[str, int]:
     return {
         driver.name: driver.allocatable.count
         for driver in csi_node.spec.drivers

@@ -12,10 +12,8 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api import errors, selectors, times
 from podium.api.meta import Raw, list_at, objects_at, value_at
-from podium.api.selectors import LabelSelector, compile_label_selector
-from podium.api.times import parse_time
 from podium.store.version_conversion import to_core
 
 NONE = "<none>"
@@ -82,7 +80,7 @@ def time_at(raw: Any, *path: str) -> int | None:
     if not isinstance(found, str) or not found:
         return None
     try:
-        return parse_time(found)
+        return times.parse_time(found)
     except ValueError:
         return None
 
@@ -119,8 +117,8 @@ def label_selector(found: Any) -> str:
     if found is None:
         return NONE
     try:
-        return str(compile_label_selector(msgspec.convert(found, LabelSelector))) or NONE
-    except (InputError, msgspec.ValidationError):
+        return str(selectors.compile_label_selector(msgspec.convert(found, selectors.LabelSelector))) or NONE
+    except (errors.InputError, msgspec.ValidationError):
         return "<error>"
 
 

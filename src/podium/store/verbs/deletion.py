@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from podium.api import disruption_policy, errors, selectors
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avoid_list, hints_to_record
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
-from podium.api.disruption_policy import SCHEDULER
-from podium.api.errors import shown
 from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.selectors import compile_label_selector
 from podium.api.times import MAX_TIME_NS, format_duration, format_time, parse_time
 from podium.store.admission.priorities import SYSTEM_CLASSES, current_policy
 from podium.store.api_resources import POD
@@ -105,7 +103,7 @@ def with_propagation(metadata: Raw, propagation: str, kind: str) -> Raw:
     if not propagation:
         return metadata
     if propagation not in _FINALIZER_OF:
-        problem = f"{shown(propagation)} is not one of {', '.join(_FINALIZER_OF)}"
+        problem = f"{errors.shown(propagation)} is not one of {', '.join(_FINALIZER_OF)}"
         raise invalid_options("DeleteOptions", "propagationPolicy", problem, "FieldValueNotSupported")
     wanted = _FINALIZER_OF[propagation]
     before = metadata.get("finalizers", [])
@@ -339,7 +337,7 @@ class DisruptionAccounting:
                 status = {**status, "disruptionRate": rate_status_after(budget, now, disruption)}
                 self._write(stored, "status", status)
         if budgets and is_preempted:
-            self._take_cap(pod, SCHEDULER, now)
+            self._take_cap(pod, disruption_policy.SCHEDULER, now)
 
     def record_hints(self, pod: Pod, component: str, hints: EvictionHints, grace_seconds: int | None, now: int) -> None:
         """Record the pod's eviction hints on its node.
@@ -379,7 +377,7 @@ class DisruptionAccounting:
             (stored, stored.object)
             for stored in self.revisions.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
             if isinstance(stored.object, PodDisruptionBudget)
-            and compile_label_selector(stored.object.spec.selector).matches(labels)
+            and selectors.compile_label_selector(stored.object.spec.selector).matches(labels)
         ]
 
     def _check_cap(self, pod: Pod, component: str, now: int) -> None:

@@ -11,15 +11,12 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from podium.api import storage
-from podium.api.disruption_policy import DisruptionPolicy
-from podium.api.errors import InputError
+from podium.api import disruption_policy, errors, resource_requests, storage
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.api.node import Node, Taint
 from podium.api.pod import Pod, ResourceRequirements, Toleration
 from podium.api.policy import NEVER_PREEMPTS, PriorityClass
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, is_bytes, milli_value, whole_value
-from podium.api.resource_requests import pod_requests
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining import obstacles
 from podium.app.planning.deciding.attempts import PodKind, kind_of
@@ -95,7 +92,7 @@ class ProposedChange:
             if self.to_pod is None:
                 return list(pods)
             return [decisions.rewritten(pod, self.to_pod) if self.helps(pod) else pod for pod in pods]
-        except (InputError, msgspec.ValidationError):
+        except (errors.InputError, msgspec.ValidationError):
             return None
 
 
@@ -267,7 +264,7 @@ def _not_attempted(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iter
 def _caps(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:
     """Yield the removal of the caps on schedulers' disruptions if preemptions wait for them."""
     held = _held_before(waiting, CAPPED)
-    policy = next((item for item in decisions.objects if isinstance(item, DisruptionPolicy)), None)
+    policy = next((item for item in decisions.objects if isinstance(item, disruption_policy.DisruptionPolicy)), None)
     if held and policy is not None:
         text = f"DisruptionPolicy {policy.metadata.name} without a cap on schedulers"
 
@@ -380,7 +377,7 @@ def with_request(pod: Pod, resource: str, amount: int) -> Pod:
 
     Returns the pod itself if that is impossible.
     """
-    left = pod_requests(pod.spec).get(resource, 0) - amount
+    left = resource_requests.pod_requests(pod.spec).get(resource, 0) - amount
     containers = list(pod.spec.containers)
     for place in sorted(range(len(containers)), key=lambda place: (-_requested(pod, place, resource), place)):
         less = min(left, max(_requested(pod, place, resource) - 1, 0))
@@ -395,7 +392,7 @@ def with_request(pod: Pod, resource: str, amount: int) -> Pod:
         containers[place] = replace(containers[place], resources=lower)
         left -= less
     changed = _with(pod, containers=tuple(containers))
-    return changed if pod_requests(changed.spec).get(resource, 0) == amount else pod
+    return changed if resource_requests.pod_requests(changed.spec).get(resource, 0) == amount else pod
 
 
 def _requested(pod: Pod, place: int, resource: str) -> int:
@@ -466,7 +463,7 @@ def _without_ports(pod: Pod) -> Pod:
     return _with(pod, containers=containers, host_network=False)
 
 
-Object = TypeVar("Object", Pod, Node, DisruptionPolicy)
+Object = TypeVar("Object", Pod, Node, disruption_policy.DisruptionPolicy)
 
 
 def _with(object_: Object, **fields: object) -> Object:

@@ -22,10 +22,8 @@ from podium.api.policy import (
 from podium.api.selectors import LabelSelector
 from podium.api.versions.gates import Gate
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
-from podium.app.planning.deciding import candidates
+from podium.app.planning.deciding import candidates, capacity, causes
 from podium.app.planning.deciding.attempts import kind_of
-from podium.app.planning.deciding.capacity import NodeShape
-from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.app.planning.deciding.search import VerifiedChange, verify
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
@@ -97,7 +95,7 @@ class ProtectionSearch:
     label: str
     result: QueueResult
 
-    def changes(self, shapes: Sequence[NodeShape]) -> list[VerifiedChange]:
+    def changes(self, shapes: Sequence[capacity.NodeShape]) -> list[VerifiedChange]:
         """Return the smallest change of each type: of priority, policies, budgets, requests and nodes."""
         policies = (self._non_preemptible(), self._never())
         requests = (self._own_requests(), self._preemptors_requests())
@@ -232,11 +230,11 @@ class ProtectionSearch:
         kinds = frozenset(map(kind_of, self._preemptors()))
         with decisions.what_if():
             result = decisions.schedule(decisions.pending)
-            waiting = [each for each in blocked_pods(decisions, result) if kind_of(each.pods[0]) in kinds]
+            waiting = [each for each in causes.blocked_pods(decisions, result) if kind_of(each.pods[0]) in kinds]
             changes = [change for change in candidates.manifest_changes(decisions, waiting) if change.type == "request"]
         yield from reversed(changes)
 
-    def _fewest_nodes(self, shapes: Sequence[NodeShape]) -> VerifiedChange | None:
+    def _fewest_nodes(self, shapes: Sequence[capacity.NodeShape]) -> VerifiedChange | None:
         """Return the fewest more nodes of one shape that protect them; of equal numbers the first shape's.
 
         More nodes of a shape are assumed to do no harm, so that a binary search suffices.

@@ -9,14 +9,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podium.api import errors, policy, storage
 from podium.api.basis import Caveat
-from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.kinds import KIND_OF, WORKLOADS
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
-from podium.api.policy import POLICY_ANNOTATION
-from podium.api.storage import PersistentVolumeClaim
 from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
@@ -56,7 +54,7 @@ class FitTarget:
 
     label: str
     pod: Pod
-    claims: tuple[PersistentVolumeClaim, ...]
+    claims: tuple[storage.PersistentVolumeClaim, ...]
     wanted: int | None
 
 
@@ -66,7 +64,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
     if len(makers) != 1:
         known = ", ".join(("Pod", *WORKLOADS))
         problem = f"the files hold {len(makers)} objects that make pods; one is needed: {known}"
-        raise InputError(problem, source=documents[0].source if documents else "")
+        raise errors.InputError(problem, source=documents[0].source if documents else "")
     maker = makers[0]
     rest = [document for document in documents if document is not maker]
     item = maker.object
@@ -84,7 +82,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
     """Return the answer. Raises InputError for a pod that no API server would accept, and for a wrong number."""
     if options.replicas is not None and not 1 <= options.replicas <= MAX_PLACED_PODS:
-        raise InputError(f"replicas: {options.replicas:,} is not from 1 to {MAX_PLACED_PODS:,}")
+        raise errors.InputError(f"replicas: {options.replicas:,} is not from 1 to {MAX_PLACED_PODS:,}")
     decisions = Decisions(loaded)
     with decisions.what_if():
         if options.after_pending:
@@ -109,7 +107,7 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
     metadata: dict[str, Any] = {"labels": {**pod.metadata.labels, **_LABELS}}
     annotations = dict(pod.metadata.annotations)
     if not options.preempts:
-        annotations[POLICY_ANNOTATION] = "Never"
+        annotations[policy.POLICY_ANNOTATION] = "Never"
     if annotations:
         metadata["annotations"] = annotations
     maker = {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import webbrowser
 
 from podium.api.kinds import KINDS
-from podium.app.live.live_program import LiveProgram, ProgramSettings
-from podium.app.live.logs import Log
-from podium.app.live.metrics import ProgramMetrics
+from podium.app.live import live_program, logs, metrics
 from podium.app.serving.page.live_page import PREFIX
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import Watched
@@ -15,21 +13,21 @@ from podium.client.live_cluster import Watched
 _NEEDED = ("Node", "Pod")
 
 
-class UISettings(ProgramSettings, frozen=True, kw_only=True):
+class UISettings(live_program.ProgramSettings, frozen=True, kw_only=True):
     """The settings of the page."""
 
     opens: bool = False
 
 
-class LiveUI(LiveProgram):
+class LiveUI(live_program.LiveProgram):
     """The page as a program. It shows what its user may list, and writes nothing."""
 
     user_agent = "podium-ui"
     noun = "the ui"
     _settings: UISettings
 
-    def __init__(self, access: ClusterAccess, settings: UISettings, log: Log) -> None:
-        super().__init__(access, settings, log, ProgramMetrics())
+    def __init__(self, access: ClusterAccess, settings: UISettings, log: logs.Log) -> None:
+        super().__init__(access, settings, log, metrics.ProgramMetrics())
 
     def watched(self) -> Watched:
         kinds = frozenset({kind.name for kind in KINDS.values()} | {"Event"})
