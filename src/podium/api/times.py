@@ -8,11 +8,11 @@ Kubernetes parses them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from zoneinfo import ZoneInfo
 
 from podium.api.errors import shown
@@ -313,25 +313,28 @@ class Schedule:
                 continue
             is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
             if (is_day or is_weekday) if self.either_day else (is_day and is_weekday):
-                found = min((time for time in self._times_on(day) if time >= earliest_ns), default=None)
+                found = self._first_on(day, earliest_ns)
                 if found is not None:
                     return found
             day += _DAY
         return None
 
-    def _times_on(self, day: date) -> Iterator[int]:
-        """Yield the times on a local day, in nanoseconds."""
+    def _first_on(self, day: date, earliest_ns: int) -> int | None:
+        """Return the first time on a local day that is not before ``earliest_ns``."""
         midnight = datetime(day.year, day.month, day.day, tzinfo=self.zone)
-        is_plain = midnight.utcoffset() == (midnight + _DAY).utcoffset()
-        for hour in self.hours:
-            for minute in self.minutes:
-                for fold in (0,) if is_plain else (0, 1):
-                    local = midnight.replace(hour=hour, minute=minute, fold=fold)
-                    time = local.astimezone(UTC)
-                    back = time.astimezone(self.zone)
-                    # Aware datetimes of one zone compare by their local time, without their fold.
-                    if is_plain or (back == local and back.fold == fold):
-                        yield round((time - _EPOCH).total_seconds()) * _SECOND
+        if midnight.utcoffset() == (midnight + _DAY).utcoffset():
+            start_ns = round((midnight - _EPOCH).total_seconds()) * _SECOND
+            hours = (60 * hour for hour in self.hours if start_ns + (60 * hour + 59) * _MINUTE >= earliest_ns)
+            times = (start_ns + (hour + minute) * _MINUTE for hour in hours for minute in self.minutes)
+            return next((time for time in times if time >= earliest_ns), None)
+        found = []
+        for hour, minute, fold in product(self.hours, self.minutes, (0, 1)):
+            local = midnight.replace(hour=hour, minute=minute, fold=fold)
+            back = local.astimezone(UTC).astimezone(self.zone)
+            # Aware datetimes of one zone compare by their local time, without their fold.
+            if back == local and back.fold == fold:
+                found.append(round((back - _EPOCH).total_seconds()) * _SECOND)
+        return min((time for time in found if time >= earliest_ns), default=None)
 
 
 @lru_cache(maxsize=4_096)

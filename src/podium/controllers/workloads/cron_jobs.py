@@ -56,11 +56,14 @@ class CronJobs(WorkloadController[CronJob]):
         super()._created(workload, raw, answered, now)
 
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
-        mine = [job for job in self._owned.of(workload.uid) if _scheduled_ns(job) is not None]
+        owned = self._owned.of(workload.uid)
+        # A Job whose annotation is missing or invalid is not one of the schedule.
+        scheduled = [(time_of(job.object.metadata.annotations.get(SCHEDULED_AT)), job) for job in owned]
+        mine = [job for time, job in scheduled if time is not None]
         active = [job for job in mine if not is_finished(job.object) and not job.is_deleted]
         # The latest scheduled time of a created Job.
         said = workload.object.status.last_schedule_time
-        times = [time for job in mine if (time := _scheduled_ns(job)) is not None]
+        times = [time for time, _ in scheduled if time is not None]
         times += [parse_time(said)] if said else []
         times += [self._begun[workload.uid]] if workload.uid in self._begun else []
         last_ns = max(times, default=None)
@@ -134,11 +137,6 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
         "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: written},
     }
     return owned_object(workload.object, Job, metadata, spec=template.get("spec", {}))
-
-
-def _scheduled_ns(job: _Job) -> int | None:
-    """Return a Job's scheduled time; None if the annotation is missing or invalid."""
-    return time_of(job.object.metadata.annotations.get(SCHEDULED_AT))
 
 
 def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: int | None) -> Raw:
