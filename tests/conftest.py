@@ -1,6 +1,7 @@
 """Fixtures of all tests: hypothesis profiles, and the path of the production trace."""
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -34,6 +35,9 @@ class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ
 # Many times as long as the slowest test takes: a test that hangs must not stop all others.
 _HANG_SECONDS = 900
 
+_PROGRAMS_PER_COLLECTION = 30
+_PROGRAMS = itertools.count(1)
+
 
 @pytest.fixture(autouse=True)
 def _fails_when_it_hangs() -> Iterator[None]:
@@ -57,18 +61,46 @@ def _leaves_the_collector_as_it_was() -> Iterator[None]:
     """Restore the settings of the garbage collector, which all tests share, after a test that runs a program."""
     threshold = gc.get_threshold()
     yield
-    gc.unfreeze()
-    gc.set_threshold(*threshold)
+    if gc.get_threshold() != threshold:
+        gc.set_threshold(*threshold)
+        # The program made the collector ignore all objects, and with them the garbage of earlier tests.
+        if next(_PROGRAMS) % _PROGRAMS_PER_COLLECTION == 0:
+            _ignore_existing_objects()
     gc.enable()
+
+
+def _ignore_existing_objects() -> None:
+    """Free all garbage, then make the collector ignore what there is.
+
+    Thousands of collected tests stay until the end. A program that frees its cycles would examine them all each time.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    """Make the collector ignore the collected tests and their modules."""
+    _ignore_existing_objects()
+
+
+def pytest_sessionfinish() -> None:
+    """Let the last collection examine all objects, so that pytest reports resources that were not closed."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _leaves_what_is_shared_as_it_was() -> Iterator[None]:
     """Fail a test that changed an object of other tests, which would then depend on their order."""
-    before = _shared()
+    # No test runs between the end of a module and the start of the next.
+    before = _last_shared.copy() or _shared()
     yield
     after = _shared()
+    _last_shared.update(after)
     assert [name for name, text in before.items() if after[name] != text] == []
+
+
+_last_shared: dict[str, str] = {}
 
 
 def _shared() -> dict[str, str]:

@@ -6,11 +6,11 @@ import gc
 
 import pytest
 
-from podium.api.collector import collector_paused
+from podium.api.collector import collector_paused, settle_collector
 
 
 def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
-    gc.freeze()
+    settle_collector()
     before = gc.get_freeze_count()
 
     with collector_paused(keeps_objects=True):
@@ -23,7 +23,7 @@ def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
 @pytest.mark.parametrize(("is_settled", "keeps_objects"), [(True, False), (False, True)])
 def test_other_objects_are_examined(is_settled: bool, keeps_objects: bool) -> None:
     if is_settled:
-        gc.freeze()
+        settle_collector()
     before = gc.get_freeze_count()
 
     with collector_paused(keeps_objects=keeps_objects):

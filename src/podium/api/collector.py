@@ -21,7 +21,7 @@ def collector_paused(*, keeps_objects: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if keeps_objects and gc.get_freeze_count():
+        if keeps_objects and gc.get_threshold()[0] == _NEW_OBJECTS:
             gc.freeze()
         if was_enabled:
             gc.enable()

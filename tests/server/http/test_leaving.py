@@ -34,10 +34,7 @@ def test_nothing_is_left_of_connections_requests_and_watches() -> None:
 
     # What tests before this one have left takes long to look through, and is none of this.
     gc.freeze()
-    try:
-        RUN(check())
-    finally:
-        gc.unfreeze()
+    RUN(check())
 
 
 async def ask_in_many_ways(client: Client) -> None:
