@@ -16,7 +16,7 @@ _VALUE = re.compile(r"\{\{ *\.(?P<path>(?:Values|Release)(?:\.\w+)+) *\}\}")
 
 
 def documents(text: str) -> list[Raw]:
-    return [document for document in yaml.safe_load_all(text) if document is not None]
+    return [document for document in yaml.load_all(text, yaml.CSafeLoader) if document is not None]
 
 
 def base(folder: str = "base") -> list[Raw]:

@@ -12,7 +12,9 @@ from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class, replicated
 from tests.waiting import until
 
-BEARING = read_configuration({"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": 3}, "test")
+BEARING = read_configuration(
+    {"apiVersion": API_VERSION, "kind": KIND, "maxFutilePreemptions": 3, "podMaxBackoffSeconds": 1}, "test"
+)
 
 
 # Where the rival is quicker than the scheduler sees, the kubelet turns the pod away, and its controller makes another.
