@@ -343,7 +343,7 @@ async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[R
     token = ""
     while True:
         options = listing.ListOptions(limit=limit, continue_token=token)
-        response = await _answer(session, Request(verb="list", kind=kind, options=options))
+        response = await answer_with_retries(session, Request(verb="list", kind=kind, options=options))
         taken.append(take(response.objects()))
         following = value_at(response.object, "metadata", "continue")
         if not isinstance(following, str) or not following or following == token:
@@ -351,8 +351,8 @@ async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[R
         token = following
 
 
-async def _answer(session: Session, request: Request) -> Response:
-    """Return the response to an idempotent request, with retries. Raises StoreError and NoAnswerError."""
+async def answer_with_retries(session: Session, request: Request) -> Response:
+    """Return the response to a request that may be repeated. Raises StoreError and NoAnswerError."""
     wait_s = _FIRST_WAIT_S
     for left in reversed(range(_TRIES)):
         try:

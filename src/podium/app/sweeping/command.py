@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.api.errors import PodiumError
+from podium.api.errors import PodiumError, escape
 from podium.app.console import options as shared
 from podium.app.console.command import Command
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
     from podium.api.input.codec import Input
+    from podium.app.sweeping.run_folder import RunFolder
+    from podium.app.sweeping.sweep import Sweep
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run_options import RunOptions
 
+_LONGEST = 1_000
 _BINARY = ("parquet", "arrow")
 _FORMS = ("text", "json", "yaml", "csv", shared.HTML, *_BINARY)
 _EPILOG = """
@@ -73,6 +76,23 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 @click.option(
     "--dask", "scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786."
 )
+@click.option(
+    "--kubernetes",
+    is_flag=True,
+    help="Play them in the pods of an Indexed Job, which share the --folder in an object store: create it, follow it, "
+    "and delete it at its end.",
+)
+@click.option("--pods", type=click.IntRange(1, 10_000), default=8, show_default=True, help="The Job's pods.")
+@click.option("--image", help="Their image; default: that of --job, or podium with this version as its tag.")
+@click.option(
+    "--job",
+    "job_file",
+    metavar="FILE",
+    help="A Job to complete, with what the pods need besides: credentials of the store, resources, tolerations.",
+)
+@click.option("--job-context", default="", metavar="NAME", help="The context of the Job; default: the current one.")
+@click.option("--dry-run", is_flag=True, help="Prepare the folder, and print the Job instead of creating it.")
+@click.option("--planned", metavar="PLAN", help="Play the sweep that the folder has for a Job's pods.")
 @shared.output_option_of(_FORMS)
 @click.option(
     "--save", "answer_file", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
@@ -95,6 +115,9 @@ def sweep(
     scheduler: str | None,
     form: str,
     answer_file: str | None,
+    kubernetes: bool,
+    planned: str | None,
+    **job: Any,
 ) -> None:
     """Run a simulation many times, and compare the results.
 
@@ -108,11 +131,20 @@ def sweep(
     from podium.app.sweeping.sweep import FILENAME, dask, local_engine, make_sweep, play_all, read_variations
     from podium.app.sweeping.sweep_result import SweepResult
 
-    if folder is None and (again or known):
-        raise click.UsageError("--again and --known are about the outcomes in a folder; name it with --folder")
-
+    if folder is None and (again or known or kubernetes or planned):
+        raise click.UsageError(
+            "--again, --known, --kubernetes and --planned are about the outcomes in a folder; name it with --folder"
+        )
     if form in _BINARY and answer_file is None and sys.stdout.isatty():
         raise click.UsageError(f"-o {form} is not for a terminal; name a file with --save")
+    kept = None if folder is None else RunFolder(folder)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    engine = dask(scheduler) if scheduler else local_engine(jobs or (1 if kubernetes else cores))
+    if kept is not None and planned:
+        # An error is an outcome, too: the Job does not repeat it.
+        played = play_all(kept.planned(planned), engine, None, kept, shard, again=again)
+        click.echo(f"{len(played):,} runs of shard {shard[0]}/{shard[1]} have their outcomes in the folder")
+        return
     variations = read_variations(varied)
     if "-" in source.files and len(variations.get(FILENAME, ())) > 1:
         raise PodiumError("-f -: standard input can be read once, and filename is varied; name a file instead")
@@ -122,59 +154,102 @@ def sweep(
 
     settings = read_settings(config or None, ignore_extenders=True)
     wanted = make_sweep(variations, read, settings, options, range(first_seed, first_seed + seeds))
+    if kept is not None and kubernetes and not _play_on_cluster(wanted, kept, jobs or 1, **job):
+        return
     runs = len(wanted.runs[shard[0] :: shard[1]])
     if not runs:
         click.echo(f"podium: shard {shard[0]}/{shard[1]} has no runs: there are {len(wanted.runs):,}", err=True)
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ProgressBar(f"0 of {runs:,} runs") as bar:
         played = play_all(
             wanted,
-            dask(scheduler) if scheduler else local_engine(jobs or cores),
+            engine,
             lambda share: bar.update(share, lambda: f"{round(share * runs):,} of {runs:,} runs"),
-            None if folder is None else RunFolder(folder),
+            kept,
             shard,
             again=again,
-            plays=not known,
+            plays=not (known or kubernetes),
         )
     if not played:
         raise PodiumError(f"--folder {folder}: it has the outcome of none of {runs:,} runs yet")
-    if len(played) < runs:
-        click.echo(
-            f"podium: caveat: {runs - len(played):,} of {runs:,} runs have no outcome in the folder yet", err=True
-        )
-    _show(SweepResult(played, wanted), form, answer_file)
-    failed = sum(bool(run.outcome.error) for run in played)
-    if failed:
-        raise PodiumError(f"{failed:,} of {len(played):,} runs have no result; the answer says why")
+    _show(SweepResult(played, wanted), runs, form, answer_file)
 
 
-def _show(result: SweepResult, form: str, target: str | None) -> None:
-    """Write the answer to standard output or a file, and the caveats to standard error if the form has none."""
-    from podium.app.console.output import in_json, in_yaml, new_page, show_html
+def _play_on_cluster(
+    sweep: Sweep,
+    kept: RunFolder,
+    jobs: int,
+    *,
+    dry_run: bool,
+    pods: int,
+    image: str | None,
+    job_file: str | None,
+    job_context: str,
+) -> bool:
+    """Play the runs in a Job, or print the Job; return whether they have been played."""
+    import asyncio
+
+    from podium.app.console.output import in_yaml
+    from podium.app.console.progress import ProgressBar
+    from podium.app.sweeping.sweep_job import add_plan, completed_job, run_job
+
+    runs = sweep.runs
+    name = f"podium-sweep-{kept.name_of(sweep)}"
+    job = completed_job(job_file, name, image, kept.url, min(pods, len(runs)), jobs)
+    if dry_run:
+        click.echo(in_yaml(add_plan(job, kept.plan(sweep))), nl=False)
+    elif len(kept.files_of(runs)) < len(runs):
+        with ProgressBar("starting the Job") as bar:
+
+            def watch(pods: str) -> None:
+                done = len(kept.files_of(runs))
+                bar.update(done / len(runs), lambda: f"{done:,} of {len(runs):,} runs; {pods}")
+
+            def say(text: str) -> None:
+                click.echo(f"podium: {escape(text, _LONGEST)}", err=True)
+
+            asyncio.run(run_job(job_context, job, lambda: kept.plan(sweep), watch, say))
+        kept.forget_plans(sweep)
+    return not dry_run
+
+
+def _show(result: SweepResult, wanted: int, form: str, target: str | None) -> None:
+    """Write the answer to standard output or a file, and the caveats to standard error if the form has none.
+
+    Raises PodiumError at the end if runs have failed.
+    """
+    from podium.app.console.output import show_html
+
+    runs, answer = result.runs, _rendered(result, form, target)
+    if len(runs) < wanted:
+        missing = f"{wanted - len(runs):,} of {wanted:,} runs have no outcome in the folder yet"
+        click.echo(f"podium: caveat: {missing}", err=True)
+    for caveat in result.caveats if form in (*_BINARY, "csv") else ():
+        click.echo(f"podium: caveat: {caveat.message}", err=True)
+    if target is not None:
+        with click.open_file(target, "wb", atomic=True) as file:
+            file.write(answer.encode() if isinstance(answer, str) else answer)
+    elif form == shared.HTML:
+        show_html(str(answer))
+    else:
+        click.echo(answer, nl=False, color=True if form == "text" else None)
+    if failed := sum(bool(run.outcome.error) for run in runs):
+        raise PodiumError(f"{failed:,} of {len(runs):,} runs have no result; the answer says why")
+
+
+def _rendered(result: SweepResult, form: str, target: str | None) -> str | bytes:
+    from podium.app.console.output import in_json, in_yaml, new_page
     from podium.app.console.page import Page
     from podium.app.sweeping.sweep_result import in_arrow
 
-    answer: str | bytes
     if form in _BINARY:
-        answer = in_arrow(result.frame(), form)
-    elif form == "csv":
-        answer = result.csv()
-    elif form == shared.HTML:
-        answer = result.html()
-    elif form == "text":
-        page = new_page() if target is None else Page()
-        result.write(page)
-        answer = page.text
-    else:
-        answer = in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
-    if form in (*_BINARY, "csv"):
-        for caveat in result.caveats:
-            click.echo(f"podium: caveat: {caveat.message}", err=True)
-    if target is None and form == shared.HTML:
-        show_html(str(answer))
-    elif target is None:
-        click.echo(answer, nl=False, color=True if form == "text" else None)
-    else:
-        with click.open_file(target, "wb", atomic=True) as file:
-            file.write(answer.encode() if isinstance(answer, str) else answer)
+        return in_arrow(result.frame(), form)
+    if form == "csv":
+        return result.csv()
+    if form == shared.HTML:
+        return result.html()
+    if form != "text":
+        return in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
+    page = new_page() if target is None else Page()
+    result.write(page)
+    return page.text

@@ -7,6 +7,8 @@ while the sweep goes on. The file's metadata holds the whole outcome. Files are 
 from __future__ import annotations
 
 import hashlib
+import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ import msgspec
 
 from podium.api.errors import PodiumError
 from podium.api.versions.release import own_version
-from podium.app.sweeping.sweep import PlayedRun, Run, RunOutcome, Sweep
+from podium.app.sweeping.sweep import PlayedRun, Run, RunOutcome, Sweep, unpickled
 from podium.app.sweeping.sweep_result import rows_of
 
 if TYPE_CHECKING:
@@ -51,22 +53,60 @@ class RunFolder:
             raise PodiumError(f"--folder {url}: {error}") from None
         self._files, self._path = found
 
-    def outcomes(self, sweep: Sweep) -> dict[Run, RunOutcome]:
-        """Return the outcomes of the sweep's runs that the folder has; claim an empty folder for the sweep.
+    def outcomes(self, sweep: Sweep, runs: Sequence[Run]) -> dict[Run, RunOutcome]:
+        """Return the outcomes that the folder has of runs of the sweep; claim an empty folder for the sweep.
 
         Raises PodiumError for the folder of another sweep, and for files that cannot be read.
         """
         try:
             self._claim(sweep)
-            directory = f"{self._path}/runs"
-            files = self._files.ls(directory, detail=False) if self._files.exists(directory) else []
-            file_of = {file.rpartition("/")[2]: file for file in files}
-            kept = {run: file for run in sweep.runs if (file := file_of.get(_name_of(run)))}
+            kept = self.files_of(runs)
             # All at once: object stores answer many requests at a time.
             content_of = self._files.cat(list(kept.values())) if kept else {}
         except OSError as error:
             raise PodiumError(f"--folder {self.url}: {error}") from None
         return {run: self._read(file, content_of[file]) for run, file in kept.items()}
+
+    def files_of(self, runs: Sequence[Run]) -> dict[Run, str]:
+        """Return the files of the runs that have an outcome. Raises OSError."""
+        # Other machines write to the folder, too.
+        self._files.invalidate_cache()
+        directory = f"{self._path}/runs"
+        files = self._files.ls(directory, detail=False) if self._files.exists(directory) else []
+        file_of = {file.rpartition("/")[2]: file for file in files}
+        return {run: file for run in runs if (file := file_of.get(_name_of(run)))}
+
+    def name_of(self, sweep: Sweep) -> str:
+        """Return a name that this folder's runs of the sweep have alone."""
+        seeds = sweep.seeds.start, sweep.seeds.stop
+        return hashlib.sha256(msgspec.json.encode((self.url, seeds, _identity(sweep)))).hexdigest()[:12]
+
+    def plan(self, sweep: Sweep) -> str:
+        """Keep the sweep itself for workers; return the name and digest by which they know it."""
+        self._claim(sweep)
+        content = own_version().encode() + b"\n" + pickle.dumps(sweep)
+        plan = f"{self.name_of(sweep)}-{hashlib.sha256(content).hexdigest()}"
+        self._write(f"{self._path}/plans/{plan}", content)
+        return plan
+
+    def planned(self, plan: str) -> Sweep:
+        """Return a sweep that was kept for workers. Raises PodiumError if it is not there or has changed."""
+        try:
+            content = self._files.cat_file(f"{self._path}/plans/{plan}")
+        except OSError as error:
+            raise PodiumError(f"--folder {self.url}: it has no plan {plan}: {error}") from None
+        # The digest comes from the command line: who can only write to the folder cannot bring in code.
+        if hashlib.sha256(content).hexdigest() != plan.rpartition("-")[2]:
+            raise PodiumError(f"--folder {self.url}: the plan {plan} is not what was written")
+        version, _, pickled = content.partition(b"\n")
+        if version != own_version().encode():
+            raise PodiumError(f"the plan is of Podium {version.decode()}, and the image has {own_version()}")
+        return unpickled(pickled)
+
+    def forget_plans(self, sweep: Sweep) -> None:
+        """Remove the plans of the sweep, which no worker reads any more."""
+        for file in self._files.glob(f"{self._path}/plans/{self.name_of(sweep)}-*"):
+            self._files.rm_file(file)
 
     def keep(self, sweep: Sweep, run: Run, outcome: RunOutcome) -> RunOutcome:
         """Write the outcome of a run, and return it as it will be read."""

@@ -392,14 +392,14 @@ def dask(address: str) -> Engine:
 
 def play_pickled(pickled: bytes, run: Run) -> RunOutcome:
     """Play a run of a pickled sweep, which is unpickled once for consecutive runs."""
-    return _read(pickled).play(run)
+    return unpickled(pickled).play(run)
 
 
 _learnt: list[Sweep] = []
 
 
 def _learn(pickled: bytes) -> None:
-    _learnt[:] = [_read(pickled)]
+    _learnt[:] = [unpickled(pickled)]
 
 
 def _play(run: Run) -> RunOutcome:
@@ -407,7 +407,8 @@ def _play(run: Run) -> RunOutcome:
 
 
 @lru_cache(maxsize=1)
-def _read(pickled: bytes) -> Sweep:
+def unpickled(pickled: bytes) -> Sweep:
+    """Return a sweep that this program pickled."""
     # This program pickled it, for processes that it started or that the user named.
     sweep = pickle.loads(pickled)  # noqa: S301
     if not isinstance(sweep, Sweep):
@@ -437,8 +438,8 @@ def play_all(
     ``kept`` has outcomes of earlier calls, and keeps the new ones. Without it all runs are played. The ``shard`` (i, n)
     has every nth run, from number i on. ``again``: also play runs whose outcome is an error; without ``plays`` none.
     """
-    outcomes = {} if kept is None else kept.outcomes(sweep)
     mine = sweep.runs[shard[0] :: shard[1]]
+    outcomes = {} if kept is None else kept.outcomes(sweep, mine)
     waiting = [run for run in mine if run not in outcomes or (again and outcomes[run].error)]
     done = len(mine) - len(waiting)
     for run, outcome in engine(sweep, waiting) if plays and waiting else ():
