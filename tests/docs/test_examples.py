@@ -170,7 +170,7 @@ def follow(shell: Shell, line: str) -> None:
                 for kind in KINDS.values()
                 if kind.group != OWN_GROUP and kind.is_served and "alpha" not in kind.version
             )
-        case ["podium", *arguments] if {"--context", "hour.podium"} & {*arguments} or "=month/" in line:
+        case ["podium", *arguments] if {"--context", "--kubernetes", "hour.podium"} & {*arguments} or "=month/" in line:
             # There is no such cluster and no such recordings; the command line is right.
             parse(arguments)
         case ["openssl", "req" | "rand", *_] | ["kubectl", "create", "namespace" | "secret", *_]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Kubernetes, Raw
@@ -106,7 +107,7 @@ class _DaemonSetState:
     ``touched`` nodes are to be synced, ``uncounted`` ones to be counted. ``counts`` are what nodes contribute to the
     status, ``sums`` their sums. Besides fields of the status, they have in_service: the node should have a pod, and has
     an available one that is not deleted; and surging: it has a second pod. ``replaceable`` are the only pods of nodes
-    that have an old template.
+    that have an old template; the ``unavailable`` nodes of these have none in service.
     """
 
     fitness: NodeFitness
@@ -115,6 +116,7 @@ class _DaemonSetState:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     sums: Counter[str] = field(default_factory=Counter)
     replaceable: dict[str, OwnedPod] = field(default_factory=dict)
+    unavailable: dict[str, None] = field(default_factory=dict)
     touched: dict[str, None] = field(default_factory=dict)
     uncounted: dict[str, None] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ class _DaemonSetState:
         ordered = sorted(pods, key=daemon_order)
         count: Counter[str] = Counter(desired=int(is_wanted))
         self.replaceable.pop(node_name, None)
+        self.unavailable.pop(node_name, None)
         if ordered and not is_wanted:
             count["misscheduled"] = 1
         elif ordered:
@@ -140,6 +143,8 @@ class _DaemonSetState:
             count["surging"] = int(len(kept) > 1)
             if len(kept) == 1 and is_outdated(kept[0].pod, self.revision):
                 self.replaceable[node_name] = kept[0]
+                if not count["in_service"]:
+                    self.unavailable[node_name] = None
         self.sums.subtract(self.counts.pop(node_name, ()))
         self.sums.update(count)
         if any(count.values()):
@@ -147,9 +152,8 @@ class _DaemonSetState:
 
     def exchangeable(self, left: int) -> list[str]:
         """Return the nodes whose old pods may be replaced, by name: those out of service, and ``left`` others."""
-        names = sorted(self.replaceable)
-        kept = [name for name in names if self.counts[name]["in_service"]][max(left, 0) :]
-        return sorted({*names}.difference(kept))
+        serving = (name for name in self.replaceable if name not in self.unavailable)
+        return sorted([*self.unavailable, *nsmallest(max(left, 0), serving)])
 
 
 class DaemonSets(RevisionedController[DaemonSet]):
