@@ -17,18 +17,18 @@ def table(tmp_path: Path, text: str | bytes) -> Path:
 
 
 def test_rows_have_values_by_column_in_any_order_and_know_their_line(tmp_path: Path) -> None:
-    rows = list(read_table(table(tmp_path, 'count,extra,name\n1,x,a\n2,,"b, c"\n'), COLUMNS).rows)
+    rows = list(read_table(table(tmp_path, 'count,extra,name\n1,x,a\n2,,"b, c"\n'), COLUMNS)[1])
 
-    assert [(row.line, row.text("name"), row.whole("count")) for row in rows] == [(2, "a", 1), (3, "b, c", 2)]
+    assert [(row.line, row.values["name"], row.whole("count")) for row in rows] == [(2, "a", 1), (3, "b, c", 2)]
 
 
 def test_a_byte_order_mark_is_not_part_of_the_header(tmp_path: Path) -> None:
-    assert [row.whole("count") for row in read_table(table(tmp_path, "\ufeffname,count\na,1\n"), COLUMNS).rows] == [1]
+    assert [row.whole("count") for row in read_table(table(tmp_path, "\ufeffname,count\na,1\n"), COLUMNS)[1]] == [1]
 
 
 @pytest.mark.parametrize("value", ["", "-1", "1.5", "x", "1e3", "1_0", "\u0661", "9" * 16])
 def test_a_non_integer_is_an_error_with_line_and_column(tmp_path: Path, value: str) -> None:
-    (row,) = read_table(table(tmp_path, f"name,count\na,{value}\n"), COLUMNS).rows
+    (row,) = read_table(table(tmp_path, f"name,count\na,{value}\n"), COLUMNS)[1]
 
     with pytest.raises(InputError, match=r"t\.csv: line 2, column count: .* is not a whole number"):
         row.whole("count")
@@ -48,11 +48,11 @@ def test_a_non_integer_is_an_error_with_line_and_column(tmp_path: Path, value: s
 )
 def test_a_broken_file_is_an_error_with_its_line(tmp_path: Path, text: str | bytes, error: str) -> None:
     with pytest.raises(InputError) as caught:
-        list(read_table(table(tmp_path, text), COLUMNS).rows)
+        list(read_table(table(tmp_path, text), COLUMNS)[1])
 
     assert error in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        list(read_table(tmp_path / "none.csv", COLUMNS).rows)
+        list(read_table(tmp_path / "none.csv", COLUMNS)[1])

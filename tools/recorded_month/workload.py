@@ -56,12 +56,12 @@ class Task(NamedTuple):
 def read_tasks(file: Path) -> list[Task]:
     """Return the tasks of the trace's pods.csv. Raises InputError."""
     draw = Random(0)
-    return [_task(row, draw) for row in read_table(file, _COLUMNS).rows]
+    return [_task(row, draw) for row in read_table(file, _COLUMNS)[1]]
 
 
 def _task(row: Row, draw: Random) -> Task:
     if row.values.get("deletion_time"):
-        began = row.whole("scheduled_time" if row.text("scheduled_time") else "creation_time")
+        began = row.whole("scheduled_time" if row.values["scheduled_time"] else "creation_time")
         seconds = row.whole("deletion_time") - began
     else:
         seconds = int(draw.lognormvariate(math.log(_MEDIAN_S), _SPREAD))

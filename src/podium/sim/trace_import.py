@@ -19,7 +19,7 @@ from fractions import Fraction
 from itertools import groupby, pairwise
 from math import ceil
 from operator import itemgetter
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -73,7 +73,7 @@ _ALL_DOMAINS = 2**31 - 1
 def read_trace(*files: FileName) -> Trace:
     """Return the trace of the files. Raises InputError, with file, line and column for errors in a file."""
     tables = [read_table(file, _NODES, _PODS, _INSTANCES) for file in files]
-    rows = {table.columns: table.rows for table in tables}
+    rows = dict(tables)
     if len(tables) == len(rows) and rows.keys() == {_INSTANCES}:
         return _dlrm(_named(rows[_INSTANCES], "instance_sn"))
     if len(tables) != len(rows) or rows.keys() != {_NODES, _PODS}:
@@ -88,7 +88,7 @@ def _named(rows: Iterable[Row], column: str) -> dict[str, Row]:
     """Return the rows by name. Raises InputError for names that are invalid or given twice."""
     named: dict[str, Row] = {}
     for row in rows:
-        name = row.text(column).replace("_", "-") if column == "instance_sn" else row.text(column)
+        name = row.values[column].replace("_", "-") if column == "instance_sn" else row.values[column]
         problem = subdomain_problem(name)
         if problem is not None:
             raise row.error(column, problem)
@@ -131,7 +131,7 @@ def _arrival(row: Row, *optional: str) -> tuple[int, int | None]:
 
     A time that is ``optional`` may be empty: what was never created was there before, what was not deleted remains.
     """
-    times = {column: round(row.number(column)) for column in _TIMES if column not in optional or row.text(column)}
+    times = {column: round(row.number(column)) for column in _TIMES if column not in optional or row.values[column]}
     for (before, earlier), (after, later) in pairwise(times.items()):
         if later < earlier:
             raise row.error(after, f"{later} is before {before}, {earlier}")
@@ -152,14 +152,14 @@ def _amounts(values: Mapping[str, int | Fraction]) -> Raw:
 
 def _node(name: str, row: Row) -> Raw:
     """Return a node of openb."""
-    model = row.text("model")
+    model = row.values["model"]
     labels = {GPU_MODEL: _label_value(row, "model", model)} if model else {}
     return node_object(name, labels, _amounts({column: row.whole(column) for column in _NODES[1:4]}))
 
 
 def _pod(name: str, row: Row) -> tuple[int, Raw]:
     """Return a pod of openb with its arrival."""
-    qos = row.text("qos")
+    qos = row.values["qos"]
     if qos not in _CLASS_OF_QOS:
         raise row.error("qos", f"{shown(qos)} is not one of {', '.join(_CLASS_OF_QOS)}")
     amounts = _amounts({column: row.whole(column) for column in _PODS[1:3]})
@@ -168,8 +168,8 @@ def _pod(name: str, row: Row) -> tuple[int, Raw]:
         raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {MILLI_PER_GPU}")
     requests = {**amounts, GPU_MILLI: share if gpus == 1 else gpus * MILLI_PER_GPU} if gpus else amounts
     spec: Raw = {"priorityClassName": _CLASS_OF_QOS[qos]}
-    if row.text("gpu_spec"):
-        models = [_label_value(row, "gpu_spec", model) for model in row.text("gpu_spec").split("|")]
+    if row.values["gpu_spec"]:
+        models = [_label_value(row, "gpu_spec", model) for model in row.values["gpu_spec"].split("|")]
         terms = [{"matchExpressions": [{"key": GPU_MODEL, "operator": "In", "values": models}]}]
         needed = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": needed}
@@ -190,7 +190,7 @@ def _dlrm(rows: Mapping[str, Row]) -> Trace:
     arrivals: list[tuple[int, Raw]] = []
     changes: dict[str, list[tuple[int, int, Mapping[str, Fraction]]]] = {role: [] for role in _SUPPOSED_NODES}
     for name, row in rows.items():
-        role = row.text("role")
+        role = row.values["role"]
         if role not in _SUPPOSED_NODES:
             raise row.error("role", f"{shown(role)} is not one of {', '.join(_SUPPOSED_NODES)}")
         needs = {column: row.number(f"{column}_request") for column in ("cpu", "memory", "disk", "rdma")}
@@ -215,9 +215,9 @@ def _dlrm(rows: Mapping[str, Row]) -> Trace:
 
 def _instance(name: str, row: Row, needs: Mapping[str, Fraction], seconds: int | None) -> Raw:
     """Return an instance of DLRM as a pod, with its role and the most instances of its application on a node."""
-    labels = {_APP: _label_value(row, "app_name", row.text("app_name"))}
-    spec: Raw = {"nodeSelector": {_ROLE: row.text("role")}}
-    if row.text("max_instance_per_node") != "-1":
+    labels = {_APP: _label_value(row, "app_name", row.values["app_name"])}
+    spec: Raw = {"nodeSelector": {_ROLE: row.values["role"]}}
+    if row.values["max_instance_per_node"] != "-1":
         most = row.whole("max_instance_per_node")
         if not 0 < most <= _ALL_DOMAINS:
             raise row.error("max_instance_per_node", f"{most} is not -1, for no limit, or from 1 to {_ALL_DOMAINS}")
@@ -238,15 +238,11 @@ _NUMBER = re.compile(r"\d{1,9}(\.\d{1,20})?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of a file: the values by column, and the line number."""
+    """One row of a file: the values as written by column, and the line number."""
 
     source: str
     line: int
     values: dict[str, str]
-
-    def text(self, column: str) -> str:
-        """Return the value as written, "" if empty."""
-        return self.values[column]
 
     def whole(self, column: str) -> int:
         """Return the value, which must be a whole number of 0 or more. Raises InputError."""
@@ -267,15 +263,8 @@ class Row:
         return InputError(f"line {self.line}, column {column}: {problem}", source=self.source)
 
 
-class TraceTable(NamedTuple):
-    """The rows of a file, and the columns that it has for certain."""
-
-    columns: Sequence[str]
-    rows: list[Row]
-
-
-def read_table(name: FileName, *kinds: Sequence[str]) -> TraceTable:
-    """Return the rows of a file that has the columns of one of the kinds, in any order; others are ignored.
+def read_table(name: FileName, *kinds: Sequence[str]) -> tuple[Sequence[str], list[Row]]:
+    """Return the columns of one of the kinds, all of which the file has, and its rows; further columns are ignored.
 
     Raises InputError if the file cannot be read, lacks columns, has too many rows, or a row of the wrong length.
     """
@@ -304,7 +293,7 @@ def read_table(name: FileName, *kinds: Sequence[str]) -> TraceTable:
             rows.append(Row(source, reader.line_num, dict(zip(header, values, strict=True))))
     except csv.Error as error:
         raise InputError(f"line {reader.line_num}: not valid CSV: {error}", source=source) from None
-    return TraceTable(columns, rows)
+    return columns, rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,15 +176,7 @@ def sweep(
 
 
 def _play_on_cluster(
-    sweep: Sweep,
-    kept: RunFolder,
-    jobs: int,
-    *,
-    dry_run: bool,
-    pods: int,
-    image: str | None,
-    job_file: str | None,
-    job_context: str,
+    sweep: Sweep, kept: RunFolder, jobs: int, *, dry_run: bool, job_context: str, pods: int, **template: Any
 ) -> bool:
     """Play the runs in a Job, or print the Job; return whether they have been played."""
     import asyncio
@@ -194,8 +186,7 @@ def _play_on_cluster(
     from podium.app.sweeping.sweep_job import add_plan, completed_job, run_job
 
     runs = sweep.runs
-    name = f"podium-sweep-{kept.name_of(sweep)}"
-    job = completed_job(job_file, name, image, kept.url, min(pods, len(runs)), jobs)
+    job = completed_job(f"podium-sweep-{kept.name_of(sweep)}", kept.url, min(pods, len(runs)), jobs, **template)
     if dry_run:
         click.echo(in_yaml(add_plan(job, kept.plan(sweep))), nl=False)
     elif len(kept.files_of(runs)) < len(runs):

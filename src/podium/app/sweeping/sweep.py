@@ -20,8 +20,8 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, Input
-from podium.api.times import parse_duration
 from podium.api.versions.release import own_version, read_gates, read_version
+from podium.app.console.options import Duration
 from podium.app.inputs import DecisionSettings, in_one_line
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
 from podium.sim.latencies import USUAL_LATENCY_NS
@@ -48,17 +48,7 @@ _FIELDS = ("percentageOfNodesToScore", "maxFutilePreemptions", "nominationCleari
 _ARGUMENT = re.compile(r"([A-Z]\w*)\.(\w+(?:\.\w+)*)")
 
 
-def _duration(text: str) -> int:
-    duration_ns = parse_duration(text)
-    if duration_ns < 0:
-        raise ValueError(f"{text} is negative; write 0s or more")
-    return duration_ns
-
-
-def _with_release(options: RunOptions, **changed: Any) -> RunOptions:
-    return replace(options, release=replace(options.release, **changed))
-
-
+_duration = Duration().parsed
 _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
     "until": lambda options, text: replace(options, until_ns=_duration(text)),
     "start-delay": lambda options, text: replace(options, start_delay_ns=_duration(text)),
@@ -66,8 +56,10 @@ _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
     "latency": lambda options, text: replace(options, latency_ns=_duration(text)),
     "termination": lambda options, text: replace(options, termination_ns=_duration(text)),
     "expendable-pods-priority-cutoff": lambda options, text: replace(options, priority_cutoff=int(text)),
-    "kubernetes-version": lambda options, text: _with_release(options, version=str(read_version(text))),
-    "feature-gates": lambda options, text: _with_release(options, gates=read_gates(text)),
+    "kubernetes-version": lambda options, text: replace(
+        options, release=replace(options.release, version=str(read_version(text)))
+    ),
+    "feature-gates": lambda options, text: replace(options, release=replace(options.release, gates=read_gates(text))),
 }
 
 

@@ -49,16 +49,16 @@ _TEMPLATE: Raw = {
 Say = Callable[[str], None]
 
 
-def completed_job(file: str | None, name: str, image: str | None, folder: str, pods: int, jobs: int) -> Raw:
-    """Return the Job of a file, or the usual one, with that name; each of its pods plays ``jobs`` runs at a time.
+def completed_job(name: str, folder: str, pods: int, jobs: int, image: str | None, job_file: str | None) -> Raw:
+    """Return the Job of the file, or the usual one, with that name; each of its pods plays ``jobs`` runs at a time.
 
     Raises InputError if the file is not a Job.
     """
     job = deepcopy(_TEMPLATE)
-    if file is not None:
-        documents = load_files([file], "strict")
+    if job_file is not None:
+        documents = load_files([job_file], "strict")
         if [document.raw["kind"] for document in documents] != ["Job"]:
-            raise InputError("is not one Job", source=file)
+            raise InputError("is not one Job", source=job_file)
         job = deepcopy(documents[0].raw)
     job["metadata"] = {**job.get("metadata", {}), "name": name}
     job["spec"] |= {"completionMode": "Indexed", "completions": pods, "parallelism": pods}
