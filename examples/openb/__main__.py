@@ -117,10 +117,11 @@ def _known(file: Path) -> list[Result]:
     if not file.is_file() or not file.stat().st_size:
         return []
     found: dict[tuple[object, ...], Result] = {}
-    for row in read_table(file, Result._fields).rows:
-        if row.text("seed") == "seed":
+    for row in read_table(file, Result._fields)[1]:
+        if row.values["seed"] == "seed":
             continue
-        mix, policy, seed, requested = row.text("mix"), row.text("policy"), row.whole("seed"), row.whole("requested")
+        mix, policy = row.values["mix"], row.values["policy"]
+        seed, requested = row.whole("seed"), row.whole("requested")
         if policy not in _CHOICES:
             raise row.error("policy", f"there is no policy {policy}; there are {', '.join(_CHOICES)}")
         allocated, moves = float(row.number("allocated")), row.whole("moves")

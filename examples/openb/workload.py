@@ -123,8 +123,8 @@ class Workload:
 def read_workload(folder: Path, mix: str = DEFAULT_MIX) -> Workload:
     """Return the nodes and one mix of tasks from a folder with the trace. Raises InputError for what is missing."""
     nodes = tuple(
-        Node(row.text("sn"), row.whole("cpu_milli"), row.whole("memory_mib"), row.whole("gpu"), row.text("model"))
-        for row in read_table(_present(folder / "gpu_nodes.csv"), _NODE_COLUMNS).rows
+        Node(row.values["sn"], row.whole("cpu_milli"), row.whole("memory_mib"), row.whole("gpu"), row.values["model"])
+        for row in read_table(_present(folder / "gpu_nodes.csv"), _NODE_COLUMNS)[1]
     )
     return Workload(mix, nodes, tuple(map(_task, _rows(folder, mix))))
 
@@ -137,9 +137,9 @@ def mixes(folder: Path) -> list[str]:
 
 def _rows(folder: Path, mix: str) -> Iterable[Row]:
     if mix == DEFAULT_MIX:
-        return read_table(_present(folder / "pods.csv"), _POD_COLUMNS).rows
+        return read_table(_present(folder / "pods.csv"), _POD_COLUMNS)[1]
     plain = folder / "variants" / f"pods_{mix}.csv"
-    return read_table(plain if plain.is_file() else _present(plain.with_suffix(".csv.gz")), _POD_COLUMNS).rows
+    return read_table(plain if plain.is_file() else _present(plain.with_suffix(".csv.gz")), _POD_COLUMNS)[1]
 
 
 def _present(file: Path) -> Path:

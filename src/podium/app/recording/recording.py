@@ -70,15 +70,15 @@ def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Reco
     If a file ends after some time, ``target`` is a folder, and files are named by the time of their beginning. What an
     earlier recording has left that was killed is completed first.
     """
+    return asyncio.run(_record(source, target, limits, say))
+
+
+async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
     _recover_all(target, limits, say)
-
-    async def run() -> Recorded:
-        async with open_session(source, "podium-record", _TIMEOUT_S) as session:
-            # Reflectors retry for ever, so a server that cannot be reached is reported here.
-            version = await server_version(session, must_answer=True)
-            return await _Recording(session, target, limits, say).run(version)
-
-    return asyncio.run(run())
+    async with open_session(source, "podium-record", _TIMEOUT_S) as session:
+        # Reflectors retry for ever, so a server that cannot be reached is reported here.
+        version = await server_version(session, must_answer=True)
+        return await _Recording(session, target, limits, say).run(version)
 
 
 def _recover_all(target: str, limits: Limits, say: Say) -> None:
