@@ -53,19 +53,19 @@ class Writes:
         assert unversioned(old) != unversioned(new), old.key
         for name in ("uid", "name", "namespace", "creationTimestamp"):
             assert old.raw["metadata"].get(name) == new.raw["metadata"].get(name)
-        # A7: changes of the spec count, and so does the first request for deletion.
         spec_changed = old.raw.get("spec") != new.raw.get("spec")
-        before, after = old.object.metadata, new.object.metadata
-        is_deleted = before.deletion_timestamp is None and after.deletion_timestamp is not None
-        changes = spec_changed + is_deleted if new.resource.has_generation else 0
-        assert after.generation - before.generation == changes
-        # A13
-        status_changed = old.raw.get("status") != new.raw.get("status")
         is_binding = (
             isinstance(new.object, Pod)
             and isinstance(old.object, Pod)
             and (new.object.spec.node_name != old.object.spec.node_name)
         )
+        # A7: changes of the spec count but for a binding, and so does the first request for deletion.
+        before, after = old.object.metadata, new.object.metadata
+        is_deleted = before.deletion_timestamp is None and after.deletion_timestamp is not None
+        changes = (spec_changed and not is_binding) + is_deleted if new.resource.has_generation else 0
+        assert after.generation - before.generation == changes
+        # A13
+        status_changed = old.raw.get("status") != new.raw.get("status")
         labels_changed = old.object.metadata.labels != new.object.metadata.labels
         assert is_binding or not (status_changed and (spec_changed or labels_changed))
 
