@@ -13,18 +13,20 @@ decided, and ``messages.jsonl.xz`` the FailedScheduling messages of all sets but
 
 from __future__ import annotations
 
-import json
 import lzma
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from podium.api.errors import PodiumError
 from podium.api.input.codec import decode
+from podium.api.meta import Kubernetes
 from podium.api.versions.release import DEFAULT_RELEASE, Release, read_version
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
@@ -73,7 +75,7 @@ class Case:
 def lines(name: str) -> list[Raw]:
     """Return the lines of a file, which is read once."""
     with lzma.open(HERE / f"{name}.jsonl.xz") as found:
-        return [json.loads(line) for line in found]
+        return [msgspec.json.decode(line, type=Raw) for line in found]
 
 
 @cache
@@ -124,6 +126,16 @@ def in_turn(set_: str) -> dict[str, list[Case]]:
 
 
 @cache
+def in_turn_by_name(set_: str) -> dict[str, list[tuple[str, Case]]]:
+    """Return, by the name of a case, the versions that judge it in turn, each with the case as it decided it."""
+    found: defaultdict[str, list[tuple[str, Case]]] = defaultdict(list)
+    for version, cases in in_turn(set_).items():
+        for case in cases:
+            found[case.name].append((version, case))
+    return found
+
+
+@cache
 def _differences(version: str) -> dict[tuple[str, str], Raw]:
     return {(line["set"], line["name"]): line for line in lines("versions") if version in line["versions"]}
 
@@ -145,11 +157,15 @@ def _without(raw: Raw, *keys: str) -> Raw:
     return {key: value for key, value in raw.items() if key not in keys}
 
 
-def explained(case: Case) -> Explanation:
-    """Return what Podium decides."""
-    typed = [one for one in map(decode, case.objects) if one is not None]
+def decoded(case: Case) -> list[Kubernetes]:
+    """Return the objects of a case, which are the same for all versions."""
+    return [one for one in map(decode, case.objects) if one is not None]
+
+
+def explained(case: Case, objects: Sequence[Kubernetes] = ()) -> Explanation:
+    """Return what Podium decides; ``objects`` are those of the case, if they are already decoded."""
     configuration = read_configuration(case.config, case.name) if case.config else None
-    return Explainer(typed, configuration, case.release).explain(case.pod)
+    return Explainer(objects or decoded(case), configuration, case.release).explain(case.pod)
 
 
 def ranked_node(explanation: Explanation) -> str:
@@ -229,10 +245,10 @@ def _comparable(value: Any, name: str = "") -> Any:
     return {key: _comparable(one, key) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def judged(case: Case, set_: str, version: str) -> Iterator[tuple[str, str]]:
+def judged(case: Case, set_: str, version: str, objects: Sequence[Kubernetes] = ()) -> Iterator[tuple[str, str]]:
     """Yield what was compared of a case, "decision" or "message", and what differs, "" where nothing does."""
     try:
-        explanation = explained(case)
+        explanation = explained(case, objects)
         yield "decision", disagreement(case, explanation)
         if (set_, case.name) in messages(version):
             yield "message", other_message(case, set_, version, explanation)

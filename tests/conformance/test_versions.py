@@ -1,16 +1,29 @@
 """Podium against the decisions and event messages of kube-scheduler 1.31 to 1.36.
 
-The normal run judges each case by some of the versions (`in_turn`); all that v1.36.2 decided is in `test_conformance`
-and `test_dynamic_resources`. A run marked `fuzz` judges every case by every version.
+The normal run judges each case by some of the versions (`in_turn`): here those of devices and the extra ones, and in
+`test_conformance` the others. All that v1.36.2 decided is there and in `test_dynamic_resources`. A run marked `fuzz`
+judges every case by every version.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.conformance.measured import EXTRA, SETS, VERSIONS, Case, all_cases, in_turn, judged, messages, sets_of
+from tests.conformance.measured import (
+    DEVICES,
+    EXTRA,
+    SETS,
+    VERSIONS,
+    Case,
+    all_cases,
+    in_turn,
+    judged,
+    messages,
+    sets_of,
+)
 
 ALL = [(version, set_) for version in VERSIONS for set_ in sets_of(version)]
+HERE = [one for one in ALL if one[1] == EXTRA or (one[1] == DEVICES and one[0] != VERSIONS[-1])]
 
 
 def differences(cases: list[Case], set_: str, version: str) -> list[str]:
@@ -21,7 +34,7 @@ def differences(cases: list[Case], set_: str, version: str) -> list[str]:
     return [wrong for _, wrong in found if wrong]
 
 
-@pytest.mark.parametrize(("version", "set_"), [one for one in ALL if one[0] != VERSIONS[-1] or one[1] == EXTRA])
+@pytest.mark.parametrize(("version", "set_"), HERE)
 def test_decisions_and_messages_are_those_of_the_version(version: str, set_: str) -> None:
     wrong = differences(in_turn(set_)[version], set_, version)
 
