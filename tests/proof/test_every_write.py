@@ -5,6 +5,7 @@ Whatever it is that goes wrong, and wherever, the invariants hold after each ste
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +54,10 @@ DELIVERIES: Mapping[str, WatchDelivery] = {
 
 @dataclass(slots=True)
 class OneFault(NoFaults):
-    """All goes well but for one thing: the action, or the event, of one scheduler with a number."""
+    """All goes well but for one thing: the action, or the event, of one scheduler with a number.
+
+    ``actions`` and ``deliveries`` count what a fault could have struck, by component.
+    """
 
     what: str
     number: int
@@ -61,8 +65,11 @@ class OneFault(NoFaults):
     counted: int = 0
     target: Action | None = None
     has_happened: bool = False
+    actions: Counter[str] = field(default_factory=Counter)
+    deliveries: Counter[str] = field(default_factory=Counter)
 
     def outage_ns(self, component: str, action: Action, *, is_done: bool) -> int | None:
+        self.actions[component] += not is_done and not isinstance(action, Record)
         if component != self.scheduler or isinstance(action, Record) or self.what in DELIVERIES:
             return None
         if not is_done and self._is_it():
@@ -79,6 +86,7 @@ class OneFault(NoFaults):
         return FATES[self.what]
 
     def delivery(self, component: str, kind: str) -> WatchDelivery:
+        self.deliveries[component] += 1
         if component != self.scheduler or self.what not in DELIVERIES or not self._is_it():
             return WatchDelivery()
         self.has_happened = True
