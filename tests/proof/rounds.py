@@ -41,7 +41,8 @@ NEEDED: Raw = {"ReplaceOldPods": {"maxAge": "40m"}}
 RESCHEDULER: Raw = {
     "aggressiveness": "Bold",
     "policies": [{"name": LEAVE_BAD, "weight": 5}, *({"name": name, "args": NEEDED.get(name, {})} for name in IN_TREE)],
-    "interval": "1m",
+    # Most of a soak's time is planning.
+    "interval": "2m",
     "scope": {"minimumAge": "10s"},
     "coolDown": "5m",
 }

@@ -41,7 +41,8 @@ class Kubectl:
     def __init__(self, cluster: Cluster, home: Path, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
-        self._environment = {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC"}
+        # No call lives long enough to need its garbage collector, which takes a tenth of its time.
+        self._environment = {"HOME": str(home), "PATH": os.environ["PATH"], "TZ": "UTC", "GOGC": "off"}
 
     def __call__(self, *arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None) -> str:
         """Return what kubectl prints; it must succeed."""
