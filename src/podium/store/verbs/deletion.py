@@ -377,7 +377,10 @@ class DisruptionAccounting:
             (stored, stored.object)
             for stored in self.revisions.in_namespace("PodDisruptionBudget", pod.metadata.namespace)
             if isinstance(stored.object, PodDisruptionBudget)
-            and selectors.compile_label_selector(stored.object.spec.selector).matches(labels)
+            and (selector := stored.object.spec.selector) is not None
+            # Most selectors are compiled for nothing if their labels are not compared first.
+            and selector.match_labels.items() <= labels.items()
+            and selectors.compile_label_selector(selector).matches(labels)
         ]
 
     def _check_cap(self, pod: Pod, component: str, now: int) -> None:
