@@ -30,6 +30,10 @@ REASONS = {
         "needs measured load, by which replicas are scaled",
         "neither a dump nor a simulation has any; usage is what annotations say",
     ),
+    "load": (
+        "needs requests that compete for the API server",
+        "requests are limited and answered in turn; FlowSchemas and priority levels are stored",
+    ),
     "etcd": ("needs etcd, or several API servers", "the store is in the process, or in one SQLite file"),
     "off": ("is about an alpha feature that is off by default", "gates of this kind have no effect"),
 }
@@ -40,6 +44,7 @@ apimachinery/aggregator.go | Aggregator | aggregation
 apimachinery/apiserver_identity.go | kube-apiserver identity | etcd
 apimachinery/coordinatedleaderelection.go | CoordinatedLeaderElection | off
 apimachinery/etcd_failure.go | Etcd failure | etcd
+apimachinery/flowcontrol.go | API priority and fairness: which requests go first | load
 apimachinery/protocol.go | CBOR | off
 apimachinery/storage_version.go | StorageVersion resources | off
 apps/daemon_restart.go | DaemonRestart | host
@@ -64,6 +69,7 @@ common/node/lifecycle_hook.go | Container Lifecycle Hook | process
 common/node/pod_hostnameoverride.go | the host of a container | process
 common/node/privileged.go, common/node/sysctl.go | the host of a container | process
 common/node/pod_level_resources.go, common/node/security_context.go | cgroups and users of a container | process
+common/node/pod_level_resources_resize.go, common/node/pod_resize.go, node/pod_resize.go | Resize: cgroups | process
 common/storage | volumes mounted in containers | process
 dra | DRA: drivers, and devices in containers | process
 instrumentation/logging, instrumentation/metrics.go, instrumentation/monitoring | logs and metrics of components | host

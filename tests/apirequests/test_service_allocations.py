@@ -95,3 +95,31 @@ def test_a_load_balancer_of_local_traffic_has_a_port_for_health_checks() -> None
 
     assert spec["healthCheckNodePort"] == 30_001
     assert created(api, "b", type_="NodePort")["ports"][0]["nodePort"] == 30_002
+
+
+def test_the_port_for_health_checks_ends_with_local_traffic() -> None:
+    api = API()
+    spec = created(api, "a", type_="LoadBalancer", externalTrafficPolicy="Local")
+    raw = api.raw("Service", "default/a")
+
+    changed = {**raw, "spec": {**spec, "externalTrafficPolicy": "Cluster"}}
+    after = api.ask("update", "Service", "default/a", body=changed).to_dict()
+
+    assert "healthCheckNodePort" not in after["spec"]
+
+
+def test_an_ingress_gets_the_default_class_and_keeps_the_one_that_it_names() -> None:
+    """Of several defaults it is the newest, and of equally old ones the first by name."""
+    api = API()
+    for name in ("b", "a"):
+        metadata = {"name": name, "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
+        body = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": metadata, "spec": {}}
+        assert api.ask("create", "IngressClass", body=body).code == 201
+
+    def class_of(name: str, **spec: str) -> str:
+        body = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name}, "spec": spec}
+        found: Raw = api.ask("create", "Ingress", namespace="default", body=body).to_dict()
+        return str(found["spec"]["ingressClassName"])
+
+    assert class_of("x") == "a"
+    assert class_of("y", ingressClassName="mine") == "mine"

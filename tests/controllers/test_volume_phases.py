@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.api.times import format_time
 from podium.controllers.actions import DeleteObject
 from podium.controllers.volumes import PersistentVolumes
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
@@ -239,3 +240,30 @@ def test_a_reservation_that_failed_is_repeated() -> None:
     rig.wait(60)
 
     assert bound_to(rig, "b") == ("next", "Bound")
+
+
+def test_each_phase_has_the_time_at_which_it_began() -> None:
+    rig = Reporting(phased("Pending"))
+    rig.wait(5)
+
+    rig.settle()
+
+    assert rig.volume("disk").raw["status"] == {
+        "phase": "Available",
+        "lastPhaseTransitionTime": format_time(rig.now - 5 * 10**9),
+    }
+
+
+def test_a_claim_without_a_class_gets_the_default_class_that_comes_later() -> None:
+    raw = claim()
+    del raw["spec"]["storageClassName"]
+    rig = Reporting(raw, claim("named", storageClassName="other"))
+    rig.settle()
+
+    marked = storage_class()
+    marked["metadata"]["annotations"] = {"storageclass.kubernetes.io/is-default-class": "true"}
+    rig.put(marked)
+    rig.settle()
+
+    assert rig.claim().raw["spec"]["storageClassName"] == "fast"
+    assert rig.claim("named").raw["spec"]["storageClassName"] == "other"

@@ -44,6 +44,14 @@ def test_the_observed_generation_changes_no_transition_time() -> None:
         assert after == before
 
 
+def test_an_unschedulable_pod_names_the_generation_that_the_scheduler_attempted() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("a", cpu=100))
+
+        [condition] = cluster.pods()[0]["status"]["conditions"]
+        assert (condition["reason"], condition["observedGeneration"]) == ("Unschedulable", 1)
+
+
 def test_a_rejected_pod_names_the_generation_that_was_rejected() -> None:
     raw = pod("a", cpu=100)
     raw["spec"]["nodeName"] = "node-1"

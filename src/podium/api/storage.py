@@ -5,13 +5,15 @@ Source of the annotations: k8s.io/component-helpers/storage/volume/pv_helpers.go
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import msgspec
 
-from podium.api.meta import APIStruct, Kubernetes
+from podium.api.meta import APIStruct, Kubernetes, ObjectMeta
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, ResourceList, ResourceRequirements
 from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTerm
+from podium.api.times import parse_time
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The annotation of a claim that names the node for which its volume is to be provisioned."""
@@ -138,6 +140,27 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
     def binds_late(self) -> bool:
         """Whether claims are bound with their first pod."""
         return self.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def default_class(claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> str:
+    """Return the default class for a claim that names none, not even the empty one; otherwise ""."""
+    if claim.spec.storage_class_name is not None or STORAGE_CLASS in claim.metadata.annotations:
+        return ""
+    return marked_default((class_.metadata for class_ in classes), IS_DEFAULT_CLASS)
+
+
+def marked_default(classes: Iterable[ObjectMeta], annotations: Collection[str]) -> str:
+    """Return the class that an annotation marks as the default, or "".
+
+    If there are several defaults, the newest is used, and of equally old ones the first by name
+    (pkg/volume/util/storageclass.go, GetDefaultClass; plugin/pkg/admission/network/defaultingressclass).
+    """
+    defaults = [
+        (-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name)
+        for meta in classes
+        if any(meta.annotations.get(annotation) == "true" for annotation in annotations)
+    ]
+    return min(defaults)[1] if defaults else ""
 
 
 class CSIDriverSpec(APIStruct, frozen=True, kw_only=True):

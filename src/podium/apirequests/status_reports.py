@@ -72,8 +72,9 @@ def _patch(
         is_known = False
     conditions = [each for each in conditions if each.status] if ended else conditions
     if conditions:
-        # Kubelets say of each condition, too, of which spec it is.
-        bodies = [condition_body(condition, fields.get("observedGeneration")) for condition in conditions]
+        # Of a pod, each condition says of which spec it is; versions that do not know the field drop it.
+        generation = before["metadata"].get("generation") if kind == "Pod" else None
+        bodies = [condition_body(condition, generation) for condition in conditions]
         after["conditions"], are_unique = _with_conditions(after.get("conditions") or (), bodies, now)
         is_known = is_known and are_unique
     if after == status:

@@ -18,6 +18,7 @@ from podium.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
+from podium.api.times import format_time
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE
 from podium.controllers.indexes import MultiMap, exchange
@@ -84,7 +85,8 @@ class PersistentVolumes(Reconciler[_Key]):
         elif isinstance(object_, StorageClass | Node | CSINode):
             exchange(self._surroundings, key, None if raw is None else object_)
             if raw is not None:
-                self._queue.add_all((_CLAIM, claim) for claim in self._waiting.pop(key, ()))
+                waiting = self._waiting.pop(key, ()), self._seeking.get("", ()) if key[0] == "StorageClass" else ()
+                self._queue.add_all((_CLAIM, claim) for claims in waiting for claim in claims)
         return []
 
     def _forget_claim(self, key: str, now: int) -> None:
@@ -134,16 +136,20 @@ class PersistentVolumes(Reconciler[_Key]):
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
         kind, name = key
         if kind == _CLAIM:
-            return self._for_claim(*self._claims[name]) if name in self._claims else []
+            return self._for_claim(*self._claims[name], now) if name in self._claims else []
         return self._for_unbound(self._volumes[name], now) if name in self._volumes else []
 
-    def _for_claim(self, claim: PersistentVolumeClaim, raw: Raw) -> list[Action]:
+    def _for_claim(self, claim: PersistentVolumeClaim, raw: Raw, now: int) -> list[Action]:
         reserved = sorted(self._reserved.get(claim.metadata.uid, ()))
         bound_to = claim.spec.volume_name
+        classes = (each for each in self._surroundings.values() if isinstance(each, StorageClass))
+        if self._reports_all and not bound_to and (default := storage.default_class(claim, classes)):
+            # The class has become the default after the claim was created (assignDefaultStorageClass).
+            return [versioned_patch(claim, {"spec": {"storageClassName": default}}, _NAME)]
         if bound_to:
-            actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name])]
+            actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name], now)]
             if not actions and bound_to in reserved:
-                return _bind(claim, self._volumes[bound_to])
+                return _bind(claim, self._volumes[bound_to], now)
             if actions:
                 return actions
             volume = self._volumes.get(bound_to)
@@ -155,7 +161,7 @@ class PersistentVolumes(Reconciler[_Key]):
             return [_reservation(volume, claim)] if owner is None or is_for(owner, claim) else []
         if reserved:
             self._seeking.discard(claim.class_name, claim.key)
-            return _bind(claim, self._volumes[reserved[0]])
+            return _bind(claim, self._volumes[reserved[0]], now)
         return self._reserve_free(claim) or self._provision(claim, raw)
 
     def _reserve_free(self, claim: PersistentVolumeClaim) -> list[Action]:
@@ -197,18 +203,18 @@ class PersistentVolumes(Reconciler[_Key]):
         """Return the next action for a volume without a claim, or whose claim is gone."""
         uid, phase = _claim_uid(volume), volume.status.phase
         if not uid:
-            return [_set_phase(volume, _AVAILABLE, unless_changed=True)] if phase in (_PENDING, _RELEASED) else []
+            return [_set_phase(volume, _AVAILABLE, now, unless_changed=True)] if phase in (_PENDING, _RELEASED) else []
         if uid in self._key_by_uid or now < self._gone_from.get(volume.metadata.name, now):
             return []
         if phase not in (_RELEASED, _FAILED):
-            return [_set_phase(volume, _RELEASED, unless_changed=True)]
+            return [_set_phase(volume, _RELEASED, now, unless_changed=True)]
         is_kept = volume.spec.persistent_volume_reclaim_policy != "Delete"
         return [] if is_kept or volume.metadata.deletion_timestamp is not None else [deletion_of(volume, _NAME)]
 
 
-def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Action]:
+def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume, now: int) -> list[Action]:
     """Bind the claim to its volume: the volume's phase, the claim, then the claim's phase."""
-    actions: list[Action] = [] if volume.status.phase == _BOUND else [_set_phase(volume, _BOUND)]
+    actions: list[Action] = [] if volume.status.phase == _BOUND else [_set_phase(volume, _BOUND, now)]
     if not claim.spec.volume_name or BIND_COMPLETED not in claim.metadata.annotations:
         annotations = {BIND_COMPLETED: "yes", **({} if claim.spec.volume_name else {BOUND_BY_CONTROLLER: "yes"})}
         patch = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume.metadata.name}}
@@ -233,19 +239,19 @@ def _reference_to(claim: PersistentVolumeClaim) -> Raw:
     return {"apiVersion": "v1", "kind": _CLAIM, "namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
 
 
-def _release(volume: PersistentVolume) -> list[Action]:
+def _release(volume: PersistentVolume, now: int) -> list[Action]:
     """Free a volume reserved for a claim that has another one (unbindVolume)."""
     if volume.metadata.annotations.get(BOUND_BY_CONTROLLER) != "yes":
         return []
     if volume.status.phase != _AVAILABLE:
-        return [_set_phase(volume, _AVAILABLE)]
+        return [_set_phase(volume, _AVAILABLE, now)]
     patch = {"metadata": {"annotations": {BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
     return [versioned_patch(volume, patch, _NAME)]
 
 
-def _set_phase(volume: PersistentVolume, phase: str, *, unless_changed: bool = False) -> PatchObject:
+def _set_phase(volume: PersistentVolume, phase: str, now: int, *, unless_changed: bool = False) -> PatchObject:
     """Set the phase of a volume; ``unless_changed``, because it may have been claimed meanwhile."""
-    patch = {"status": {"phase": phase}}
+    patch = {"status": {"phase": phase, "lastPhaseTransitionTime": format_time(now)}}
     if unless_changed:
         return versioned_patch(volume, patch, _NAME, "status")
     return PatchObject(_VOLUME, volume.metadata.name, volume.metadata.uid, patch, _NAME, "status")

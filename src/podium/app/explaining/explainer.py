@@ -20,7 +20,7 @@ from podium.api.pod import Pod, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
 from podium.api.present import newest_time
-from podium.api.storage import PersistentVolumeClaim, StorageClass
+from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.app.console.cells import listed
 from podium.app.explaining.attempts import explain_placed, explain_with_group
@@ -33,7 +33,6 @@ from podium.framework.settings.configuration import Configuration, default_confi
 from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 from podium.sim.results.disruption_state import DisruptionState, disruption_state
-from podium.store.admission.admission_control import with_default_class
 from podium.store.admission.pod_admission import admit_pod
 from podium.store.admission.priorities import NO_RULES, PriorityRules, admit_group, check_rule_classes, missing_classes
 from podium.store.errors import StoreError
@@ -332,9 +331,9 @@ class ObjectAdmission:
         if isinstance(item, PersistentVolumeClaim | ResourceClaim) and not item.metadata.uid:
             named = msgspec.structs.replace(item.metadata, uid=f"{item.kind} {item.key}")
             item = msgspec.structs.replace(item, metadata=named)
-            if isinstance(item, PersistentVolumeClaim):
-                raw = with_default_class(msgspec.to_builtins(item), item, self._storage_classes)
-                return msgspec.convert(raw, type(item))
+            if isinstance(item, PersistentVolumeClaim) and (default := default_class(item, self._storage_classes)):
+                spec = msgspec.structs.replace(item.spec, storage_class_name=default)
+                return msgspec.structs.replace(item, spec=spec)
         return item
 
     def _is_raw(self, pod: Pod) -> bool:

@@ -6,13 +6,13 @@ controlled-rescheduling.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from podium.api.budget_limits import annotated_rate, strictness_problem
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, object_at, value_at
 from podium.api.node import Node, RuntimeClass
 from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import Pod
@@ -21,8 +21,7 @@ from podium.api.policy import LimitRange, PodDisruptionBudget, PriorityClass
 from podium.api.quantity import CPU, MEMORY
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
-from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS, PersistentVolumeClaim, StorageClass
-from podium.api.times import parse_time
+from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class, marked_default
 from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
@@ -73,11 +72,14 @@ class Admission:
             raw, object_ = filled_in(resource, object_, raw, kept)
         if isinstance(object_, PodGroup):
             return filled_in(resource, object_, raw, priorities.admit_group(raw, object_.key, self.priority_classes()))
+        if resource.name == "Ingress" and is_new:
+            return filled_in(resource, object_, raw, self._with_ingress_class(raw))
         if isinstance(object_, PersistentVolumeClaim) and is_new:
             ranges = self._revisions.typed(LimitRange, object_.metadata.namespace)
             check_claim_limits(resource, object_.key, object_.spec.resources.requests, ranges)
-            classes = self._revisions.typed(StorageClass)
-            return filled_in(resource, object_, raw, with_default_class(raw, object_, classes))
+            default = default_class(object_, self._revisions.typed(StorageClass))
+            spec = {**raw.get("spec", {}), "storageClassName": default}
+            return filled_in(resource, object_, raw, {**raw, "spec": spec} if default else raw)
         if isinstance(object_, PriorityClass):
             priorities.check_priority_class(resource, object_)
             # A cluster dump may contain several defaults.
@@ -86,6 +88,15 @@ class Admission:
         if isinstance(object_, PodDisruptionBudget) and is_new and not was_there:
             self._check_bounds(resource, object_)
         return raw, object_
+
+    def _with_ingress_class(self, raw: Raw) -> Raw:
+        """Return an Ingress with the default class if it names none (DefaultIngressClass)."""
+        annotation = value_at(raw, "metadata", "annotations", "kubernetes.io/ingress.class")
+        classes = (stored.object.metadata for stored in self._revisions.in_order("IngressClass"))
+        name = marked_default(classes, ("ingressclass.kubernetes.io/is-default-class",))
+        if not name or annotation is not None or value_at(raw, "spec", "ingressClassName") is not None:
+            return raw
+        return {**raw, "spec": {**object_at(raw, "spec"), "ingressClassName": name}}
 
     def kept(self, previous: Stored, raw: Raw) -> Raw:
         """Return an update without the fields that the version drops."""
@@ -231,19 +242,3 @@ def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTempla
         for workload in revisions.typed(type_, namespace):
             if workload.metadata.controller is None:
                 yield workload.spec.template, workload.spec.replicas
-
-
-def with_default_class(raw: Raw, claim: PersistentVolumeClaim, classes: Iterable[StorageClass]) -> Raw:
-    """Return the claim, given in both forms, with the default class if it names none; otherwise `raw` itself.
-
-    If there are several defaults, the newest is used, and of equally old ones the first by name
-    (pkg/volume/util/storageclass.go, GetDefaultClass). The empty name counts as a name.
-    """
-    if claim.spec.storage_class_name is not None or STORAGE_CLASS in claim.metadata.annotations:
-        return raw
-    defaults = [
-        (-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name)
-        for meta in (class_.metadata for class_ in classes)
-        if any(meta.annotations.get(annotation) == "true" for annotation in IS_DEFAULT_CLASS)
-    ]
-    return {**raw, "spec": {**raw.get("spec", {}), "storageClassName": min(defaults)[1]}} if defaults else raw

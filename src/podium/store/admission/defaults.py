@@ -363,6 +363,8 @@ def _without_former(spec: Raw, before: Raw) -> Raw:
     is_inside = type_ not in _WITH_NODE_PORTS and former in _WITH_NODE_PORTS
     if is_inside and not spec.get("externalIPs"):
         names.append("externalTrafficPolicy")
+    if type_ != "LoadBalancer" or spec.get("externalTrafficPolicy") != "Local":
+        names.append("healthCheckNodePort")
     dropped = {name for name in names if name in before and spec.get(name) == before[name]}
     spec = {name: value for name, value in spec.items() if name not in dropped} if dropped else spec
     if is_inside and spec.get("ports") == before.get("ports"):
