@@ -6,10 +6,12 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
 from typing import Any, BinaryIO
+
+from msgspec import structs
 
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError, InputWarning, Validation, shown
@@ -208,7 +210,7 @@ class Reader:
                 continue
             if isinstance(document.object, Pod) and not document.warnings:
                 reader.stencils.of(item, common).learn(item, document.object)
-            yield replace(document, written=reader.written(item, common, raw))
+            yield structs.replace(document, written=reader.written(item, common, raw))
 
     def _pod_document(self, pod: ReadPod, reader: ItemReader, common: Raw, source: str) -> Document:
         return Document(source, _ONLY_DOCUMENT, reader.written(pod.text, common, None), pod.pod, (), self.validation)

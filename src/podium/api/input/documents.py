@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, SupportsBytes, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podium.api import checks, pod, times, workloads
 from podium.api.errors import InputError, InputWarning, UnreadKind, Validation
@@ -55,8 +55,7 @@ class Encoded(Struct, frozen=True, gc=False):
         return self.text.stencil.template(self.form) if isinstance(self.text, FilledStencil) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(Struct, frozen=True, eq=False):
     """An object of the input.
 
     `source` is the file's name and `index` the 1-based number of the document in it, which the items of a list share.
@@ -83,7 +82,7 @@ class Document:
         if not isinstance(written, dict):
             written = written.decode()
             # The same value in another form.
-            object.__setattr__(self, "written", written)
+            structs.force_setattr(self, "written", written)
         return written
 
     def read_raw(self) -> Raw:
@@ -274,7 +273,7 @@ def in_place_of(earlier: Document, later: Document) -> Document:
         raise later.located(error) from None
     place = {"source": later.source, "document": later.index, "object": label_of(raw)}
     warnings = tuple(replace(warning, **place) for warning in read.warnings)  # type: ignore[arg-type]
-    return replace(later, written=read.raw, object=read.object, warnings=warnings)
+    return structs.replace(later, written=read.raw, object=read.object, warnings=warnings)
 
 
 API_VERSION = "podium.dev/v1alpha1"

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import structs
+
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
@@ -177,7 +179,7 @@ def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Doc
     if isinstance(item, Pod):
         spec["preemptionPolicy"] = named.preemption_policy
     read = read_object({**raw, "spec": spec}, document.validation)
-    return replace(document, written=read.raw, object=read.object)
+    return structs.replace(document, written=read.raw, object=read.object)
 
 
 @dataclass(frozen=True, slots=True)
