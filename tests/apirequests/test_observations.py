@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.apirequests.observations import (
     ObjectObservation,
     arrived,
@@ -16,12 +17,24 @@ from podium.apirequests.observations import (
     observation_of,
     received,
 )
-from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
+from podium.controllers.controller import (
+    ADDED,
+    ANY,
+    AVOIDED,
+    CLAIMING,
+    DISRUPTED,
+    EVERY,
+    ON_MISSING_NODE,
+    OWNER_ASPECTS,
+    PLACED,
+    UNOWNED,
+    UNPLACED,
+)
 from podium.controllers.observations import Changed, Deleted
 from podium.store.api_resources import POD
 from podium.store.store import Store
 from podium.store.stored import Stored
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import Raw, node, pod, priority_class
 
 History = list[tuple[str, str]]
 
@@ -120,14 +133,24 @@ def test_a_change_of_a_pod_says_what_it_is_about() -> None:
         [event] = store.events_since(version)
         return aspects_of(event, store)
 
-    assert about(lambda: store.create(pod("a"), now=0)) == EVERY | ADDED
-    assert about(lambda: store.bind("default/a", "n1", now=0)) == EVERY | PLACED
-    assert about(lambda: store.create(pod("b"), now=0)) == EVERY | ADDED
-    assert about(lambda: store.bind("default/b", "gone", now=0)) == EVERY | PLACED | ON_MISSING_NODE
+    bare = EVERY | UNOWNED
+    assert about(lambda: store.create(pod("a"), now=0)) == bare | ADDED
+    assert about(lambda: store.bind("default/a", "n1", now=0)) == bare | PLACED
+    assert about(lambda: store.create(pod("b"), now=0)) == bare | ADDED
+    assert about(lambda: store.bind("default/b", "gone", now=0)) == bare | PLACED | ON_MISSING_NODE
     assert about(lambda: store.patch("Pod", "default/b", {"status": TARGET}, "merge", "status")) & DISRUPTED
-    assert about(lambda: store.delete("Pod", "default/b", now=0)) == EVERY | PLACED | DISRUPTED | ENDING
+    assert about(lambda: store.delete("Pod", "default/b", now=0)) == bare | PLACED | DISRUPTED
     assert about(lambda: store.create(pod("c", node="gone", spec=CLAIMS), now=0)) == (
-        EVERY | ADDED | PLACED | ON_MISSING_NODE | CLAIMING
+        bare | ADDED | PLACED | ON_MISSING_NODE | CLAIMING
     )
-    assert about(lambda: store.create(pod("d", metadata={"ownerReferences": [OWNER]}), now=0)) == EVERY | ADDED | OWNED
-    assert about(lambda: store.create(node("n2"), now=0)) == ANY | ADDED
+    owned = EVERY | OWNER_ASPECTS["ReplicaSet"]
+    assert about(lambda: store.create(pod("d", metadata={"ownerReferences": [OWNER]}), now=0)) == owned | ADDED
+    released = {"metadata": {"ownerReferences": None}}
+    assert about(lambda: store.patch("Pod", "default/d", released, "merge", "")) == owned | UNOWNED
+    store.create(pod("e", metadata={"finalizers": ["test/held"]}), now=0)
+    assert about(lambda: store.delete("Pod", "default/e", now=0)) == bare | PLACED | UNPLACED
+    assert about(lambda: store.create(node("n2"), now=0)) == EVERY | ADDED
+    avoided = {"metadata": {"annotations": {PREFER_AVOID_PODS: "{}"}}}
+    assert about(lambda: store.patch("Node", "n2", avoided, "merge", "")) == EVERY | AVOIDED
+    assert about(lambda: store.delete("Node", "n2", now=0)) == EVERY | AVOIDED
+    assert about(lambda: store.create(priority_class("high", 1), now=0)) == ANY | ADDED

@@ -4,8 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 
 import pytest
 
@@ -233,7 +232,7 @@ class Play:
 
     def existing(self, kind: str) -> ExistingObjects:
         events = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)]
-        aspects = reduce(or_, (aspects_of(event, self.store) for event in events), 0)
+        aspects = [aspects_of(event, self.store) for event in events]
         return kind, [*map(observation_of, events)], aspects
 
     def answer(self) -> None:

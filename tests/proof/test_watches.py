@@ -13,11 +13,11 @@ from podium.controllers.controller import (
     CUSTOM_KINDS,
     EVERY,
     NO_CHANGE,
-    OWNED,
     PLACED,
+    UNOWNED,
     Controller,
     is_watched_kind,
-    may_concern,
+    needed_aspects,
 )
 from podium.controllers.disruption.drain import NodeDrain
 from podium.controllers.kubelets.host import KubeletSettings
@@ -78,10 +78,10 @@ def test_a_kind_that_a_controller_does_not_watch_changes_nothing(name: str) -> N
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_pod_without_owner_changes_nothing_for_a_controller_that_watches_owned_pods(name: str) -> None:
     machine = shown_all(name)
-    before = there(machine)
+    before, others = there(machine), EVERY | PLACED | UNOWNED
 
     for object_, raw in OBJECTS:
-        if is_watched_kind(object_.kind, machine.watches) and not may_concern(machine, object_.kind, EVERY | PLACED):
+        if is_watched_kind(object_.kind, machine.watches) and not needed_aspects(machine, object_.kind) & others:
             metadata = replace(object_.metadata, name="of-nobody", uid="of-nobody", owner_references=())
             unowned = replace(object_, metadata=metadata)
             assert machine.handle(Changed(unowned, raw), NOW) is NO_CHANGE
@@ -94,7 +94,7 @@ def test_a_pending_pod_changes_nothing_for_a_controller_of_placed_pods(name: str
     machine = shown_all(name)
     before, deadline = there(machine), machine.deadline()
 
-    if is_watched_kind("Pod", machine.watches) and not may_concern(machine, "Pod", EVERY | OWNED):
+    if is_watched_kind("Pod", machine.watches) and not needed_aspects(machine, "Pod") & (EVERY | UNOWNED):
         waiting = Pod(kind="Pod", metadata=ObjectMeta(namespace="default", name="waits", uid="waits"))
         assert waiting.waits_for_node
         assert machine.handle(Changed(waiting, {}), NOW) is NO_CHANGE

@@ -6,7 +6,7 @@ import pytest
 
 from podium.api.meta import Kubernetes, ObjectMeta
 from podium.controllers.actions import Action, DeleteObject, Record
-from podium.controllers.controller import ENDING, EVERY, NO_CHANGE, OWNED, PLACED, IdleDeferral
+from podium.controllers.controller import DISRUPTED, EVERY, NO_CHANGE, PLACED, UNOWNED, IdleDeferral
 from podium.controllers.deadlines import NEVER, Deadline
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Problem, Tick
 from podium.runtime.runtime import Component, RequestedAction, Runtime
@@ -115,11 +115,11 @@ def test_unwatched_kinds_are_delivered_to_no_component() -> None:
 
 def test_a_pod_reaches_only_components_subscribed_to_the_change() -> None:
     rig = Rig("Pod", "Pod Node", "Pod")
-    rig.machine(0).pod_aspects = OWNED
+    rig.machine(0).pod_aspects = UNOWNED
     rig.machine(2).pod_aspects = PLACED
 
     rig.driver.show("Pod", Changed(THING), EVERY | PLACED)
-    rig.driver.show("Pod", Changed(THING), EVERY | OWNED)
+    rig.driver.show("Pod", Changed(THING), EVERY | UNOWNED)
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(7)
 
@@ -140,9 +140,9 @@ def test_an_idle_component_receives_deferred_observations_first() -> None:
 
 def test_an_idle_component_receives_existing_pods_when_it_is_woken_up() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
-    nodes = ("Node", [Deleted(THING)], EVERY)
+    nodes = ("Node", [Deleted(THING)], [EVERY])
 
-    rig.driver.show_existing(rig.components[0], [nodes, ("Pod", [Changed(THING)], EVERY)])
+    rig.driver.show_existing(rig.components[0], [nodes, ("Pod", [Changed(THING)], [EVERY])])
     rig.driver.deliver(6)
     assert rig.log() == ["a Deleted 6"]
     rig.driver.show("Node", Deleted(THING))
@@ -153,12 +153,12 @@ def test_an_idle_component_receives_existing_pods_when_it_is_woken_up() -> None:
 
 @pytest.mark.parametrize("why", ["it is not idle", "an urgent kind follows", "a pod is urgent"])
 def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
-    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), unless=DISRUPTED))
     rig.machine(0).is_idle = why != "it is not idle"
-    aspects = EVERY | ENDING if why == "a pod is urgent" else EVERY
-    nodes = ("Node", [Deleted(THING)], EVERY) if why == "an urgent kind follows" else None
+    aspects = EVERY | DISRUPTED if why == "a pod is urgent" else EVERY
+    nodes = ("Node", [Deleted(THING)], [EVERY]) if why == "an urgent kind follows" else None
 
-    pods = ("Pod", [Changed(THING)], aspects)
+    pods = ("Pod", [Changed(THING)], [aspects])
     rig.driver.show_existing(rig.components[0], [pods] if nodes is None else [pods, nodes])
     rig.driver.deliver(7)
 
@@ -168,30 +168,45 @@ def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
 def test_a_component_receives_a_change_after_the_existing_pods() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
 
-    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY)])
+    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], [EVERY])])
     rig.driver.show("Pod", Deleted(THING))
+    rig.driver.deliver(6)
+    assert rig.log() == []
+    rig.driver.show("Node", Changed(THING))
     rig.driver.deliver(7)
 
-    assert rig.log() == ["a Changed 7", "a Deleted 7"]
+    assert rig.log() == ["a Changed 7", "a Deleted 7", "a Changed 7"]
 
 
-def test_a_component_that_begins_receives_pods_if_one_may_concern_it() -> None:
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_a_change_ahead_of_deferred_observations_wakes_a_component_that_is_not_idle_after_it(is_idle: bool) -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node",))))
+    rig.driver.show_existing(rig.components[0], [("Pod", [Deleted(THING)], [EVERY])])
+
+    rig.driver.show("Node", Changed(THING))
+    rig.machine(0).is_idle = is_idle
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Changed 7"] + ["a Deleted 7"] * (not is_idle)
+
+
+def test_a_component_that_begins_receives_the_pods_that_may_concern_it() -> None:
     rig = Rig("Pod Node")
-    rig.machine(0).pod_aspects = OWNED
+    rig.machine(0).pod_aspects = UNOWNED
 
-    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], EVERY | PLACED)])
-    rig.driver.show_existing(rig.components[0], [("Pod", [Deleted(THING)], EVERY | OWNED)])
+    aspects = [EVERY | PLACED, EVERY | UNOWNED]
+    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING), Deleted(THING)], aspects)])
     rig.driver.deliver(7)
 
     assert rig.log() == ["a Deleted 7"]
 
 
 def test_an_idle_component_receives_urgent_pods_at_once_with_all_it_missed() -> None:
-    rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",)), except_pods=ENDING))
+    rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",)), unless=DISRUPTED))
     rig.driver.first_due(0)
     rig.driver.show("Pod", Changed(thing("x")), EVERY)
 
-    rig.driver.show("Pod", Deleted(thing("y")), EVERY | ENDING)
+    rig.driver.show("Pod", Deleted(thing("y")), EVERY | DISRUPTED)
     rig.driver.deliver(7)
 
     assert rig.log() == ["a Changed 7", "b Changed 7", "a Deleted 7", "b Deleted 7"]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.meta import Raw
+from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.reading import read
-from podium.controllers.controller import ADDED, ANY, CLAIMING, DISRUPTED, ENDING, EVERY, ON_MISSING_NODE, OWNED, PLACED
+from podium.controllers import controller as aspect
 from podium.controllers.observations import Changed, Deleted
 from podium.store import api_resource, listing, watch_log
 from podium.store.stored import Stored
@@ -26,27 +28,31 @@ def observation_of(event: watch_log.WatchEvent) -> ObjectObservation:
 
 def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int:
     """Return the aspects of a write to a store, which select its subscribers."""
-    pod, previous = event.stored.object, event.previous
+    pod, before = event.stored.object, None if event.previous is None else event.previous.object
+    both = (pod,) if before is None else (pod, before)
+    aspects = aspect.EVERY if before is not None else aspect.EVERY | aspect.ADDED
+    if isinstance(pod, Node):
+        has_list = any(PREFER_AVOID_PODS in one.metadata.annotations for one in both)
+        return aspects | aspect.AVOIDED * has_list
     if not isinstance(pod, Pod):
-        return ANY | ADDED if previous is None else ANY
-    before, metadata = previous.object if previous is not None else None, pod.metadata
-    aspects = EVERY if before is not None else EVERY | ADDED
-    if metadata.owner_references or (before is not None and before.metadata.owner_references):
-        aspects |= OWNED
-    if metadata.deletion_timestamp is not None:
-        aspects |= ENDING | PLACED
+        return aspects | aspect.ANY
+    for shown in both:
+        owner = shown.metadata.controller if shown.metadata.owner_references else None
+        aspects |= aspect.UNOWNED if owner is None else aspect.OWNER_ASPECTS.get(owner.kind, 0)
+    if pod.is_terminating:
+        aspects |= aspect.PLACED if pod.spec.node_name else aspect.PLACED | aspect.UNPLACED
     if node_name := pod.spec.node_name:
-        aspects |= PLACED
+        aspects |= aspect.PLACED
         is_placed_now = not isinstance(before, Pod) or before.spec.node_name != node_name
         if is_placed_now and store.find("Node", node_name) is None:
-            aspects |= ON_MISSING_NODE
+            aspects |= aspect.ON_MISSING_NODE
     if pod.spec.resource_claims or any(
         volume.ephemeral is not None or volume.persistent_volume_claim is not None for volume in pod.spec.volumes
     ):
-        aspects |= CLAIMING
+        aspects |= aspect.CLAIMING
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget":
-            return aspects | DISRUPTED
+            return aspects | aspect.DISRUPTED
     return aspects
 
 

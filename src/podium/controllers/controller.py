@@ -25,7 +25,7 @@ class Controller(Protocol):
     The runtime passes it the observations of the kinds that it ``watches``, carries out its actions in their order,
     passes back an `ActionFinished` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
 
-    Optional attributes: ``pod_aspects`` (see `may_concern`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`).
+    Optional attributes: ``pod_aspects`` (see `needed_aspects`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`).
     """
 
     @property
@@ -50,48 +50,52 @@ def is_watched_kind(kind: str, watches: frozenset[str]) -> bool:
 # The aspects of a change, as bits.
 EVERY = 1
 """Set for every change."""
-OWNED = 2
-"""The object has, or had, an owner."""
+UNOWNED = 2
+"""The pod has, or had, no controller."""
 PLACED = 4
 """The pod has a node, or is being deleted."""
-ENDING = 8
-"""The pod is being deleted."""
+UNPLACED = 8
+"""The pod is being deleted, and has no node."""
 DISRUPTED = 16
 """The pod has, or had, the condition DisruptionTarget."""
 CLAIMING = 32
 """The pod references ResourceClaims or PersistentVolumeClaims, or has ephemeral volumes."""
 ON_MISSING_NODE = 64
 """The pod has just been bound to a node that does not exist."""
-ADDED = 128
+OWNER_ASPECTS = {"ReplicaSet": 128, "ReplicationController": 128, "StatefulSet": 256, "DaemonSet": 512, "Job": 1024}
+"""By kind: the pod has, or had, a controller of that kind."""
+AVOIDED = 2048
+"""The node has, or had, an avoid list."""
+ADDED = 4096
 """The object was added."""
-ANY = 127
+ANY = 4095
 """All aspects of a change whose aspects are unknown."""
-
-_POD = "Pod"
 
 
 @dataclass(frozen=True, slots=True)
 class IdleDeferral:
-    """The changes that can wait while a controller is idle: those of ``kinds``, except pods with one of some aspects.
+    """The changes that can wait while a controller is idle: those of ``kinds``, except some aspects of pods and nodes.
 
     The runtime may deliver deferred changes at any time, but before anything else and in their order; of each object,
-    it need only deliver the last change.
+    it need only deliver the last change. A changed object of the kinds ``ahead``, or an answer to what the controller
+    did about it, comes before deferred changes, which follow at once if the controller is not idle any more.
     """
 
     kinds: frozenset[str]
-    except_pods: int = 0
+    unless: int = 0
+    ahead: frozenset[str] = frozenset()
 
     def covers(self, kind: str, aspects: int) -> bool:
         """Return whether a change of an object of that kind can wait."""
-        return is_watched_kind(kind, self.kinds) and not (kind == _POD and self.except_pods & aspects)
+        return is_watched_kind(kind, self.kinds) and not (kind in ("Node", "Pod") and self.unless & aspects)
 
 
-def may_concern(controller: Controller, kind: str, aspects: int) -> bool:
-    """Return whether a change of a watched kind can concern the controller.
+def needed_aspects(controller: Controller, kind: str) -> int:
+    """Return the aspects of which a change of a watched kind has one if it can concern the controller.
 
     A controller with ``pod_aspects`` needs only pods that have one of these aspects.
     """
-    return kind != _POD or bool(aspects & getattr(controller, "pod_aspects", EVERY))
+    return int(getattr(controller, "pod_aspects", EVERY)) if kind == "Pod" else EVERY
 
 
 def is_idle(controller: Controller) -> bool:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
-from operator import attrgetter
+from functools import reduce
+from itertools import compress, takewhile
+from operator import attrgetter, or_
 from sys import maxsize
 from typing import Protocol
 
@@ -18,12 +19,12 @@ import msgspec
 from podium.api.times import MAX_TIME_NS
 from podium.controllers import controller as controllers
 from podium.controllers.actions import Action, Record
-from podium.controllers.controller import ADDED, ANY, NO_CHANGE, PLACED, is_idle, is_watched_kind, may_concern
+from podium.controllers.controller import ADDED, ANY, NO_CHANGE, PLACED, is_idle, is_watched_kind, needed_aspects
 from podium.controllers.deadlines import Deadline, earliest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
-ExistingObjects = tuple[str, Sequence[Observation], int]
-"""A kind, all its objects, and the aspects that any of them has (`podium.controllers.controller`)."""
+ExistingObjects = tuple[str, Sequence[Observation], Sequence[int]]
+"""A kind, all its objects, and the aspects of each (`podium.controllers.controller`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,8 +125,6 @@ class Runtime:
         # leaves.
         self._routes: dict[tuple[str, int, int], _Route] = {}
         self._unread = DeferredObservations()
-        # The components that have begun, and may be idle.
-        self._beginning: dict[Component, None] = {}
         self._called: dict[Component, None] = {}
         self._acting = Wakeups()
         self._waiting = Wakeups()
@@ -169,10 +168,19 @@ class Runtime:
         Those of the kinds after the last one that cannot wait are shown only when the component is not idle.
         """
         machine, rest = component.machine, component.rest
-        found = [one for one in existing if machine and one[1] and may_concern(machine, one[0], one[2])]
-        while rest is not None and found and rest.covers(found[-1][0], found[-1][2]):
-            component.unshown = (found.pop()[1], *component.unshown)
-            self._beginning[component] = None
+        if machine is None:
+            return
+        found: list[ExistingObjects] = []
+        for kind, observations, aspects in existing:
+            needed = needed_aspects(machine, kind)
+            concerning = [each & needed for each in aspects]
+            if any(concerning):
+                found.append((kind, [*compress(observations, concerning)], aspects))
+        if rest is not None and is_idle(machine):
+            while found and rest.covers(found[-1][0], reduce(or_, found[-1][2])):
+                component.unshown = (found.pop()[1], *component.unshown)
+            if component.unshown:
+                self._unread.begin(component)
         self._inbox.extend(((component,), component.began, observations) for _, observations, _ in found)
 
     def stop(self, component: Component) -> None:
@@ -189,15 +197,13 @@ class Runtime:
 
     def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
-        for component in self._beginning:
-            self._rouse(component)
-        self._beginning.clear()
         concern = kind, aspects, self._unread.bits
         route = self._routes.get(concern)
         if route is None:
             route = self._route(kind, aspects)
         for component in route.roused:
-            self._rouse(component)
+            if type(observation) is Deleted or component.rest is None or kind not in component.rest.ahead:
+                self._rouse(component)
         if route.is_put_off:
             self._unread.put(kind, observation, aspects)
         if route.receivers:
@@ -209,7 +215,7 @@ class Runtime:
 
     def enqueue_all(self, component: Component, observations: Sequence[Observation]) -> None:
         """Queue observations for one component in its current life; they are delivered one after the other."""
-        if component.is_at_rest or component.unshown:
+        if component.is_at_rest:
             self._rouse(component)
         self._inbox.append(((component,), component.began, observations))
 
@@ -221,7 +227,7 @@ class Runtime:
         if type(asked.action) is Record:
             return
         component = asked.component
-        if component.is_at_rest or component.unshown:
+        if component.is_at_rest and (component.rest is None or not component.rest.ahead):
             self._rouse(component)
         self._inbox.append(((component,), asked.began, (answered,)))
 
@@ -237,7 +243,7 @@ class Runtime:
         ``most`` limits the number of entries of the queue, None means no limit.
         """
         inbox, left = self._inbox, most
-        while left != 0 and (inbox or self._end_beginnings()):
+        while inbox and left != 0:
             targets, newest, observations = inbox.popleft()
             self._hand(targets, newest, observations, now)
             if left is not None:
@@ -304,13 +310,14 @@ class Runtime:
                 if actions is NO_CHANGE:
                     continue
                 self._called[component] = None
-                if actions:
-                    began = component.began
-                    for action in actions:
-                        # One of its actions may stop the component.
-                        if component.machine is None:
-                            break
-                        self._transport.send(RequestedAction(component, began, action), now)
+                if component.is_at_rest and not is_idle(machine):
+                    self._rouse(component)
+                began = component.began
+                for action in actions:
+                    # One of its actions may stop the component.
+                    if component.machine is None:
+                        break
+                    self._transport.send(RequestedAction(component, began, action), now)
 
     def _ask(self) -> None:
         """Read the deadlines of the components that were called."""
@@ -345,20 +352,9 @@ class Runtime:
         self.stop(component)
         self._on_failure(component, error)
 
-    def _end_beginnings(self) -> bool:
-        """Let the idle ones of the components that have begun rest; return whether anything is queued for others."""
-        for component in self._beginning:
-            machine = component.machine
-            if machine is not None and machine.deadline().time_ns is None and is_idle(machine):
-                self._unread.begin(component)
-            else:
-                self._rouse(component)
-        self._beginning.clear()
-        return bool(self._inbox)
-
     def _rouse(self, component: Component) -> None:
-        """Deliver the existing objects that were put off, and the deferred observations, to a component."""
-        missed = [(one,) for one in self._unread.end(component)] if component.is_at_rest else ()
+        """Deliver the existing objects that were put off, and the deferred observations, to an idle component."""
+        missed = [(one,) for one in self._unread.end(component)]
         self._inbox.extend(((component,), component.began, seen) for seen in (*component.unshown, *missed))
         component.unshown = ()
 
@@ -368,7 +364,9 @@ class Runtime:
         is_put_off = False
         for component in self._components.values():
             machine, rest = component.machine, component.rest
-            if machine is None or not is_watched_kind(kind, machine.watches) or not may_concern(machine, kind, aspects):
+            if machine is None or not is_watched_kind(kind, machine.watches):
+                continue
+            if not aspects & needed_aspects(machine, kind):
                 continue
             if rest is None or not component.is_at_rest:
                 receivers.append(component)
@@ -446,11 +444,11 @@ class DeferredObservations:
             stale = takewhile(lambda item: item[1].number <= known, self._entries.items())
             for key in [key for key, _ in stale]:
                 del self._entries[key]
-        machine = component.machine
+        rest = component.rest
         return [
             entry.observation
             for entry in sorted((entry for _, entry in missed), key=attrgetter("place"))
-            if machine is not None and is_watched_kind(entry.kind, machine.watches)
+            if rest is not None and rest.covers(entry.kind, 0)
         ]
 
     def put(self, kind: str, observation: Changed | Deleted, aspects: int) -> None:

@@ -312,9 +312,8 @@ class Simulation:
         """Return all objects of a kind; components that start before one of them changes share the observations."""
         found = self._listed.get((kind, self.store.changes(kind)))
         if found is None:
-            events, aspects = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)], 0
-            for event in events:
-                aspects |= aspects_of(event, self.store)
+            events = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)]
+            aspects = [aspects_of(event, self.store) for event in events]
             found = kind, [observation_of(event) for event in events], aspects
             self._listed[kind, self.store.changes(kind)] = found
         return found

@@ -17,7 +17,7 @@ from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
 from podium.controllers.actions import Action, Record, versioned_patch
-from podium.controllers.controller import NO_CHANGE, IdleDeferral
+from podium.controllers.controller import AVOIDED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
 from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import ActionFinished
@@ -45,7 +45,7 @@ class AvoidListController(Reconciler[str]):
     """
 
     watches = frozenset(("DisruptionPolicy", "Node", "Pod", *(type_.__name__ for type_ in _CONTROLLERS)))
-    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", "Node"})
+    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy"}, unless=AVOIDED)
 
     def __init__(self) -> None:
         super().__init__()

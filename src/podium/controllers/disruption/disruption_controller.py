@@ -52,7 +52,7 @@ class DisruptionController(reconciler.Reconciler[_Key]):
             *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", CUSTOM_KINDS),
         )
     )
-    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", _BUDGET}, except_pods=DISRUPTED)
+    idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", _BUDGET}, unless=DISRUPTED)
 
     def __init__(self) -> None:
         super().__init__()

@@ -15,6 +15,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.workloads import DaemonSet
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
+from podium.controllers.controller import NO_CHANGE
 from podium.controllers.deadlines import NEVER, Deadline, earliest
 from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
 from podium.controllers.reconciler import Backoff
@@ -102,14 +103,14 @@ class NodeDrain:
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         match observation:
+            case Changed(object=Pod() as pod, raw=raw):
+                return [] if self._pod_changed(pod, raw) else NO_CHANGE
             case Changed(object=Node() as node) if node.metadata.name == self._name:
                 self._node_changed(node)
             case Deleted(object=Node() as node) if (
                 self._node is not None and node.metadata.uid == self._node.metadata.uid
             ):
                 self._node, self._next_ns = None, 0
-            case Changed(object=Pod() as pod, raw=raw):
-                self._pod_changed(pod, raw)
             case Deleted(object=Pod() as pod):
                 self._pod_left(pod.key, pod.metadata.uid)
             case Changed(object=PodDisruptionBudget() as budget) | Deleted(object=PodDisruptionBudget() as budget):
@@ -154,17 +155,21 @@ class NodeDrain:
             self._is_withdrawn = True
         self._next_ns = 0
 
-    def _pod_changed(self, pod: Pod, raw: Raw) -> None:
+    def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
+        """Take in a pod; return whether it is or was on the node."""
         before = self._pods.get(pod.key)
+        if before is None and pod.spec.node_name != self._name:
+            return False
         if before is not None and before.pod.metadata.uid != pod.metadata.uid:
             # Another pod has the name.
             self._pod_left(pod.key, before.pod.metadata.uid)
             before = None
         if pod.spec.node_name != self._name:
-            return
+            return True
         came_late = self._is_cordoned if before is None else before.came_late
         self._pods[pod.key] = PodOnNode(pod, has_empty_dir(raw), came_late)
         self._next_ns = 0
+        return True
 
     def _pod_left(self, key: str, uid: str) -> None:
         bound = self._pods.get(key)

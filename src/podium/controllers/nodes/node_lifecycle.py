@@ -149,7 +149,7 @@ class NodeLifecycle(Reconciler[str]):
 
     watches = frozenset(("Node", "Pod"))
     pod_aspects = PLACED
-    idle_deferral = IdleDeferral(frozenset(("Pod",)))
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node",)))
 
     def __init__(
         self,

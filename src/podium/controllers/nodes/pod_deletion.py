@@ -13,7 +13,7 @@ from podium.api.pod import Pod, PodCondition
 from podium.api.times import time_of
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
-from podium.controllers.controller import ENDING, NO_CHANGE, ON_MISSING_NODE, PLACED, IdleDeferral
+from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import ActionFinished
@@ -82,20 +82,21 @@ class PodGarbageCollector(PodDeleter):
 
     watches = frozenset(("Node", "Pod"))
     pod_aspects = PLACED
-    idle_deferral = IdleDeferral(frozenset(("Pod",)), except_pods=ENDING | ON_MISSING_NODE)
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), UNPLACED | ON_MISSING_NODE, ahead=frozenset(("Node",)))
 
     def __init__(self) -> None:
         super().__init__()
-        # By name, whether the node is out of service; by name of a missing node with pods, the end of its quarantine.
-        self._nodes: dict[str, bool] = {}
+        # The names of the nodes, and of those out of service; by missing node with pods, the end of its quarantine.
+        self._nodes: set[str] = set()
+        self._out_of_service: set[str] = set()
         self._missing: dict[str, int] = {}
         # By key, deleted pods without a node.
         self._unbound: dict[str, Pod] = {}
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no pod is on a missing node, or deleted without a node."""
-        return not self._missing and not self._unbound
+        """Return whether no node is out of service, and no pod on a missing node, or deleted without a node."""
+        return not self._out_of_service and not self._missing and not self._unbound
 
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
         if isinstance(object_, Pod) and raw is not None:
@@ -107,14 +108,16 @@ class PodGarbageCollector(PodDeleter):
             if not self._pods.on(name):
                 self._missing.pop(name, None)
         elif isinstance(object_, Node) and raw is None:
-            self._nodes.pop(object_.metadata.name, None)
+            self._nodes.discard(object_.metadata.name)
+            self._out_of_service.discard(object_.metadata.name)
             self._begin_quarantine(object_.metadata.name, now)
         elif isinstance(object_, Node):
             name = object_.metadata.name
             is_out = not is_ready(object_) and any(taint.key == OUT_OF_SERVICE for taint in object_.spec.taints)
-            if is_out and not self._nodes.get(name):
+            if is_out and name not in self._out_of_service:
                 self._queue.add_all(found.pod.key for found in self._pods.on(name))
-            self._nodes[name] = is_out
+            self._nodes.add(name)
+            (self._out_of_service.add if is_out else self._out_of_service.discard)(name)
             if self._missing.pop(name, None) is not None:
                 self._set_timers(name, None)
         return []
@@ -169,7 +172,7 @@ class PodGarbageCollector(PodDeleter):
         if name not in self._nodes:
             is_orphan = name in self._missing and self._missing[name] <= now
             return (f"its node {name} is gone", (_ORPHAN,)) if is_orphan else None
-        if self._nodes[name] and pod.is_terminating:
+        if name in self._out_of_service and pod.is_terminating:
             return f"its node {name} is out of service", ()
         return None
 
@@ -199,7 +202,7 @@ class TaintEviction(PodDeleter):
 
     watches = frozenset(("Node", "Pod"))
     pod_aspects = PLACED
-    idle_deferral = IdleDeferral(frozenset(("Pod",)))
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node",)))
 
     def __init__(self) -> None:
         super().__init__()

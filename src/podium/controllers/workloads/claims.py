@@ -31,7 +31,7 @@ class ResourceClaims(Reconciler[_Key]):
     """Creates claims for pods that name templates, removes ended pods, and deallocates claims without consumers."""
 
     watches = frozenset(("Pod", "ResourceClaim", "ResourceClaimTemplate"))
-    idle_deferral = IdleDeferral(frozenset(("Pod",)), except_pods=CLAIMING)
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), unless=CLAIMING)
     awaits_answers = True
 
     def __init__(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any, Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
@@ -21,7 +23,7 @@ from podium.controllers.actions import (
     ReplaceStatus,
     deletion_of,
 )
-from podium.controllers.controller import EVERY, NO_CHANGE, OWNED
+from podium.controllers.controller import NO_CHANGE, OWNER_ASPECTS, UNOWNED
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.observations import ActionFinished, Answer
@@ -47,7 +49,6 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
     """
 
     watches = frozenset(("PriorityClass", "ResourceQuota"))
-    pod_aspects = OWNED
     claim_finalizer = ""
     """The finalizer that adopted pods get and released ones lose; "" for none."""
 
@@ -69,14 +70,15 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._selectors: SelectorIndex[str] = SelectorIndex()
         # The workloads (uids) that may own pods which they do not select.
         self._have_strays: set[str] = set()
-        if Pod in self._orphans:
-            self.pod_aspects = EVERY
+        kinds = pod_owners or tuple(type_.__name__ for type_ in types)
+        owned = (OWNER_ASPECTS.get(kind, 0) for kind in kinds)
+        self.pod_aspects = reduce(or_, owned, UNOWNED if Pod in self._orphans else 0)
         self._types = types
         self._owns = () if owns is None else (owns,)
         self._workloads: dict[str, owned_pods.WorkloadObject[Kind]] = {}
         # The uid of the workload with each label, which names it in actions.
         self._uids: dict[str, str] = {}
-        self._pods = owned_pods.OwnedPods(*(pod_owners or tuple(type_.__name__ for type_ in types)))
+        self._pods = owned_pods.OwnedPods(*kinds)
         self._owned: owned_pods.OwnedObjects[Any] = owned_pods.OwnedObjects()
         # When to sync the workload in `_sync` again, for new reasons and for retries only; and whether it has created
         # something after a refusal.
