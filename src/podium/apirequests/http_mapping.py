@@ -16,11 +16,9 @@ from podium.api.meta import Raw, object_at, value_at
 from podium.apirequests.authorization import User
 from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
 from podium.apirequests.request import FieldValidation, Request, Response, Verb
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store import api_resource, api_resources, stored
 from podium.store.errors import StoreError, bad_request
 from podium.store.patching import PatchType
-from podium.store.stored import encoded
 
 # An older version that is also accepted (pkg/registry/core/pod/storage, EvictionREST.AcceptsGroupVersion).
 _OLDER = [["policy/v1beta1", "Eviction"]]
@@ -221,7 +219,7 @@ class HTTPRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def http_request(
-    request: Request, resources: APIResources, *, timeout_seconds: int = 0, bookmarks: bool = False
+    request: Request, resources: api_resources.APIResources, *, timeout_seconds: int = 0, bookmarks: bool = False
 ) -> HTTPRequest:
     """Return the HTTP form of a request. ``timeout_seconds`` and ``bookmarks`` are additional options of a watch.
 
@@ -247,7 +245,7 @@ def http_request(
         path=_path(request, resource),
         query=tuple(query_of(parameters)),
         content_type="" if request.body is None else type_,
-        body=None if request.body is None else encoded(request.written_body),
+        body=None if request.body is None else stored.encoded(request.written_body),
     )
 
 
@@ -283,7 +281,7 @@ def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> S
     )
 
 
-def _path(request: Request, resource: APIResource) -> str:
+def _path(request: Request, resource: api_resource.APIResource) -> str:
     if request.key and (request.verb != "create" or request.subresource):
         namespace, _, name = request.key.rpartition("/")
         return path_of(resource, namespace, name, request.subresource)
@@ -309,7 +307,7 @@ class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
     version in the path is the storage version.
     """
 
-    resource: APIResource
+    resource: api_resource.APIResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
@@ -325,7 +323,7 @@ class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
 class Paths:
     """The paths of the served kinds, kept in step with `resources`."""
 
-    def __init__(self, resources: APIResources) -> None:
+    def __init__(self, resources: api_resources.APIResources) -> None:
         self._resources = resources
 
     def place(self, path: str) -> ResourcePath | None:
@@ -364,7 +362,7 @@ class Paths:
         return any(api_version in of.served_versions for of in self._resources.all())
 
 
-def path_of(resource: APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+def path_of(resource: api_resource.APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """Return the decoded path of a collection, an object, or a subresource.
 
     Raises ValueError for what no path can express: a segment with a slash, or a namespaced object without a namespace.

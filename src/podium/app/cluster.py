@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
-from podium.api.basis import Basis, Caveat
+from podium.api import basis, meta, node
 from podium.api.errors import InputWarning, PodiumError, likely, shown
 from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import in_place_of, place_of, snapshots_of
-from podium.api.meta import Kubernetes
-from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
 from podium.app.cluster_session import ClusterSession, ClusterVersion
@@ -71,7 +69,7 @@ class Cluster:
         self.settings = settings
         """The settings of the schedulers."""
         # A copy with another node keeps the version of the scheduler.
-        self._decided: tuple[Release, tuple[Caveat, ...]] = (
+        self._decided: tuple[Release, tuple[basis.Caveat, ...]] = (
             settings.release.for_documents(read.documents) if like is None else like._decided
         )
         self._session = self._new_session()
@@ -80,7 +78,7 @@ class Cluster:
         from podium.app.console.page import counted
 
         kinds = [type(document.object) for document in self.read.documents]
-        counts = {"node": kinds.count(Node), "pod": kinds.count(Pod), "object": len(kinds)}
+        counts = {"node": kinds.count(node.Node), "pod": kinds.count(Pod), "object": len(kinds)}
         return f"<Cluster: {', '.join(counted(number, noun) for noun, number in counts.items())}>"
 
     @property
@@ -96,7 +94,7 @@ class Cluster:
     @property
     def nodes(self) -> list[str]:
         """The names of the nodes, in order."""
-        return sorted(self._keys_of(Node))
+        return sorted(self._keys_of(node.Node))
 
     @property
     def pods(self) -> list[str]:
@@ -284,13 +282,13 @@ class Cluster:
         return found
 
     @cached_property
-    def caveats(self) -> tuple[Caveat, ...]:
+    def caveats(self) -> tuple[basis.Caveat, ...]:
         """The caveats of every decision about the objects."""
         configuration = self.settings.deciding() or default_configuration()
         schedulers = sorted(profile.scheduler_name for profile in configuration.profiles)
         dropped = self.settings.release.dropped(self.read.documents, self.release)
         further = (*self.settings.caveats(), *self._decided[1], *dropped)
-        return Basis(self.read, schedulers, simulates=False, further=further).caveats()
+        return basis.Basis(self.read, schedulers, simulates=False, further=further).caveats()
 
     def _kept(self, explanation: Explanation) -> Explanation:
         """Return the explanation bound to this cluster, so that facts computed later are those of this copy."""
@@ -318,7 +316,7 @@ class Cluster:
             ignore_extenders=settings.ignore_extenders,
         )
 
-    def _keys_of(self, type_: type[Kubernetes]) -> Iterator[str]:
+    def _keys_of(self, type_: type[meta.Kubernetes]) -> Iterator[str]:
         return (document.object.key for document in self.read.documents if isinstance(document.object, type_))
 
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from podium.api import collector, disruption_policy, reading
-from podium.api.basis import lacks_status
+from podium.api import basis, collector, disruption_policy, policy, reading
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
-from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import DEFAULT_START_NS, last_time
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
@@ -37,7 +35,7 @@ class ClusterVersion:
     @classmethod
     def of(cls, documents: Sequence[Document]) -> ClusterVersion:
         """Return the version with these documents."""
-        return cls(documents, last_time(_objects(documents)), any(map(lacks_status, documents)))
+        return cls(documents, last_time(_objects(documents)), any(map(basis.lacks_status, documents)))
 
     @property
     def now_ns(self) -> int:
@@ -47,7 +45,7 @@ class ClusterVersion:
         self, documents: Sequence[Document], gone: Sequence[Document], come: Sequence[Document]
     ) -> ClusterVersion:
         """Return the version with ``documents``: this one's without ``gone``, with ``come``."""
-        has_open_budgets = any(map(lacks_status, documents if self.has_open_budgets else come))
+        has_open_budgets = any(map(basis.lacks_status, documents if self.has_open_budgets else come))
         times = (self.last_ns, last_time(_objects(come)))
         last_ns = max((time for time in times if time is not None), default=None)
         if last_ns is not None and last_ns == last_time(_objects(gone)):
@@ -170,12 +168,12 @@ _WATCHED = (Deployment, disruption_policy.DisruptionPolicy, ReplicaSet, Replicat
 
 def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
     """Return the objects of the documents; each budget without a status gets the one that follows from the pods."""
-    open_budgets = [document for document in documents if lacks_status(document)]
+    open_budgets = [document for document in documents if basis.lacks_status(document)]
     statuses = dict(_computed(documents, open_budgets)) if open_budgets else {}
     found: list[Kubernetes] = []
     for document in documents:
         object_ = document.object
-        if isinstance(object_, PodDisruptionBudget) and object_.key in statuses:
+        if isinstance(object_, policy.PodDisruptionBudget) and object_.key in statuses:
             object_ = replace(object_, status=statuses[object_.key])
         if object_ is not None:
             found.append(object_)
@@ -184,7 +182,7 @@ def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
 
 def _computed(
     documents: Sequence[Document], budgets: Sequence[Document]
-) -> Iterator[tuple[str, PodDisruptionBudgetStatus]]:
+) -> Iterator[tuple[str, policy.PodDisruptionBudgetStatus]]:
     """Yield, by key, the status that a disruption controller writes when it first sees these objects.
 
     Only budgets are decoded here; the controller decodes the other objects, and gets only relevant ones.
@@ -210,7 +208,7 @@ def _computed(
         controller.handle(Changed(replace(budget, metadata=metadata), raw), 0)
     for action in controller.handle(Tick(), 0):
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
-            found = reading.read(action.raw, PodDisruptionBudget)
+            found = reading.read(action.raw, policy.PodDisruptionBudget)
             yield found.key, found.status
 
 

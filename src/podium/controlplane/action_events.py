@@ -11,9 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from podium.api.meta import Raw
-from podium.api.pod import Pod
-from podium.api.workloads import ReplicaSet
+from podium.api import meta, pod, workloads
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.controllers import actions
@@ -32,7 +30,7 @@ class ActionEvents:
 
     store: Store
     router: Router
-    _written: Raw | None = None
+    _written: meta.Raw | None = None
 
     def answer(self, request: Request, now: int) -> Response:
         """Answer as the router does."""
@@ -64,13 +62,13 @@ class ActionEvents:
                 yield from _ended(before, raw, cause)
             case actions.ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
                 stored = self.store.find("Pod", key)
-                if stored is not None and isinstance(stored.object, Pod):
+                if stored is not None and isinstance(stored.object, pod.Pod):
                     for container in stored.object.spec.containers:
                         yield actions.Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")
                         yield actions.Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
 
 
-def _created(raw: Raw, name: str, cause: str) -> Iterator[actions.Record]:
+def _created(raw: meta.Raw, name: str, cause: str) -> Iterator[actions.Record]:
     owners = raw["metadata"].get("ownerReferences")
     if not owners:
         return
@@ -95,7 +93,7 @@ def _deleted(before: Stored, cause: str) -> Iterator[actions.Record]:
 
 def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Record]:
     owner, object_ = before.object.metadata.controller, before.object
-    if owner is None or owner.kind != "Deployment" or not isinstance(object_, ReplicaSet):
+    if owner is None or owner.kind != "Deployment" or not isinstance(object_, workloads.ReplicaSet):
         return
     old = object_.spec.replicas
     if old != replicas:
@@ -104,7 +102,7 @@ def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Recor
         yield _of(cause, owner.uid, "ScalingReplicaSet", message)
 
 
-def _ended(before: Stored, raw: Raw, cause: str) -> Iterator[actions.Record]:
+def _ended(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
     """Yield the Event of a Job that has ended: it has a new terminal condition."""
     known = {condition.get("type") for condition in before.raw.get("status", {}).get("conditions", ())}
     for condition in raw["status"].get("conditions", ()):

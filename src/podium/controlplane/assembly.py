@@ -22,10 +22,8 @@ from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane import components, control_plane, ledger_file
 from podium.controlplane.account import DisruptionAccount
 from podium.runtime.clock import Clock
+from podium.store import durable_journal, errors, initial_objects
 from podium.store.admission.defaults import with_defaults
-from podium.store.durable_journal import DurableJournal
-from podium.store.errors import StoreError
-from podium.store.initial_objects import create_initial_objects
 from podium.store.store import Store
 from podium.store.stored import Stored, reread
 
@@ -65,7 +63,7 @@ def create_objects(
             written = _with_shared_parts(document.read_raw())
             raw = complete(present.as_running(written, object_, now))
             stored = store.create(raw, now=now, reading=reread(object_, written, raw), was_there=True)
-        except StoreError as error:
+        except errors.StoreError as error:
             raise located(InputError(error.message), document) from None
         if filled is not None and filled.stencil not in patterns:
             patterns[filled.stencil] = _pattern_of(document, filled, stored)
@@ -180,7 +178,7 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
         raw = document.raw
         try:
             resource = store.resources.of(raw)
-        except StoreError:
+        except errors.StoreError:
             left_out[f"{raw.get('apiVersion')} {raw.get('kind')}"] += 1
             continue
         metadata: Raw = raw.get("metadata", {})
@@ -192,7 +190,7 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
         _create_namespace(store, namespace, now)
         try:
             store.create(raw if resource.is_custom else _completed(raw), now=now, was_there=True)
-        except StoreError as error:
+        except errors.StoreError as error:
             raise located(InputError(error.message), document) from None
     return Population(store.count() - version, kept, dict(sorted(left_out.items())))
 
@@ -250,7 +248,7 @@ class Assembled:
     population: Population
 
 
-def open_store(seed: int, journal: DurableJournal | None = None) -> Store:
+def open_store(seed: int, journal: durable_journal.DurableJournal | None = None) -> Store:
     """Return a store with the content of the journal. Raises JournalError for a damaged journal."""
     return Store(seed=seed, journal=journal, require_namespaces=True, log_capacity=_LOG_CAPACITY)
 
@@ -266,7 +264,7 @@ def assemble(
     clock: Clock,
     settings: components.ControlPlaneSettings,
     beginning: InitialContent,
-    journal: DurableJournal | None = None,
+    journal: durable_journal.DurableJournal | None = None,
     ledger: ledger_file.LedgerFile | None = None,
 ) -> Assembled:
     """Return a control plane with these objects, and with those of the store from `open_store`.
@@ -277,7 +275,7 @@ def assemble(
     """
     now = clock.now()
     store.serve_as(settings.release)
-    create_initial_objects(store, now=now)
+    initial_objects.create_initial_objects(store, now=now)
     population = populate(store, beginning.documents, now)
     objects = list(all_objects(store)) if population.created else []
     owners = (owner.uid for object_ in objects for owner in object_.metadata.owner_references)

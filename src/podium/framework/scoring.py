@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunSco
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
@@ -66,13 +66,7 @@ class Score:
         return self.normalized * self.weight
 
     def to_dict(self) -> dict[str, int | str]:
-        return {
-            "plugin": self.plugin,
-            "raw": self.raw,
-            "normalized": self.normalized,
-            "weight": self.weight,
-            "weighted": self.weighted,
-        }
+        return {**asdict(self), "weighted": self.weighted}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

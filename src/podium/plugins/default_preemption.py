@@ -20,13 +20,11 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
 from podium.decide.cap import is_capped
-from podium.decide.preempting import eligibility
-from podium.decide.preempting.criteria import CriterionName, VictimCost
+from podium.decide.preempting import criteria, eligibility, reprieve
 from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
 from podium.decide.preempting.gang.gang import Gang, gang_priority, members_bound_first
 from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
 from podium.decide.preempting.preemption_plan import GangPlan, Plan, PreemptionPlan
-from podium.decide.preempting.reprieve import Preemptor
 from podium.decide.preempting.trials import Trials
 from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle
@@ -75,7 +73,7 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
     equal_priority_owners: OwnersBy = "Controller"
     equal_priority_owner_label: str = ""
     spare_mirror_pods: bool = False
-    victim_cost: Literal["Upstream"] | tuple[CriterionName, ...] = "Upstream"
+    victim_cost: Literal["Upstream"] | tuple[criteria.CriterionName, ...] = "Upstream"
     budgets: Literal["Count", "Require"] = "Count"
     minimum_running_time_ns: Duration = 0
     disruption_memory_ns: Interval = 3_600 * 10**9
@@ -99,9 +97,9 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
         except ValueError as error:
             raise ValueError(f"victimCost: {error}") from None
 
-    def cost(self) -> VictimCost | None:
+    def cost(self) -> criteria.VictimCost | None:
         """Return how victims are compared, None as in kube-scheduler. Raises ValueError for invalid criteria."""
-        return None if self.victim_cost == "Upstream" else VictimCost.stated(self.victim_cost)
+        return None if self.victim_cost == "Upstream" else criteria.VictimCost.stated(self.victim_cost)
 
     @property
     def minimum_candidates(self) -> tuple[int, int] | None:
@@ -244,7 +242,7 @@ class DefaultPreemption:
         reason = eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts)
         if reason:
             return PreemptionPlan(False, reason)
-        wide, exchanges, preemptor = self._wide, self._exchanges, Preemptor(handle, state, pod)
+        wide, exchanges, preemptor = self._wide, self._exchanges, reprieve.Preemptor(handle, state, pod)
         if wide is not None and eligibility.may_still_fit(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
             return PreemptionPlan(False, eligibility.NOT_ELIGIBLE_TERMINATING_ELSEWHERE)
         if exchanges is not None and eligibility.waits_for_victims(handle.cluster, pod, nominated, pod.priority):

@@ -14,18 +14,14 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.store import conditions, creations, version_conversion
+from podium.store import conditions, creations, errors, listing, patching, version_conversion, watch_log
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
-from podium.store.errors import StoreError, conflict, unknown_kind
-from podium.store.listing import DEFAULT_LIST_OPTIONS, ListOptions, ListPage
-from podium.store.patching import PatchType, StatusPatch, patched
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
 from podium.store.stored import Stored
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update, signed
-from podium.store.watch_log import WatchEvent, WatchLog
 
 _NOT_GIVEN = object()
 _CONDITIONS = tuple[PodCondition, ...]
@@ -118,7 +114,7 @@ class Store(creations.WritableStore):
         """Write the status, if one is given, and the metadata that a status update of the kind may change."""
         resource = previous.resource
         if not resource.has_status:
-            raise unknown_kind(f"{resource.name}/status")
+            raise errors.unknown_kind(f"{resource.name}/status")
         updated, object_ = previous.raw, previous.object
         if status is not _NOT_GIVEN:
             status = self._admitted({**updated, "status": status}).get("status")
@@ -154,7 +150,7 @@ class Store(creations.WritableStore):
         kind: str,
         key: str,
         patch: Any,
-        type_: PatchType,
+        type_: patching.PatchType,
         subresource: Literal["", "status"] = "",
         api_version: str = "",
         complete: Callable[[Raw], Raw] = lambda raw: raw,
@@ -165,10 +161,10 @@ class Store(creations.WritableStore):
         is written. Raises StoreError as `patched` and `complete` do, and as the update of the result does.
         """
         stored = self.get(kind, key)
-        if subresource == "status" and isinstance(patch, StatusPatch) and patch.before is stored.raw:
+        if subresource == "status" and isinstance(patch, patching.StatusPatch) and patch.before is stored.raw:
             return self._replace_status(stored, patch.after)
         seen = version_conversion.converted(stored.resource, stored.raw, api_version)
-        result = patched(stored.resource, seen, patch, type_, subresource)
+        result = patching.patched(stored.resource, seen, patch, type_, subresource)
         result = version_conversion.as_stored(stored.resource, result, api_version)
         deletion.check_preconditions(stored, *deletion.preconditions_of(result["metadata"]))
         if subresource == "status":
@@ -241,12 +237,12 @@ class Store(creations.WritableStore):
         self,
         kind: str,
         namespace: str = "",
-        options: ListOptions = DEFAULT_LIST_OPTIONS,
+        options: listing.ListOptions = listing.DEFAULT_LIST_OPTIONS,
         *,
         now: int,
         grace_seconds: int | None = None,
         propagation: deletion.Propagation = "",
-    ) -> ListPage:
+    ) -> listing.ListPage:
         """Delete the objects that `page` finds; return that list. Raises as `page` and `delete`."""
         page = self.page(kind, namespace, options)
         with self.transaction():
@@ -312,7 +308,7 @@ def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) ->
     409 for a pod that is bound, terminating or gated; 500 for a target that is not a node, as the API server does.
     """
     if target_kind not in ("", "Node") or not node_name:
-        raise StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
+        raise errors.StoreError(500, "", f"a pod is bound to a Node with a name, not to {target_kind} {node_name}")
     problem = ""
     if pod.metadata.deletion_timestamp is not None:
         problem = "is being deleted, cannot be assigned to a host"
@@ -321,7 +317,7 @@ def check_binding(stored: Stored, pod: Pod, target_kind: str, node_name: str) ->
     elif pod.spec.scheduling_gates:
         problem = "has non-empty .spec.schedulingGates"
     if problem:
-        raise conflict(stored.resource, stored.key, problem)
+        raise errors.conflict(stored.resource, stored.key, problem)
 
 
 def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bool) -> tuple[Raw, Pod]:
@@ -352,12 +348,12 @@ def revisions_of(journal: Journal | None, resources: APIResources, seed: int, lo
     """
     identities = Identities(seed)
     if journal is None:
-        return Revisions(WatchLog(log_capacity), identities)
+        return Revisions(watch_log.WatchLog(log_capacity), identities)
     saved = journal.load()
     for uid in saved.given_uids:
         identities.give(uid)
     identities.count = saved.identities
-    revisions = Revisions(WatchLog(log_capacity, saved.version), identities, journal)
+    revisions = Revisions(watch_log.WatchLog(log_capacity, saved.version), identities, journal)
     # Custom kinds are read after their definitions.
     made = {register(resources, raw) for name, raw in saved.objects if name == DEFINITION}
     for name, raw in saved.objects:
@@ -366,7 +362,7 @@ def revisions_of(journal: Journal | None, resources: APIResources, seed: int, lo
         if name == DEFINITION:
             made.add(register(resources, raw))
         stored = _stored(name, raw, resources)
-        revisions.replay(WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
+        revisions.replay(watch_log.WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
     defined = {register(resources, stored.raw) for stored in revisions.of(DEFINITION).values()}
     for name in sorted(made - defined - {""}):
         resources.remove(name)

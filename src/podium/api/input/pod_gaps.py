@@ -10,12 +10,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api import errors, names, times
 from podium.api.input import json, yaml
 from podium.api.meta import Raw
-from podium.api.names import LABEL_NAME, SUBDOMAIN
 from podium.api.pod import Pod
-from podium.api.times import PLAIN_TIME
 
 ACCESS = "kube-api-access-"
 """The prefix of the volume for API access; the rest of its name is specific to the pod."""
@@ -31,7 +29,7 @@ _COUNT = re.compile(rb'restartCount"?: *(?P<count>[0-9]+)(?=[ ,}\r\n])')
 _LABEL_KEYS = b"atchLabelKeys"
 _PLAIN_TEXT = r"[A-Za-z0-9][-_.:/A-Za-z0-9]*"
 _TIME_TEXT = r"[-+.:TZ0-9]+"
-_TIME = re.compile(PLAIN_TIME.encode())
+_TIME = re.compile(times.PLAIN_TIME.encode())
 _CACHE = 16_384
 
 HOSTNAME = "hostname"
@@ -80,14 +78,14 @@ SHARED = ("name", "node", "volume", "address")
 """Values that, if equal in several positions of one pod, are equal there in every pod."""
 
 FORMS = {
-    "name": SUBDOMAIN,
+    "name": names.SUBDOMAIN,
     "uid": _PLAIN_TEXT,
     "version": _PLAIN_TEXT,
     "creation": _TIME_TEXT,
     "time": _TIME_TEXT,
     "start": _TIME_TEXT,
-    "node": SUBDOMAIN,
-    "volume": f"(?={ACCESS}){LABEL_NAME}",
+    "node": names.SUBDOMAIN,
+    "volume": f"(?={ACCESS}){names.LABEL_NAME}",
     "address": r"[0-9a-f]+(?:[.:]+[0-9a-f]+){2,}",
     "container": r"[a-z-]+://[-_.0-9A-Za-z]+",
     "index": "[0-9]{1,9}",
@@ -221,7 +219,7 @@ def _written(text: bytes, value: str, form: TextForm) -> Iterator[tuple[int, int
             place = text.find(wanted, place + 1)
 
 
-UNREADABLE = (InputError, json.UncertainError, msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+UNREADABLE = (errors.InputError, json.UncertainError, msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 """The errors for an unreadable text."""
 
 # An item is in the list within the List.

@@ -45,14 +45,11 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from podium.api import forms, pod_group, quantity, times
 from podium.api.errors import field_path, likely, shown
-from podium.api.forms import form_of
 from podium.api.kinds import SERVED_KINDS, group_of
 from podium.api.meta import Int32, Int64, Raw
-from podium.api.pod_group import OLDER_VERSION
-from podium.api.quantity import PLAIN_QUANTITY, parse_quantity
 from podium.api.schemas import core_types, group_types
-from podium.api.times import PLAIN_TIME, parse_time
 from podium.api.versions.apis import served_versions
 
 META_VERSION = "meta/v1"
@@ -60,7 +57,7 @@ META_VERSION = "meta/v1"
 
 # The types of kinds in other versions than the one that is stored.
 _OTHER_FORMS = {
-    (OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup",
+    (pod_group.OLDER_VERSION, "PodGroup"): "SchedulerPluginsPodGroup",
     **{
         (f"scheduling.k8s.io/{version}", kind): f"scheduling.k8s.io/v1beta1.{kind}"
         for version in ("v1beta1", "v1alpha3")
@@ -145,7 +142,7 @@ def schema_of(group: str, kind: str) -> Object | None:
 def other_form_of(api_version: str, kind: str) -> Object | None:
     """Return the type of a kind's objects in another version, if it is defined here; otherwise None."""
     name = _OTHER_FORMS.get((api_version, kind))
-    if name is None and form_of(api_version, kind) is None:
+    if name is None and forms.form_of(api_version, kind) is None:
         known = SERVED_KINDS.get((group_of(api_version), kind))
         changing = served_versions().get((group_of(api_version), kind), ())
         if (
@@ -292,8 +289,8 @@ def bytes_of(text: str) -> bytes:
 # The groups in which versions differ in the type of a field.
 _RESHAPED = ("resource.k8s.io",)
 
-_TIME = Annotated[str, msgspec.Meta(pattern=PLAIN_TIME)]
-_QUANTITIES = Annotated[str, msgspec.Meta(pattern=PLAIN_QUANTITY)] | Int64
+_TIME = Annotated[str, msgspec.Meta(pattern=times.PLAIN_TIME)]
+_QUANTITIES = Annotated[str, msgspec.Meta(pattern=quantity.PLAIN_QUANTITY)] | Int64
 # By type: with which type msgspec recognizes its usual values, its name in messages, and its complete parser.
 _LEAVES: dict[str, tuple[Any, str, Callable[[Any], object] | None]] = {
     "any": (Any, "", None),
@@ -303,10 +300,10 @@ _LEAVES: dict[str, tuple[Any, str, Callable[[Any], object] | None]] = {
     "int": (Int32, "a whole number of 32 bits", None),
     "intOrString": (int | str, "a whole number or text", None),
     "long": (Int64, "a whole number of 64 bits", None),
-    "microtime": (_TIME, "a time such as 2026-01-31T09:30:00.000000Z", parse_time),
-    "quantity": (_QUANTITIES, 'an amount such as 2 or "500m"', parse_quantity),
+    "microtime": (_TIME, "a time such as 2026-01-31T09:30:00.000000Z", times.parse_time),
+    "quantity": (_QUANTITIES, 'an amount such as 2 or "500m"', quantity.parse_quantity),
     "str": (str, "text", None),
-    "time": (_TIME, "a time such as 2026-01-31T09:30:00Z", parse_time),
+    "time": (_TIME, "a time such as 2026-01-31T09:30:00Z", times.parse_time),
 }
 
 
@@ -449,7 +446,7 @@ def write_out_amounts(value: Any, type_: Type) -> None:
         elif type(part) is int or type(part) is float:
             # Validation reports an invalid number.
             with suppress(ValueError):
-                nano = parse_quantity(part)
+                nano = quantity.parse_quantity(part)
                 value[key] = next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
 
 

@@ -7,19 +7,15 @@ from contextlib import suppress
 
 from msgspec import json
 
+from podium.api import errors, meta, reading
 from podium.api.basis import Caveat
-from podium.api.errors import InputError
 from podium.api.input.documents import HiddenKind
 from podium.api.kinds import KEPT_KINDS, KINDS
-from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.reading import read
 from podium.api.times import format_time, parse_time, time_of
 from podium.app.accounting.account import Account, last_of
 from podium.app.accounting.reconstruction import EventRecord, PodObject, Reconstruction, event_records
-from podium.app.console.cells import by_key, counted
-from podium.app.console.options import ClusterSource
-from podium.app.console.progress import ProgressBar
+from podium.app.console import cells, options, progress
 from podium.controllers.ledger.consumption import Consumption, UsageEntry
 from podium.controllers.ledger.disruption import since
 
@@ -29,7 +25,7 @@ _SECOND = 10**9
 _MAX_NAMES = 20
 
 
-def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
+def cluster_account(cluster: options.ClusterSource, kept: Account | None) -> Account:
     """Reconstruct the disruptions of a cluster, in addition to those in its ledger ``kept`` (None: no ledger).
 
     Raises PodiumError if the cluster cannot be read.
@@ -37,7 +33,7 @@ def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
     from podium.app.snapshots.cluster import read_cluster
 
     kinds = [kind for kind in (*KINDS.values(), *KEPT_KINDS) if kind.name in ("Pod", _EVENT, *_OWNERS)]
-    with ProgressBar("reading") as bar:
+    with progress.ProgressBar("reading") as bar:
         snapshot, listed = read_cluster(
             cluster, lambda raw: raw, kinds=kinds, progress=lambda share: bar.update(share, lambda: "reading")
         )
@@ -49,12 +45,12 @@ def cluster_account(cluster: ClusterSource, kept: Account | None) -> Account:
 def dumped_account(items: Sequence[object], source: str) -> Account:
     """Reconstruct the disruptions in a dump: `kubectl get pods,replicasets,statefulsets,jobs,events -A -o json`."""
     objects = (item for item in items if isinstance(item, dict) and isinstance(item.get("kind"), str))
-    raws = by_key((item["kind"], item) for item in objects)
+    raws = cells.by_key((item["kind"], item) for item in objects)
     return reconstructed_account(raws, source, 0)
 
 
 def reconstructed_account(
-    raws: dict[str, list[Raw]],
+    raws: dict[str, list[meta.Raw]],
     source: str,
     taken_ns: int,
     kept: Account | None = None,
@@ -110,10 +106,10 @@ def _usage_of(seen: Sequence[PodObject], taken_ns: int) -> tuple[tuple[UsageEntr
     return consumption.read(until_ns), tuple(found)
 
 
-def _read(raw: Raw, kind: str) -> Kubernetes | None:
+def _read(raw: meta.Raw, kind: str) -> meta.Kubernetes | None:
     """Return the typed object; None if it cannot be read, for example of a newer Kubernetes version."""
-    with suppress(InputError, ValueError):
-        return read(raw, next(known for known in KINDS.values() if known.name == kind).type)
+    with suppress(errors.InputError, ValueError):
+        return reading.read(raw, next(known for known in KINDS.values() if known.name == kind).type)
     return None
 
 
@@ -135,7 +131,7 @@ def _of_events(events: Sequence[EventRecord], hidden: Sequence[HiddenKind]) -> l
 
 def _of_records(reconstruction: Reconstruction, unread: int) -> list[Caveat]:
     """Return the caveats about incomplete records; ``unread`` is the number of pods that cannot be read."""
-    message = f"{counted(unread, 'pod', 'is')} unreadable"
+    message = f"{cells.counted(unread, 'pod', 'is')} unreadable"
     found = [Caveat("unread", message, unread)] if unread else []
     unsaid = "it is unknown whether they were deleted or evicted, since an eviction leaves no Event"
     for about, names, message in (
@@ -144,6 +140,6 @@ def _of_records(reconstruction: Reconstruction, unread: int) -> list[Caveat]:
         ("without-node", reconstruction.without_node, "the node is unknown; they are omitted"),
     ):
         if names:
-            shown = f"for {counted(len(names), 'pod')} {message}"
+            shown = f"for {cells.counted(len(names), 'pod')} {message}"
             found.append(Caveat(about, shown, len(names), tuple(names[:_MAX_NAMES])))
     return found

@@ -23,10 +23,8 @@ import msgspec
 
 from podium.api.collector import collector_paused
 from podium.api.versions.choice import ReleaseChoice
-from podium.app.bench import measurement
-from podium.app.bench.clusters import BUILDERS
+from podium.app.bench import clusters, measurement, scheduling
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
-from podium.app.bench.scheduling import measure_explaining, measure_rescheduling, measure_scheduling
 from podium.app.bench.simulating import SCORES, SimulationInput, measure_score, measure_simulation
 from podium.app.cluster import Cluster
 from podium.app.console.command import Command
@@ -235,15 +233,15 @@ def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice
     nodes = wanted.nodes or spec.nodes
     pods = wanted.pods or spec.pods or nodes * PODS_PER_NODE
     if name == "explain":
-        return [measure_explaining(nodes, pods, release)]
-    if name in BUILDERS:
-        return [measure_scheduling(name, nodes, pods, release)]
+        return [scheduling.measure_explaining(nodes, pods, release)]
+    if name in clusters.BUILDERS:
+        return [scheduling.measure_scheduling(name, nodes, pods, release)]
     if name in COMMANDS:
         return [measure_command(name, nodes)]
     if name == "question":
         return [measure_questions(nodes, release)]
     if name == "reschedule":
-        return [measure_rescheduling(nodes, pods)]
+        return [scheduling.measure_rescheduling(nodes, pods)]
     if name == "simulation":
         return measure_simulation(SimulationInput(files, nodes, pods), release)
     if name in SCORES:

@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from podium.api.quantity import format_quantity
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
-from podium.app.explaining.explanation import Explanation
-from podium.app.explaining.gang import GangDecision
+from podium.app.explaining import explanation, gang, remedies
 from podium.app.explaining.obstacles import RESOURCES, NodeObstacles
-from podium.app.explaining.remedies import protected_pods
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import SelectedByTerms
 from podium.cluster.pods import PodRecord
@@ -40,7 +38,7 @@ def write_by_reason(page: Page, statuses: Mapping[str, Status]) -> None:
 
 
 def write_preemption(
-    page: Page, decision: Explanation, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
+    page: Page, decision: explanation.Explanation, plan: PreemptionPlan, obstacles: Mapping[str, NodeObstacles]
 ) -> None:
     """Write the candidates, the victims on the chosen node, and the nodes where preemption does not help."""
     if plan.chosen is None:
@@ -69,13 +67,13 @@ def write_proposal(page: Page, proposal: PostFilterResult) -> None:
         page.table(rows, most=_MAX_VICTIMS)
 
 
-def _no_way(decision: Explanation, plan: PreemptionPlan) -> str:
+def _no_way(decision: explanation.Explanation, plan: PreemptionPlan) -> str:
     """Return why no pod is preempted: because of a cap or of pods' policies, or because it would not help."""
     if plan.put_off is not None:
         return f"put off: {plan.put_off}"
     if plan.held_back is not None:
         return f"no way: {plan.held_back}"
-    protected = [pod.key for pod in protected_pods(decision)]
+    protected = [pod.key for pod in remedies.protected_pods(decision)]
     text = "no way: on no node would removing pods of lower priority be enough"
     if not protected:
         return text
@@ -135,7 +133,7 @@ def _cost_text(criterion: CostColumn, value: int) -> str:
 
 
 def _write_victims(
-    page: Page, decision: Explanation, chosen: PreemptionCandidate, obstacles: NodeObstacles | None
+    page: Page, decision: explanation.Explanation, chosen: PreemptionCandidate, obstacles: NodeObstacles | None
 ) -> None:
     nodes = {victim.node_name for victim in chosen.victims}
     where = f"on {chosen.node_name}" if nodes == {chosen.node_name} else f"for {chosen.node_name}"
@@ -196,7 +194,7 @@ def victim_facts(cluster: Cluster, pod: PodRecord, victim: PodRecord, obstacles:
     return found
 
 
-def write_gang(page: Page, decision: GangDecision) -> None:
+def write_gang(page: Page, decision: gang.GangDecision) -> None:
     """Write the size of the group, the node of each member, what is missing, and the plan of its preemption."""
     placement = decision.placement
     page.title("Gang", f"{decision.key} {decision.headline}")

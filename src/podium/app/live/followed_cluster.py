@@ -20,9 +20,7 @@ from podium.app.planning.deciding.decisions import Decisions
 from podium.client.live_cluster import Watched
 from podium.cluster.cluster import PodChange
 from podium.cluster.pods import PodRecord
-from podium.controllers.actions import Action
-from podium.controllers.controller import NO_CHANGE
-from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline
+from podium.controllers import actions, controller, deadlines
 from podium.controllers.observations import Changed, Deleted, Observation
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
@@ -56,11 +54,11 @@ class FollowedCluster(Explainer):
         self._known: dict[tuple[str, str], Kubernetes] = {}
         self._is_admission_old = False
 
-    def deadline(self) -> Deadline:
+    def deadline(self) -> deadlines.Deadline:
         """Return a time for one tick, which comes after the first observations."""
-        return NEVER if self.is_complete else AT_ONCE
+        return deadlines.NEVER if self.is_complete else deadlines.AT_ONCE
 
-    def handle(self, observation: Observation, now: int) -> list[Action]:
+    def handle(self, observation: Observation, now: int) -> list[actions.Action]:
         if isinstance(observation, Changed | Deleted):
             item, is_gone = observation.object, isinstance(observation, Deleted)
             with self.lock:
@@ -74,7 +72,7 @@ class FollowedCluster(Explainer):
         elif not self.is_complete:
             self.is_complete = True
             return []
-        return NO_CHANGE
+        return controller.NO_CHANGE
 
     def decisions(self, now_ns: int) -> Decisions:
         """Return decisions about the cluster as it is now; they are valid until the next observation."""

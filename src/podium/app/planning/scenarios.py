@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from podium.api import kinds, selectors, times
 from podium.api.errors import InputError, escape, node_hint, nodes_named
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION
-from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
-from podium.api.selectors import parse_label_selector
-from podium.api.times import format_duration, format_exact_time
 from podium.app.console.output import in_yaml
 from podium.sim.run_options import DURATIONS, RunOptions
 
@@ -67,7 +65,7 @@ def is_scenario(document: Document) -> bool:
 def makes_pods(item: Kubernetes) -> bool:
     """Return whether an object is a pod, or makes pods, and has no controller itself."""
     name = type(item).__name__
-    return item.metadata.controller is None and (name == "Pod" or name in WORKLOADS)
+    return item.metadata.controller is None and (name == "Pod" or name in kinds.WORKLOADS)
 
 
 def objects_of(read: Input, kind: str) -> dict[str, Document]:
@@ -105,7 +103,7 @@ def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[
         found |= dict.fromkeys(meant)
     if selector:
         try:
-            labels = parse_label_selector(selector)
+            labels = selectors.parse_label_selector(selector)
         except ValueError as error:
             raise InputError(f"-l {selector}: {error}") from None
         matching = [
@@ -141,7 +139,7 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
     play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
     comments = [play]
     if answer.result is not None:
-        scenario = {**scenario, "spec": {"latency": format_duration(options.latency_ns or 0), **scenario["spec"]}}
+        scenario = {**scenario, "spec": {"latency": times.format_duration(options.latency_ns or 0), **scenario["spec"]}}
     else:
         comments.append(f"  {answer.headline}")
     if answer.remedy is not None:
@@ -163,14 +161,14 @@ def _options_text(options: RunOptions) -> str:
     usual = RunOptions()
     fields = {name: f"{name}_ns" for name in DURATIONS if name != "latency"}
     found = [
-        f" --{name.replace('_', '-')} {format_duration(getattr(options, field))}"
+        f" --{name.replace('_', '-')} {times.format_duration(getattr(options, field))}"
         for name, field in fields.items()
         if getattr(options, field) != getattr(usual, field)
     ]
     if options.seed:
         found.append(f" --seed {options.seed}")
     if options.start_ns is not None:
-        found.append(f" --start {format_exact_time(options.start_ns)}")
+        found.append(f" --start {times.format_exact_time(options.start_ns)}")
     if options.configuration is not None:
         found.append(f" --config {options.configuration.source}")
     if options.ignore_extenders:

@@ -10,9 +10,7 @@ from typing import Literal
 
 import click
 
-from podium.api.basis import Caveat
-from podium.api.errors import InputError
-from podium.api.pod import Pod
+from podium.api import basis, errors, pod
 from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
@@ -20,9 +18,7 @@ from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
 from podium.app.rescheduling.certificates import PlanCertificate, certified
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
-from podium.client.credentials import ClusterAccess
-from podium.client.live_cluster import LiveCluster, Watched
-from podium.client.usage_poller import UsagePoller
+from podium.client import credentials, live_cluster, usage_poller
 from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.controller import Controller
 from podium.controllers.deadlines import Deadline
@@ -61,19 +57,19 @@ _PODS = "status.phase!=Succeeded"
 _CERTIFY_NS = 3_600 * 10**9
 
 
-def check_settings(access: ClusterAccess, settings: ReschedulingSettings) -> None:
+def check_settings(access: credentials.ClusterAccess, settings: ReschedulingSettings) -> None:
     """Raise InputError for invalid settings, and for evictions on an API server that is not authenticated."""
     settings.health.check()
     try:
         _rescheduler(settings, settings.release.of(), honors_avoid_lists=True)
-    except InputError as error:
+    except errors.InputError as error:
         raise error.located(source=settings.rescheduling.source) from None
     if is_unsure(access) and not settings.dry_run:
         problem = (
             "the API server's certificate is not checked, and --evict evicts pods; have it checked "
             "(certificate-authority), or leave --evict out"
         )
-        raise InputError(problem, source=access.source, object=f"context {access.name}")
+        raise errors.InputError(problem, source=access.source, object=f"context {access.name}")
 
 
 def _rescheduler(settings: ReschedulingSettings, release: Release, *, honors_avoid_lists: bool) -> Rescheduler:
@@ -95,19 +91,19 @@ class LiveRescheduler(LiveProgram):
     metrics: ReschedulerMetrics
     _settings: ReschedulingSettings
 
-    def __init__(self, access: ClusterAccess, settings: ReschedulingSettings, log: Log) -> None:
+    def __init__(self, access: credentials.ClusterAccess, settings: ReschedulingSettings, log: Log) -> None:
         super().__init__(access, settings, log, ReschedulerMetrics())
         self._kinds = _rescheduler(settings, self.release, honors_avoid_lists=True).watches
         self._component: Component | None = None
         self._rescheduler: Rescheduler | None = None
         self._shown: ReschedulingPlan | None = None
         self._honors_avoid_lists = False
-        self._caveats: tuple[Caveat, ...] = ()
+        self._caveats: tuple[basis.Caveat, ...] = ()
         self._certified_ns: int | None = None
 
-    def watched(self) -> Watched:
+    def watched(self) -> live_cluster.Watched:
         namespace, _, name = self._settings.config_map.partition("/")
-        return Watched(
+        return live_cluster.Watched(
             kinds=self._kinds,
             field_selectors={"Pod": _PODS, CONFIG_MAP: f"metadata.name={name}"},
             namespaces={CONFIG_MAP: namespace},
@@ -115,14 +111,14 @@ class LiveRescheduler(LiveProgram):
             seed=self._settings.seed,
         )
 
-    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[Caveat]:
+    def caveats(self, absent: Sequence[str], hidden: Sequence[str], *, is_podium_server: bool) -> list[basis.Caveat]:
         settings = self._settings
         self._honors_avoid_lists = (
             is_podium_server if settings.honors_avoid_lists is None else settings.honors_avoid_lists
         )
         schedulers = effective_schedulers(settings.configuration, honors_avoid_lists=self._honors_avoid_lists)
         known = {} if self._cluster is None else self._cluster.reflectors["Pod"].machine.known
-        pods = [stored.object for stored in known.values() if isinstance(stored.object, Pod)]
+        pods = [stored.object for stored in known.values() if isinstance(stored.object, pod.Pod)]
         found = [
             *settings.rescheduling.caveats,
             *upstream_departures(schedulers),
@@ -134,7 +130,7 @@ class LiveRescheduler(LiveProgram):
                 "rates of budgets are counted here, in the budgets' annotation podium.dev/disruption-rate; if podium "
                 "scheduler counts them already, use --no-count-disruptions"
             )
-            found.append(Caveat("rates", message, 0))
+            found.append(basis.Caveat("rates", message, 0))
         self._caveats = tuple(found)
         return found
 
@@ -156,14 +152,14 @@ class LiveRescheduler(LiveProgram):
                 # No plan will be made, after which the program would end.
                 self.stop()
 
-    async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
+    async def open(self, cluster: live_cluster.LiveCluster, ending: AsyncExitStack) -> None:
         """Poll the resource usage of pods and nodes while a policy needs it."""
 
         def report(measured: Measured) -> None:
             if self._component is not None:
                 cluster.driver.enqueue(self._component, measured)
 
-        measuring = UsagePoller(
+        measuring = usage_poller.UsagePoller(
             self._session,
             lambda: self._rescheduler is not None and self._rescheduler.needs_use,
             report,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from podium.api.basis import Caveat
-from podium.api.errors import PodiumError, escape
-from podium.api.times import format_duration
+from podium.api import basis, errors, times
 from podium.app.answers import Frame, Renderable, Value
 from podium.app.console.cells import by_key, text_of
 from podium.app.console.output import in_csv
@@ -114,7 +112,7 @@ def _values(combination: Combination) -> list[Part]:
 def settings_text(combination: Combination) -> str:
     """Return the settings of a run in one line."""
     text = ", ".join(f"{name}={value}" for name, value in combination.items())
-    return escape(text, _LONGEST) or "as given"
+    return errors.escape(text, _LONGEST) or "as given"
 
 
 def _number(value: float) -> str:
@@ -122,7 +120,7 @@ def _number(value: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)
+    return times.format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)
 
 
 Row = dict[str, Value]
@@ -150,7 +148,7 @@ def in_arrow(frame: Frame, form: str) -> bytes:
         import pyarrow
         from pyarrow import feather, parquet
     except ImportError:
-        raise PodiumError(f'-o {form} needs Arrow: install it with pip install "podium[parquet]"') from None
+        raise errors.PodiumError(f'-o {form} needs Arrow: install it with pip install "podium[parquet]"') from None
     write = parquet.write_table if form == "parquet" else feather.write_feather
     sink = pyarrow.BufferOutputStream()
     write(pyarrow.table(frame), sink)
@@ -185,7 +183,7 @@ class SweepResult(Renderable):
         self._sweep = sweep
 
     @property
-    def caveats(self) -> tuple[Caveat, ...]:
+    def caveats(self) -> tuple[basis.Caveat, ...]:
         """The distinct caveats of the runs."""
         return caveats_of(self.runs)
 
@@ -243,7 +241,7 @@ class SweepResult(Renderable):
     def frame(self, name: str = "runs") -> Frame:
         """Return the table `runs`, the only one, with the content of `rows`. Raises PodiumError for another name."""
         if name != "runs":
-            raise PodiumError(f"a sweep has no table {name}; it has: runs")
+            raise errors.PodiumError(f"a sweep has no table {name}; it has: runs")
         return Frame.of_rows(name, self.rows())
 
     def rows(self) -> list[Row]:

@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api import meta, reading, times
 from podium.api.node import Node
-from podium.api.reading import Duration
-from podium.api.times import format_time, time_of
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
@@ -42,7 +40,7 @@ class AutoscalerSettings(Strict, frozen=True, kw_only=True):
     nodes.
     """
 
-    scan_interval_ns: Duration = 10 * _SECOND
+    scan_interval_ns: reading.Duration = 10 * _SECOND
     priority_cutoff: int = 0
     scale_down: ScaleDownSettings = ScaleDownSettings()
 
@@ -110,7 +108,7 @@ class Autoscaler:
         scan = Deadline(self._scan_ns, self._is_curious)
         return soonest(scan, self._start_ups.deadline(), self._removals.deadline())
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> None:
+    def _observe(self, object_: meta.Kubernetes, raw: meta.Raw | None, now: int) -> None:
         makes_difference = self._picture.observe(object_, raw)
         if isinstance(object_, Node):
             self._removals.seen(object_.metadata.name)
@@ -151,7 +149,7 @@ class Autoscaler:
                     room = min(max(0, group.maximum - len(nodes_of[name])), len(pending))
                     offer = scaling.Expandable(group, group.free_names(room, self._picture.cluster.nodes.row_of))
                 else:
-                    problem = f"its nodes were refused, tried again from {format_time(paused_ns)}"
+                    problem = f"its nodes were refused, tried again from {times.format_time(paused_ns)}"
                     offer = scaling.Expandable(group, (), problem)
                 offers.append(offer)
                 # Started nodes that stay may be removed, down to the minimum.
@@ -232,7 +230,7 @@ class Autoscaler:
         since, self._unneeded_since = self._unneeded_since, {}
         drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
         created = (
-            now if each.is_expected else time_of(each.node.metadata.creation_timestamp) or 0
+            now if each.is_expected else times.time_of(each.node.metadata.creation_timestamp) or 0
             for each in self._picture.nodes.values()
         )
         rest_ns = max(created, default=0) + self._settings.scale_down.delay_after_add_ns
@@ -353,7 +351,7 @@ class NodeStartUps:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return []
-        created_ns = time_of(group_node.node.metadata.creation_timestamp)
+        created_ns = times.time_of(group_node.node.metadata.creation_timestamp)
         ready_ns = (now if created_ns is None else created_ns) + self.groups[group_node.group].start_up_ns
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)

@@ -16,12 +16,10 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
+from podium.controllers import indexes, observations, reconciler
 from podium.controllers.actions import Action, Record, versioned_patch
 from podium.controllers.controller import AVOIDED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
-from podium.controllers.indexes import MultiMap
-from podium.controllers.observations import ActionFinished
-from podium.controllers.reconciler import Reconciler
 
 _CAUSE = "avoid-list-controller"
 _DEFAULT_LIMITS = DisruptionPolicy().spec.avoid_lists
@@ -34,7 +32,7 @@ _CONTROLLERS = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, S
 _KNOWABLE = {(group_of(KIND_OF[type_].api_version), type_.__name__) for type_ in _CONTROLLERS}
 
 
-class AvoidListController(Reconciler[str]):
+class AvoidListController(reconciler.Reconciler[str]):
     """Removes entries from the avoid lists of nodes (by name) when they are over.
 
     An entry is over `avoidLists.expireAfter` after the eviction, if it has a time; when its controller is gone, or of
@@ -52,7 +50,7 @@ class AvoidListController(Reconciler[str]):
         self._limits = _DEFAULT_LIMITS
         # The nodes with a list, and those that name a controller, by its uid.
         self._nodes: dict[str, Node] = {}
-        self._named: MultiMap[str, str] = MultiMap()
+        self._named: indexes.MultiMap[str, str] = indexes.MultiMap()
         # The uids of existing controllers by type and key, and of deleted ones on a list.
         self._uid_of: dict[tuple[type[Kubernetes], str], str] = {}
         self._alive: set[str] = set()
@@ -148,7 +146,7 @@ class AvoidListController(Reconciler[str]):
             self._deleted.add(uid)
             self._queue.add_all(self._named[uid])
 
-    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, answered: observations.ActionFinished, now: int) -> list[Action]:
         if self._written.get(key) != self._nodes[key].metadata.resource_version:
             return []
         if answered.problem is not None:
@@ -294,7 +292,7 @@ class AwaitedPods:
                 yield found
 
 
-class _Waiting(MultiMap[str, str]):
+class _Waiting(indexes.MultiMap[str, str]):
     """The nodes whose entries wait for a pod, by its uid; ``over`` are pods that are no longer awaited."""
 
     def __init__(self) -> None:

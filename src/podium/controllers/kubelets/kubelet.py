@@ -8,15 +8,13 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.controllers import observations
+from podium.controllers import controller, observations, reconciler
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
-from podium.controllers.controller import NO_CHANGE, PLACED
 from podium.controllers.deadlines import Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_kubelet import NodeKubelet
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
-from podium.controllers.reconciler import WorkQueue
 
 _SECOND = 10**9
 # The wait before a failed write is sent again: 1 s, doubled up to the kubelets' sync period.
@@ -41,7 +39,7 @@ class Kubelet:
     """
 
     watches = frozenset(("Node", "Pod"))
-    pod_aspects = PLACED
+    pod_aspects = controller.PLACED
 
     def __init__(self, settings: KubeletSettings = KubeletSettings()) -> None:  # noqa: B008 - an immutable value
         self._settings = settings
@@ -51,7 +49,7 @@ class Kubelet:
         self._pods: dict[str, tuple[str, str]] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         # The subjects of failed reports, and the last report of each with its node.
-        self._retries: WorkQueue[_Subject] = WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
+        self._retries: reconciler.WorkQueue[_Subject] = reconciler.WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}
         self._actions: list[Action] = []
 
@@ -59,10 +57,10 @@ class Kubelet:
         # Most observations are pods and answers about them.
         if type(observation) is Changed and type(pod := observation.object) is Pod:
             if not self._pod_changed(pod, observation.raw, now):
-                return NO_CHANGE
+                return controller.NO_CHANGE
         elif type(observation) is ActionFinished:
             if not self._answered(observation.action, observation, now):
-                return NO_CHANGE
+                return controller.NO_CHANGE
         elif type(observation) is Tick:
             self._tick(now)
         else:

@@ -12,14 +12,12 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api import errors, selectors, times
 from podium.api.meta import Raw, object_at, objects_at
 from podium.api.node import MAINTENANCE_TIME, Node, maintenance_problem
 from podium.api.pod import Pod, Quantity
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
 from podium.api.resource_requests import RESIZE_PENDING, is_resize_deferred, node_allocatable, pod_requests, requests_of
-from podium.api.selectors import EVERYTHING, Selector, parse_label_selector
-from podium.api.times import parse_duration
 from podium.api.use import Use
 from podium.cluster.pod_classes import ALL_COUNTS, CountingRules
 from podium.controllers.actions import DeleteObject, ReportStatus
@@ -43,7 +41,7 @@ class PodTrouble:
     """A fault: containers of the selected pods fail so long after each start, or the pods are rejected."""
 
     after_ns: int
-    pods: Selector = EVERYTHING
+    pods: selectors.Selector = selectors.EVERYTHING
     is_rejection: bool = False
 
 
@@ -62,8 +60,8 @@ def read_trouble(text: str) -> tuple[PodTrouble, ...]:
         if is_rejection and not after_ns:
             raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
         try:
-            troubles.append(PodTrouble(after_ns, parse_label_selector(selector.strip()), is_rejection))
-        except InputError as error:
+            troubles.append(PodTrouble(after_ns, selectors.parse_label_selector(selector.strip()), is_rejection))
+        except errors.InputError as error:
             raise ValueError(error.problem) from None
     return tuple(troubles)
 
@@ -124,7 +122,7 @@ NEVER = "never"
 
 
 def _duration_ns(text: str) -> int:
-    duration = parse_duration(text)
+    duration = times.parse_duration(text)
     if duration < 0:
         raise ValueError(f'"{text}" is negative; a duration is 0s or more')
     return duration

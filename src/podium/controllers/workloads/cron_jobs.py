@@ -13,28 +13,26 @@ from podium.api.times import Every, Schedule, format_time, parse_schedule, parse
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owned_object
 from podium.controllers.observations import ActionFinished, Answer
-from podium.controllers.workloads.jobs import is_finished
-from podium.controllers.workloads.owned_pods import WorkloadObject, status_with
-from podium.controllers.workloads.workload_controller import WorkloadController
+from podium.controllers.workloads import jobs, owned_pods, workload_controller
 from podium.store.conditions import is_true
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: its scheduled time."""
 
-_Workload = WorkloadObject[CronJob]
-_Job = WorkloadObject[Job]
+_Workload = owned_pods.WorkloadObject[CronJob]
+_Job = owned_pods.WorkloadObject[Job]
 _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class CronJobs(WorkloadController[CronJob]):
+class CronJobs(workload_controller.WorkloadController[CronJob]):
     """Creates Jobs, and deletes the oldest finished ones.
 
     A Job's name follows from its time, so that none is created twice. The status follows from existing Jobs; the time
     of a deleted one is remembered until the status has it.
     """
 
-    watches = WorkloadController.watches | {"CronJob", "Job"}
+    watches = workload_controller.WorkloadController.watches | {"CronJob", "Job"}
 
     def __init__(self) -> None:
         super().__init__(CronJob, owns=Job)
@@ -60,7 +58,7 @@ class CronJobs(WorkloadController[CronJob]):
         # A Job whose annotation is missing or invalid is not one of the schedule.
         scheduled = [(time_of(job.object.metadata.annotations.get(SCHEDULED_AT)), job) for job in owned]
         mine = [job for time, job in scheduled if time is not None]
-        active = [job for job in mine if not is_finished(job.object) and not job.is_deleted]
+        active = [job for job in mine if not jobs.is_finished(job.object) and not job.is_deleted]
         # The latest scheduled time of a created Job.
         said = workload.object.status.last_schedule_time
         times = [time for time, _ in scheduled if time is not None]
@@ -150,7 +148,7 @@ def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: 
         "lastScheduleTime": None if last_ns is None else format_time(last_ns),
         "lastSuccessfulTime": max(known, default=None),
     }
-    return status_with(workload.status, fields)
+    return owned_pods.status_with(workload.status, fields)
 
 
 _MANY_MISSED = 100

@@ -18,11 +18,9 @@ from podium.api.meta import Raw, plain
 from podium.api.selectors import NodeTerm, compile_node_selector
 from podium.api.times import parse_duration
 from podium.api.versions.release import Behavior
-from podium.cluster.arrays import Int64s
+from podium.cluster import arrays, nodes, pod_classes
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import Devices
-from podium.cluster.nodes import FIRST_RESOURCES
-from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache.class_cache import OneCell
@@ -111,8 +109,8 @@ class DynamicResources:
         state[self.name] = ClaimFitting(pod, cluster, PodClaims(claims, extended, backed, lost), terms)
         return SUCCESS
 
-    def never_filters(self, pod_class: PodClass) -> bool:
-        native = len(FIRST_RESOURCES)
+    def never_filters(self, pod_class: pod_classes.PodClass) -> bool:
+        native = len(nodes.FIRST_RESOURCES)
         return not pod_class.spec.resource_claims and all(resource < native for resource in pod_class.requests)
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
@@ -152,11 +150,11 @@ class DynamicResources:
             pod, lambda it: not (self._scores and (it.spec.resource_claims or backed_resources(it, self._cluster)))
         )
 
-    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> Int64s:
+    def score_rows(self, state: CycleState, pod: PodRecord, view: View) -> arrays.Int64s:
         fitting: ClaimFitting = state[self.name]
         return np.array([fitting.score(row) for row in view.rows.tolist()], dtype=np.int64)
 
-    def normalize(self, state: CycleState, pod: PodRecord, scores: Int64s, feasible: View) -> Int64s:
+    def normalize(self, state: CycleState, pod: PodRecord, scores: arrays.Int64s, feasible: View) -> arrays.Int64s:
         return default_normalize(scores, reverse=False)
 
     def reserve(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:

@@ -20,10 +20,8 @@ from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import Float64s, MonthlyCost, Picture, PolicyFactory, Proposal, Relocation
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling import freed_nodes, move_to_underused_nodes, signal_policies
-from podium.plugins.rescheduling.demand_policies import RepairViolations, SatisfyPreferences, SpreadDuplicates
+from podium.plugins.rescheduling import demand_policies, freed_nodes, move_to_underused_nodes, node_use, signal_policies
 from podium.plugins.rescheduling.missing_room import MissingRoom, RoomReader, WantedRoom
-from podium.plugins.rescheduling.node_use import NodeUse, RowChanges, guests_on
 
 
 class PolicyShape(Arguments, frozen=True, kw_only=True):
@@ -142,7 +140,7 @@ class ReplaceOldPods:
     def __init__(self, context: PluginContext) -> None:
         args = read_arguments(context.args, ReplaceOldPodsArgs, self.name)
         self._max_age_ns = args.max_age_ns
-        self._changes = RowChanges()
+        self._changes = node_use.RowChanges()
         # By row, the number of pods that are too old.
         self._old: Int64s = np.zeros(0, dtype=np.int64)
 
@@ -220,7 +218,7 @@ class PrepareForMaintenance:
         self._picture: Picture | None = None
         # The announced times by node name; few nodes have one.
         self._announced: dict[str, int] = {}
-        self._use = NodeUse()
+        self._use = node_use.NodeUse()
 
     def objective(self, picture: Picture) -> float:
         """Return the pods on nodes that will go down soon, weighted by urgency."""
@@ -244,7 +242,7 @@ class PrepareForMaintenance:
             name = picture.node_name(row)
             avoid_for_ns = max(self._announced[name] - picture.now, 0) + self._overdue_ns
             reason = f"{name} is announced to go down at {times.format_time(self._announced[name])}"
-            for pod in sorted(guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
+            for pod in sorted(node_use.guests_on(picture.cluster, row), key=lambda pod: (pod.key, pod.uid)):
                 if picture.is_movable(pod):
                     yield Proposal((Relocation(pod, safe),), reason, avoid_for_ns or None)
 
@@ -270,9 +268,9 @@ IN_TREE: Mapping[str, PolicyFactory] = {
     "LeavePoorService": signal_policies.LeavePoorService,
     "MoveToUnderusedNodes": move_to_underused_nodes.MoveToUnderusedNodes,
     "PrepareForMaintenance": PrepareForMaintenance,
-    "RepairViolations": RepairViolations,
+    "RepairViolations": demand_policies.RepairViolations,
     "ReplaceOldPods": ReplaceOldPods,
-    "SatisfyPreferences": SatisfyPreferences,
+    "SatisfyPreferences": demand_policies.SatisfyPreferences,
     "SeparateInterfering": signal_policies.SeparateInterfering,
-    "SpreadDuplicates": SpreadDuplicates,
+    "SpreadDuplicates": demand_policies.SpreadDuplicates,
 }

@@ -14,17 +14,15 @@ from podium.api.kinds import WORKLOADS
 from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part, agreeing, by_key, counted
 from podium.app.console.page import Section
-from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.impact import beyond, refused_workloads
+from podium.app.planning import answer, impact, scenarios
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
-from podium.app.planning.scenarios import applied, makes_pods
 from podium.sim.results.result import Result
 
 _MAX_ROWS = 20
 _MAX_NODES = 2
 
 
-def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
+def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     """Answer what happens when the objects are created, or updated to what the files say.
 
     Raises InputError if no object makes a pod, and for a kind that no simulation plays.
@@ -36,16 +34,16 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> PlanAnswer:
     labels = [
         f"{type(document.object).__name__} {document.object.key}"
         for document in objects
-        if document.object is not None and makes_pods(document.object)
+        if document.object is not None and scenarios.makes_pods(document.object)
     ]
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
-    played = run.play(PlanQuestion("deploy", (applied([document.raw for document in objects]),)))
+    played = run.play(PlanQuestion("deploy", (scenarios.applied([document.raw for document in objects]),)))
     # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
     # cancels the one that is most like it.
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)
     for likeness in _LIKENESSES:
-        preemptions, anyway = beyond(preemptions, anyway, likeness), beyond(anyway, preemptions, likeness)
+        preemptions, anyway = impact.beyond(preemptions, anyway, likeness), impact.beyond(anyway, preemptions, likeness)
     created = [_created(played, label) for label in labels]
     rows: list[tuple[Part, ...]] = []
     for each in created[:_MAX_ROWS]:
@@ -98,7 +96,7 @@ def _headline(
 ) -> str:
     what = labels[0] if len(labels) == 1 else f"{len(labels):,} workloads"
     total, waiting = sum(each.total for each in created), sum(each.waiting for each in created)
-    refused = refused_workloads(played.result, played.baseline)
+    refused = impact.refused_workloads(played.result, played.baseline)
     if not total:
         return f"deploying {what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
     fits = f"all {total:,} pods find a node" if total > 1 else "its one pod finds a node"

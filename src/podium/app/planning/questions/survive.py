@@ -20,9 +20,7 @@ from podium.app.explaining.attempts import PotentialPreemptor, potential_preempt
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.workload import POD, find_workload, pods_of, read_target
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.deciding import protection
-from podium.app.planning.deciding.attempts import kind_of
-from podium.app.planning.deciding.capacity import shapes_of
+from podium.app.planning.deciding import attempts, capacity, protection
 from podium.app.planning.deciding.decisions import (
     Decisions,
     PlacedPod,
@@ -53,7 +51,7 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     decisions = Decisions(loaded)
     targets, label = _targets(loaded, decisions, text, namespace)
     asked = (pod for pod in decisions.pending if not pod.terminating)
-    preemptors, not_asked = potential_preemptors(targets, asked, decisions.runners, kind_of)
+    preemptors, not_asked = potential_preemptors(targets, asked, decisions.runners, attempts.kind_of)
     threats = protection.priority_class_threats(decisions, targets)
     pending = protection.pods_before(decisions, targets)
     outcomes = sampled_decisions(decisions, pending, samples, replaces=True)
@@ -65,7 +63,7 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     changes: list[VerifiedChange] = []
     findings: list[PlanFinding] = []
     if preempted:
-        shapes = shapes_of(decisions.cluster, decisions.pending)
+        shapes = capacity.shapes_of(decisions.cluster, decisions.pending)
         changes = protection.ProtectionSearch(decisions, tuple(targets), label, result).changes(shapes)
         message = f"{counted(len(preempted), 'pod')} of {label} would be preempted"
         findings.append(PlanFinding("preempt", message, tuple(pod.key for pod, _ in preempted)))

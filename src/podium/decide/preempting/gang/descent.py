@@ -15,11 +15,9 @@ from msgspec.structs import replace
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.decide.preempting.criteria import SetCosts
-from podium.decide.preempting.eligibility import VictimFilter
+from podium.decide.preempting import criteria, eligibility, reprieve
 from podium.decide.preempting.gang.gang import AffinityPartners, Gang, GangTransaction, MemberRow
 from podium.decide.preempting.gang.units import VictimUnits, union
-from podium.decide.preempting.reprieve import Preemptor, TrialTable
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings, WideTrials
 from podium.framework.handle import CycleState
@@ -58,9 +56,9 @@ class VictimSearch:
     gang: Gang
     most_steps: int
     trials: Trials
-    costs: SetCosts
+    costs: criteria.SetCosts
     units: VictimUnits
-    may_disrupt: VictimFilter | None
+    may_disrupt: eligibility.VictimFilter | None
     wide: WideSettings
     spared: frozenset[str] = frozenset()
 
@@ -163,11 +161,11 @@ class OptionTable:
         keys = self._search.costs.of_pods([found])[0] if self._needs_set_costs else table.criteria
         return tuple(keys[:, 0].tolist()), found
 
-    def _tried(self, state: CycleState, rows: Int64s) -> TrialTable:
+    def _tried(self, state: CycleState, rows: Int64s) -> reprieve.TrialTable:
         """Return the trials of a pod with the gang's priority on some rows, ascending."""
         search = self._search
         search.transaction.count(len(rows))
-        preemptor = Preemptor(search.transaction.handle, state, self._asker)
+        preemptor = reprieve.Preemptor(search.transaction.handle, state, self._asker)
         return search.trials.on(preemptor, rows, search.may_disrupt, search.costs.stated)
 
     def _with_their_units(self, victims: list[PodRecord]) -> tuple[PodRecord, ...]:
@@ -349,7 +347,7 @@ class Descent:
         # Whole groups are handled by the units.
         settings = dataclasses.replace(search.wide, across=True, whole_groups=False, most_steps=rest)
         trials = WideTrials(transaction.cluster, search.trials, settings)
-        preemptor = Preemptor(transaction.handle, state, asker)
+        preemptor = reprieve.Preemptor(transaction.handle, state, asker)
         table, effort = trials.on(preemptor, rows, search.may_disrupt, search.costs, detailed=False)
         transaction.steps += effort.steps
         found = table.candidates

@@ -19,11 +19,9 @@ from functools import cache
 
 import numpy as np
 
+from podium.cluster import matchers, pods, selector_index
 from podium.cluster.arrays import Bools, Int64s, offsets
 from podium.cluster.cluster import Cluster
-from podium.cluster.matchers import SelectedByTerms
-from podium.cluster.pods import NO_ROW
-from podium.cluster.selector_index import AFFINITY
 from podium.decide.preempting.eligibility import NOT_IN_POOL, VictimPool, WholeGroups
 from podium.decide.preempting.wide.victim_domains import MemberSets
 
@@ -77,7 +75,7 @@ class Dependents:
             }
             slots = np.sort(cluster.pods.slots_of(classes))
             rows = cluster.pods.row[slots].astype(np.int64)
-            holds = (rows != NO_ROW) & ~cluster.pods.terminating[slots]
+            holds = (rows != pods.NO_ROW) & ~cluster.pods.terminating[slots]
             for key, count in counts.items():
                 codes = cluster.nodes.labels(key).codes[rows]
                 holds &= (codes != 0) & (count[codes] > 0)
@@ -155,12 +153,12 @@ def have_dependents(cluster: Cluster) -> bool:
     return any(not placed.keys().isdisjoint(cluster.matcher(each).classes) for each in _dependent_classes(cluster))
 
 
-def _dependent_classes(cluster: Cluster) -> dict[SelectedByTerms, list[int]]:
+def _dependent_classes(cluster: Cluster) -> dict[matchers.SelectedByTerms, list[int]]:
     """Return the classes (ids) of placed pods that depend on others, by all of their required terms."""
-    found: dict[SelectedByTerms, list[int]] = {}
+    found: dict[matchers.SelectedByTerms, list[int]] = {}
     terms = cluster.carried.affinity.all()
-    for pod_class in cluster.classes.candidates([[(AFFINITY, term) for term in terms]]) if terms else ():
-        selected = SelectedByTerms(pod_class.required_affinity)
+    for pod_class in cluster.classes.candidates([[(selector_index.AFFINITY, term) for term in terms]]) if terms else ():
+        selected = matchers.SelectedByTerms(pod_class.required_affinity)
         if pod_class.id in cluster.pods.of_class and not selected.matches(pod_class, cluster.namespaces):
             found.setdefault(selected, []).append(pod_class.id)
     return found
