@@ -206,7 +206,7 @@ def test_the_same_candidates_are_left_as_by_a_plain_search(
     table = TrialTable(rows, refused, criteria, {}, {})
     outcome = Outcome.of(np.full(len(rows), 1 if is_pre_filter else (1 << Outcome.SHIFT) + 1), {})
 
-    left = limited_candidates(cluster.nodes, table, outcome, minimum, lot)
+    left = limited_candidates(cluster.nodes, table, outcome, minimum, lot, None)
 
     kept = {names[position] for position in left.candidates.tolist()}
     of_name = dict(zip(names, violations, strict=True))
@@ -247,12 +247,24 @@ def test_any_order_of_candidates_may_be_drawn() -> None:
     outcome = Outcome.of(np.full(20, (1 << Outcome.SHIFT) + 1), {})
 
     drawn = {
-        tuple(limited_candidates(cluster.nodes, table, outcome, (10, 2), lot).candidates.tolist())
+        tuple(limited_candidates(cluster.nodes, table, outcome, (10, 2), lot, None).candidates.tolist())
         for lot in range(0, 2**64, 2**55)
     }
 
     # Of 190 pairs, 512 draws find most.
     assert len(drawn) > 150
+
+
+@pytest.mark.parametrize("refused", [1, (1 << Outcome.SHIFT) + 1])
+def test_a_recorded_candidate_is_among_those_that_are_left(refused: int) -> None:
+    cluster = cluster_of(*(node(f"n{number}") for number in range(20)))
+    nothing = np.zeros((len(UPSTREAM), 20), dtype=np.int64)
+    table = TrialTable(np.arange(20, dtype=np.int64), np.zeros(20, dtype=np.int64), nothing, {}, {})
+    outcome = Outcome.of(np.full(20, refused), {})
+
+    for lot, first in ((3, 0), (5, 11), (8, 19)):
+        left = limited_candidates(cluster.nodes, table, outcome, (10, 2), lot, first).candidates.tolist()
+        assert (first in left, len(left)) == (True, 2)
 
 
 def test_a_single_feasible_node_is_enough_where_nothing_scores() -> None:

@@ -87,13 +87,14 @@ def examine(order: Int64s, outcome: Outcome, rows: Int64s, wanted: int) -> Exami
 
 
 def limited_candidates(
-    nodes: NodeColumns, table: TrialTable, outcome: Outcome, minimum: tuple[int, int], lot: int
+    nodes: NodeColumns, table: TrialTable, outcome: Outcome, minimum: tuple[int, int], lot: int, first: int | None
 ) -> TrialTable:
     """Leave the candidates that kube-scheduler finds on the nodes of ``table`` before it has enough of them.
 
     ``minimum`` is the percentage of these nodes and the number that are enough, if the victims of one of them violate
     no budget; ``lot`` stands for kube-scheduler's random numbers. kube-scheduler tries the nodes in the random order of
-    a Go map; or in that of `NodeColumns.tree_order`, from a random one on, if a PreFilter plugin rejected the pod.
+    a Go map; or in that of `NodeColumns.tree_order`, from a random one on, if a PreFilter plugin rejected the pod. The
+    search begins with the row ``first``, that of a recording, if there is one: another search would not find it.
     """
     tried = len(table.rows)
     enough = enough_candidates(minimum, tried)
@@ -105,6 +106,8 @@ def limited_candidates(
         by_tree = nodes.tree_order()
         order = turned(np.searchsorted(table.rows, by_tree[np.isin(by_tree, table.rows)]), lot)
     order = order[np.isin(order, table.candidates)]
+    if first is not None:
+        order = turned(order, int(np.argmax(table.rows[order] == first)))
     return table.only(np.sort(until_enough(order, table.budget_violations > 0, enough)))
 
 

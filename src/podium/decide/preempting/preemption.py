@@ -172,7 +172,8 @@ def _planned(
     pod, cluster, cost = preemptor.pod, preemptor.handle.cluster, options.cost
     nodes, table, put_off = cluster.nodes, capped.table, capped.put_off
     if options.minimum_candidates is not None:
-        table = limited_candidates(nodes, table, outcome, options.minimum_candidates, lot(pod.uid, options.seed))
+        start, first = lot(pod.uid, options.seed), recorded_row(cluster, pod)
+        table = limited_candidates(nodes, table, outcome, options.minimum_candidates, start, first)
     plan = preemption_plan.PreemptionPlan(True)
     if detailed:
         candidates, rejected = _details(cluster, capped, table)
