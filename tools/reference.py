@@ -180,6 +180,11 @@ def scope_page() -> str:
     parts.append(table(("reason", "the test", "because"), reasons))
     for suite, text in (("test/e2e", upstream_scope.E2E), ("test/cmd", upstream_scope.TEST_CMD)):
         parts += [f"## Out of scope of {suite}\n", table(("path", "what", "reason"), upstream_scope.rows(text))]
+    said = (
+        "Steps of these groups of test/e2e that are in scope were played against `podium up`, by scripts and not by "
+        "Kubernetes' own program, and had the results that the groups expect. The tests beside them state their rules."
+    )
+    parts += ["## Played\n", f"{prose(said)}\n", table(("path", "tests"), upstream_scope.played())]
     return "\n".join(parts)
 
 

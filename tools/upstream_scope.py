@@ -6,6 +6,8 @@ not listed is in scope, the rest of a group that is listed in part included.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 REASONS = {
     "process": (
         "needs a process, a file or an image in a container",
@@ -114,6 +116,49 @@ node-management.sh | steps that read a node's logs | host
 proxy.sh | paths to pods and Services | network
 """
 """The same below test/cmd."""
+
+
+PLAYED = """
+apimachinery/chunking.go | store/test_listing.py, server/tables/test_table.py
+apimachinery/table_conversion.go, apimachinery/watchlist.go | store/test_listing.py, server/tables/test_table.py
+apimachinery/crd_publish_openapi.go | server/openapi/test_documents.py, store/test_definitions.py
+apimachinery/crd_validation_rules.go | server/openapi/test_documents.py, store/test_definitions.py
+apimachinery/crd_validation_ratcheting.go | store/test_definitions.py, apirequests/test_custom_objects.py
+apimachinery/field_validation.go | store/test_definitions.py, apirequests/test_custom_objects.py
+apimachinery/garbage_collector.go | store/test_garbage.py, store/test_deletion.py
+apimachinery/health_handlers.go | server/test_kubernetes_documents.py
+apimachinery/mutatingadmissionpolicy.go | apirequests/test_admission_policies.py
+apimachinery/validatingadmissionpolicy.go | apirequests/test_admission_policies.py
+apimachinery/namespace.go | store/test_namespaces.py
+apimachinery/resource_quota.go, scheduling/limit_range.go | store/test_quota.py, store/test_limit_ranges.py
+apps/daemon_set.go | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
+apps/deployment.go | controllers/test_deployments.py, controllers/test_rollouts.py
+apps/disruption.go | store/test_eviction.py, controllers/test_disruption_controller.py
+apps/job.go | controllers/test_jobs.py, controllers/test_pod_failures.py, controllers/test_completion_indexes.py
+apps/ttl_after_finished.go | controllers/test_jobs.py
+apps/statefulset.go | controllers/test_stateful_sets.py
+network/ingressclass.go, network/service.go | apirequests/test_service_allocations.py
+node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py
+node/taints.go | controllers/test_taint_eviction.py
+node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
+storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
+storage/pvc_storageclass.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
+storage/pvc_protection.go | controlplane/test_volume_protection.py
+"""
+"""Lines of paths below test/e2e of which the steps were played against `podium up`, and the tests of their rules."""
+
+
+def played() -> list[tuple[str, str]]:
+    """Return the groups that were played, each with the paths of its tests. Raises ValueError for a missing test."""
+    tests = Path(__file__).parent.parent / "tests"
+    found = []
+    for line in PLAYED.strip().splitlines():
+        groups, paths = ([part.strip() for part in cell.split(",")] for cell in line.split("|"))
+        missing = [path for path in paths if not (tests / path).exists()]
+        if missing:
+            raise ValueError(f"there is no {missing[0]}")
+        found.append((", ".join(f"`{group}`" for group in groups), ", ".join(f"`tests/{path}`" for path in paths)))
+    return found
 
 
 def rows(text: str) -> list[tuple[str, str, str]]:

@@ -274,11 +274,12 @@ poststarthook/priority-and-fairness-config-consumer poststarthook/priority-and-f
 poststarthook/storage-object-count-tracker-hook poststarthook/start-apiextensions-informers
 poststarthook/start-apiextensions-controllers poststarthook/crd-informer-synced poststarthook/bootstrap-controller
 poststarthook/start-system-namespaces-controller poststarthook/rbac/bootstrap-roles
-poststarthook/scheduling/bootstrap-system-priority-classes
+poststarthook/scheduling/bootstrap-system-priority-classes poststarthook/start-service-ip-repair-controllers
 poststarthook/priority-and-fairness-config-producer poststarthook/start-cluster-authentication-info-controller
 poststarthook/start-kube-aggregator-informers poststarthook/apiservice-registration-controller
-poststarthook/apiservice-status-available-controller poststarthook/kube-apiserver-autoregistration
-autoregister-completion poststarthook/apiservice-openapi-controller
+poststarthook/apiservice-status-local-available-controller poststarthook/kube-apiserver-autoregistration
+poststarthook/apiservice-status-remote-available-controller autoregister-completion
+poststarthook/apiservice-openapi-controller
 """
 
 
