@@ -125,6 +125,15 @@ def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypat
     assert certain[True] > certain.total() // 4
 
 
+def test_pods_that_tolerate_the_failure_for_a_shorter_time_are_evicted_first() -> None:
+    taint = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
+    shorter = {"tolerations": [{**taint, "tolerationSeconds": 60}]}
+    workloads = [Workload("a", ["n1", "n2", "n2", "n2"]), Workload("b", ["n1"], spec=shorter)]
+    objects = cluster_of([node("n1"), node("n2")], *workloads)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/a": 1}
+
+
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
     clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + 10)]

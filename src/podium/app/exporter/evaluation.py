@@ -287,10 +287,16 @@ def _fate(pod: PodRecord) -> str:
     kind = "" if pod.controller is None else pod.controller.kind
     if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
         return ""
-    toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
-    if kind == "StatefulSet" or (toleration is not None and toleration.toleration_seconds is None):
+    if kind == "StatefulSet" or _stays_ns(pod) is None:
         return _HELD
     return _REPLACED if kind in _REPLACING else _UNMANAGED
+
+
+def _stays_ns(pod: PodRecord) -> int | None:
+    """Return how long the pod tolerates the failure of its node; None for good."""
+    toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
+    seconds = 0 if toleration is None else toleration.toleration_seconds
+    return None if seconds is None else max(seconds, 0) * 10**9
 
 
 def _replacement(pod: PodRecord) -> PodRecord:
@@ -344,13 +350,15 @@ class _Trials:
         found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
         leaving = [pod for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns]
+        leaving = [pod for pod in leaving if _stays_ns(pod) is not None]
         evicted = Counter(pod.pod_class for pod in leaving)
         # Evictions may make room for those that count the pods that do not terminate.
         waiting = tuple(pod for pod in self._waiting if self._is_concerned(pod, evicted))
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
             known, left, victims = {pod.uid for pod in waiting}, waiting, 0
-            in_turn = [of_turn for _, of_turn in sorted(by_key((turns[pod.node_name], pod) for pod in leaving).items())]
+            times = by_key((turns[pod.node_name] + (_stays_ns(pod) or 0), pod) for pod in leaving)
+            in_turn = [times[time_ns] for time_ns in sorted(times)]
             at_once = -(-len(in_turn) // _MAX_TURNS)
             failed = FailedAttempts(decisions.cluster, decisions.runners, preempts=self._preempts)
             with decisions.what_if() as what_if:
