@@ -12,7 +12,15 @@ import pytest
 import podium
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text, read_input
-from podium.api.input.documents import API_VERSION, FORMAT, HiddenKind, KindCount, Snapshot, read_snapshot
+from podium.api.input.documents import (
+    API_VERSION,
+    FORMAT,
+    HiddenKind,
+    KindCount,
+    Snapshot,
+    passed_over,
+    read_snapshot,
+)
 from podium.api.meta import ObjectMeta
 from podium.api.present import DEFAULT_START_NS
 from podium.api.times import parse_time
@@ -90,7 +98,7 @@ def test_kinds_that_were_passed_over_join_those_that_are_there(tmp_path: Path) -
     first.write_bytes(written(NODE, FULL.to_dict()))
     second.write_bytes(written(rollout))
 
-    (found,) = read_input([first, second]).passed_over
+    (found,) = passed_over(read_input([first, second]).documents)
 
     assert (found.kind, found.count, found.sources) == ("Rollout", 4, (str(second), str(first)))
 

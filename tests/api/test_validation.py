@@ -7,6 +7,7 @@ import pytest
 
 from podium.api.errors import InputError, Validation
 from podium.api.input.codec import Input, Reader, load_text
+from podium.api.input.documents import passed_over
 
 Raw = dict[str, Any]
 CONTAINERS = [{"name": "main", "image": "web"}]
@@ -124,7 +125,7 @@ def test_kinds_that_are_not_read_are_counted_with_whether_they_may_make_pods() -
         reader.read_text(custom("Web", "a") + custom("Web", "b") + json.dumps(POD | {"spec": {}}), "one")
         reader.read_text(custom("Web", "c") + custom("ConfigMap", "c", "v1"), "two")
         reader.read_text(custom("Scenario", "c", "podium.dev/v1alpha1"), "three")
-        found = reader.input().passed_over
+        found = passed_over(reader.input().documents)
 
     assert [(one.kind, one.api_version, one.count, one.may_create_pods, one.sources) for one in found] == [
         ("ConfigMap", "v1", 1, False, ("two",)),

@@ -264,7 +264,7 @@ def places_of(story: Story, what: str) -> dict[str, int]:
     fault = OneFault("nothing", 0, "")
     simulation = play(story, fault)
     counts = fault.deliveries if what in DELIVERIES else fault.actions
-    others = [component.name for component in simulation.components if component.name != SCHEDULER]
+    others = [component.name for component in simulation.driver.components if component.name != SCHEDULER]
     return {name: counts[name] for name in story.struck or others}
 
 

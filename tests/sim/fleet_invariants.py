@@ -57,7 +57,7 @@ class FleetChecker:
         nodes_go = bool(features & {Feature.REPLACED_NODES, Feature.AUTOSCALER})
         self.reschedulers = [
             ReschedulerChecker(simulation, component, is_faulty=is_faulty, nodes_go=nodes_go)
-            for component in simulation.components
+            for component in simulation.driver.components
             if component.name == RESCHEDULER
         ]
         if features <= CALM:

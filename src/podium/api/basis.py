@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from podium.api import meta, policy, storage, workloads
 from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
-from podium.api.input.documents import snapshots_of
+from podium.api.input.documents import passed_over, snapshots_of
 from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
 
@@ -82,7 +82,7 @@ def lacks_status(document: Document) -> bool:
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
-    makers = [passed_over for passed_over in basis.found.passed_over if passed_over.may_create_pods]
+    makers = [kind for kind in passed_over(basis.found.documents) if kind.may_create_pods]
     kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
     message = f"passed over, though they may make or change pods: {_listed(kinds)}"
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))

@@ -211,13 +211,9 @@ class Runtime:
 
     def enqueue(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component in its current life."""
-        self.enqueue_all(component, (observation,))
-
-    def enqueue_all(self, component: Component, observations: Sequence[Observation]) -> None:
-        """Queue observations for one component in its current life; they are delivered one after the other."""
         if component.is_at_rest:
             self._rouse(component)
-        self._inbox.append(((component,), component.began, observations))
+        self._inbox.append(((component,), component.began, (observation,)))
 
     def answer(self, asked: RequestedAction, answered: ActionFinished) -> None:
         """Queue the result of an action for the component that requested it, unless that has begun another life.
@@ -416,9 +412,6 @@ class DeferredObservations:
         self._happened = 0
         # The number of observations when each component became idle.
         self._since: dict[Component, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def begin(self, component: Component) -> None:
         component.is_at_rest = True

@@ -178,11 +178,6 @@ class Simulation:
         """Return the virtual time since the start."""
         return self.now - self.settings.start_ns
 
-    @property
-    def components(self) -> list[Component]:
-        """Return all components, in the order in which they act at one instant."""
-        return self.driver.components
-
     def add_steps(self) -> None:
         steps, start_ns = self.scenario.steps, self.settings.start_ns
         if self.scenario.is_recorded:

@@ -22,7 +22,7 @@ from podium.api.input.json import UncertainError
 from podium.api.input.listed_items import ItemReader, ListText, json_list, yaml_list
 from podium.api.input.pod_gaps import JSON, YAML
 from podium.api.input.pod_stencil import ReadPod
-from podium.api.input.pod_table import decoded_rows, is_table, is_table_text, read_table
+from podium.api.input.pod_table import OPENING, decoded_rows, is_table, read_table
 from podium.api.meta import Kubernetes, Raw
 from podium.api.objects import ReadObject, label_of, metadata_of, read_object
 from podium.api.pod import Pod
@@ -187,7 +187,7 @@ class Reader:
 
     def _list_item(self, item: bytes, reader: ItemReader, common: Raw, source: str, place: int) -> Iterator[Document]:
         """Yield the object of an item, or the objects of a nested List. Raises UncertainError."""
-        if is_table_text(item):
+        if item.startswith(OPENING):
             for row in read_table(item, reader.stencils):
                 if isinstance(row, bytes):
                     yield from self._list_item(row, reader, {}, source, place)

@@ -133,11 +133,6 @@ class Input:
         return [*self.left_out, *(warning for document in self.documents for warning in document.warnings)]
 
     @property
-    def passed_over(self) -> list[UnreadKind]:
-        """The kinds that Podium does not read."""
-        return passed_over(self.documents)
-
-    @property
     def snapshots(self) -> list[Snapshot]:
         """The Snapshots, which describe the origin of objects. Raises InputError for an unreadable one."""
         return [snapshot for snapshot, _ in snapshots_of(self.documents)]

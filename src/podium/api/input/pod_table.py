@@ -31,7 +31,9 @@ KIND = "PodTable"
 FORMAT = 1
 """The version of the table format. A higher number is for one that this Podium would misunderstand."""
 
-_OPENING = b'{"apiVersion":"%b","kind":"%b",' % (API_VERSION.encode(), KIND.encode())
+OPENING = b'{"apiVersion":"%b","kind":"%b",' % (API_VERSION.encode(), KIND.encode())
+"""The beginning of a table as a snapshot has it."""
+
 _POD = b'{"apiVersion":"v1","kind":"Pod",'
 # A table of fewer pods saves nothing.
 _FEWEST_ROWS = 16
@@ -134,11 +136,6 @@ class PodTableWriter:
 def is_table(raw: dict[str, Any]) -> bool:
     """Return whether an object is a table of pods."""
     return raw.get("kind") == KIND and raw.get("apiVersion") == API_VERSION
-
-
-def is_table_text(item: bytes) -> bool:
-    """Return whether the text is that of a table as a snapshot has it."""
-    return item.startswith(_OPENING)
 
 
 def read_table(table: bytes, stencils: PodStencils) -> Iterator[ReadPod | bytes]:

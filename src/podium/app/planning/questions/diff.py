@@ -15,7 +15,7 @@ from msgspec import structs
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
-from podium.api.input.documents import API_VERSION, overridden
+from podium.api.input.documents import API_VERSION, overridden, passed_over
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
@@ -410,7 +410,7 @@ def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, 
         for path in sorted(ignored ^ then):
             effect = "begins to count" if path in ignored else "no longer counts"
             found.setdefault((f"{item.kind} {path}", effect), []).append(item.key)
-    for kind in read.passed_over:
+    for kind in passed_over(read.documents):
         if is_removed(kind.api_version, kind.kind, before, after):
             found.setdefault((kind.api_version, "is not served"), []).extend([kind.kind] * kind.count)
     for (what, effect), names in found.items():
