@@ -1,7 +1,7 @@
 """The observations that an idle component receives when it wakes."""
 
 from podium.api.meta import Kubernetes, ObjectMeta
-from podium.controllers.controller import ADDED, EVERY, PLACED
+from podium.controllers.controller import ADDED, EVERY, PLACED, IdleDeferral
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.observations import Changed, Deleted, Observation
 from podium.runtime.runtime import Component, DeferredObservations
@@ -11,12 +11,13 @@ NEW = EVERY | ADDED
 
 
 class Rig:
-    """Two components that watch pods and nodes, and what has happened."""
+    """Two components for which pods and nodes can wait, and what has happened."""
 
     def __init__(self) -> None:
         self.unread = DeferredObservations()
         self.components = [
-            Component(name, Kubelet, machine=Kubelet(), place=place) for place, name in ((1, "a"), (2, "b"))
+            Component(name, Kubelet, machine=Kubelet(), place=place, rest=IdleDeferral(frozenset(("Node", "Pod"))))
+            for place, name in ((1, "a"), (2, "b"))
         ]
 
     def rest(self, *indexes: int) -> None:
@@ -75,7 +76,7 @@ def test_a_component_that_becomes_idle_later_misses_less() -> None:
     assert rig.missed(0) == ["x.2", "y.1", "z.1"]
 
 
-def test_a_component_misses_nothing_of_kinds_that_it_does_not_watch() -> None:
+def test_a_component_misses_nothing_of_kinds_that_cannot_wait() -> None:
     rig = Rig()
     rig.rest(0)
 

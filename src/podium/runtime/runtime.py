@@ -413,6 +413,9 @@ class DeferredObservations:
         # The number of observations when each component became idle.
         self._since: dict[Component, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def begin(self, component: Component) -> None:
         component.is_at_rest = True
         self.bits |= 1 << component.place
