@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from podium.controllers.actions import CreateObject, PatchObject
-from podium.controllers.controller import EVERY
+from podium.controllers.controller import UNOWNED
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.daemon_sets import DaemonSets
 from podium.controllers.workloads.deployments import Deployments
@@ -291,5 +291,5 @@ def test_a_pod_that_is_gone_before_its_adoption_is_observed_does_not_block() -> 
 
 
 def test_controllers_that_do_not_adopt_see_no_orphans() -> None:
-    assert not ReplicaSets().pod_aspects & EVERY
-    assert ReplicaSets(adopts=True).pod_aspects & EVERY
+    assert not ReplicaSets().pod_aspects & UNOWNED
+    assert ReplicaSets(adopts=True).pod_aspects & UNOWNED
