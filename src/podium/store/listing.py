@@ -360,7 +360,7 @@ class Watch:
         self._events = revisions.log.of(selector.resource.name)
         self._selector = selector
         self._waiting = initial
-        self._wake: Callable[[], None] | None = None
+        self._wake: Callable[[], object] | None = None
         self.api_version = ""
         """The version of the kind in which all events are delivered; "" is the storage version."""
         self.version = version
@@ -391,7 +391,7 @@ class Watch:
             self._events.waiting[self] = self._wake
         return [self._served(notice) for notice in notices] if self.api_version else notices
 
-    def wake_by(self, wake: Callable[[], None]) -> None:
+    def wake_by(self, wake: Callable[[], object]) -> None:
         """Call `wake` when events may be available: immediately, or with the next event of the kind.
 
         It is called once, and again only after the next pull, so that a slow watcher costs nothing in between. The call

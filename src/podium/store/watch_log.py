@@ -35,7 +35,7 @@ class WatchLog:
         self._floor = begin
         self.version = begin
         # The callbacks of woken waiters, until they are called.
-        self.woken: list[Callable[[], None]] = []
+        self.woken: list[Callable[[], object]] = []
 
     @property
     def oldest(self) -> int:
@@ -133,7 +133,7 @@ class KindLog:
     capacity: int
     _events: deque[WatchEvent] = field(init=False)
     _left: deque[Stored] = field(default_factory=lambda: deque(maxlen=LEFT_ENCODED))
-    waiting: dict[object, Callable[[], None]] = field(default_factory=dict)
+    waiting: dict[object, Callable[[], object]] = field(default_factory=dict)
     """The waiters, each with a function that is called once, with the next event."""
     is_ended: bool = False
 
@@ -180,7 +180,7 @@ class KindLog:
         found.reverse()
         return found
 
-    def take_waiting(self) -> list[Callable[[], None]]:
+    def take_waiting(self) -> list[Callable[[], object]]:
         """Remove all waiters and return their callbacks in the order of registration."""
         woken = list(self.waiting.values())
         self.waiting.clear()

@@ -91,7 +91,7 @@ def test_the_page_receives_current_and_changed_nodes_and_pods_without_secrets() 
             while "nodeName" not in report["object"]["spec"]:
                 assert "secret" not in json.dumps(report)
                 report = await following()
-            assert report["object"]["spec"]["containers"][0].keys() == {"name", "resources"}
+            assert report["object"]["spec"]["containers"][0].keys() == {"resources"}
             server.store.delete("Pod", "default/a", now=0, grace_seconds=0)
             while report["type"] != "DELETED":
                 report = await following()

@@ -29,11 +29,12 @@ from podium.api.versions.release import Release, read_gates, read_version, shown
 from podium.apirequests.context import RequestRules
 from podium.app.console import cells, options, output, reading
 from podium.app.serving.page.live_page import PREFIX, LivePage
-from podium.app.serving.page.watching import of_plane
+from podium.app.serving.page.watching import StoreWatching, of_plane
 from podium.app.serving.serving import Serving, ServingAddress, check_place
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane import assembly
 from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.settings import ReschedulerSettings
@@ -113,10 +114,14 @@ def run(wanted: UpOptions) -> int:
             path,
             wanted.command,
             lambda server: None if wanted.command else _announce(server, path, found, has_page=wanted.has_page),
-            LivePage(lambda: of_plane(found.plane, settings, wanted.speed)) if wanted.has_page else None,
+            _page(found.plane, settings, wanted.speed) if wanted.has_page else None,
         )
         with loading_no_more():
             return loops.run(serving.run())
+
+
+def _page(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: float) -> LivePage:
+    return LivePage(lambda: of_plane(plane, settings, speed), StoreWatching(plane.store, plane.idle))
 
 
 def settings_of(wanted: UpOptions) -> ControlPlaneSettings:

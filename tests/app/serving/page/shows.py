@@ -9,7 +9,7 @@ from typing import Any
 from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering, AskingLimits
 from podium.app.serving.page.live_page import HEADER, LivePage
-from podium.app.serving.page.watching import ShownCluster
+from podium.app.serving.page.watching import ShownCluster, StoreWatching, always_idle
 from podium.sim.run_options import RunOptions
 from podium.store.stored import Stored
 from tests.server.serving import NOW, Client, LocalBackend, with_server
@@ -48,7 +48,8 @@ def with_page(
         finally:
             await page.close()
 
-    page = LivePage(lambda: shown_of(backend), Answering(limits or AskingLimits()))
+    watching = StoreWatching(backend.store, always_idle)
+    page = LivePage(lambda: shown_of(backend), watching, Answering(limits or AskingLimits()))
     with_server(checked, backend=backend, pages=page, **more)
 
 

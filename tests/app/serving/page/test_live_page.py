@@ -93,6 +93,32 @@ def test_a_browser_without_token_gets_page_files_but_no_cluster_data() -> None:
     with_page(check, settings=TOKENS)
 
 
+def test_the_page_follows_the_drawn_parts_of_nodes_and_pods() -> None:
+    async def check(client: Client) -> None:
+        raw = pod("a", node="n1")
+        raw["metadata"]["annotations"] = {"note": "secret"}
+        raw["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "secret"}]
+        async with client.watch("/ui/watch/pods", **OURS) as pods:
+            first = await pods.next()
+            assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "there")
+            end = await pods.next()
+            assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+            client.backend.store.create(raw, now=0)
+            added = await pods.next()
+            assert (added["type"], added["object"]["spec"]["nodeName"]) == ("ADDED", "n1")
+            assert "secret" not in json.dumps(added)
+            client.backend.store.delete("Pod", "default/a", now=0)
+            assert (await pods.next())["type"] in ("MODIFIED", "DELETED")
+        version = end["object"]["metadata"]["resourceVersion"]
+        async with client.watch(f"/ui/watch/pods?resourceVersion={version}", **OURS) as pods:
+            again = await pods.next()
+            assert (again["type"], again["object"]["metadata"]["name"]) == ("ADDED", "a")
+        assert (await client.ask("GET", "/ui/watch/pods?resourceVersion=x", headers=OURS))[0] == 400
+        assert (await client.ask("GET", "/ui/watch/secrets", headers=OURS))[0] == 404
+
+    with_page(check, node("n1"), pod("there"))
+
+
 def test_with_roles_the_page_answers_those_that_may_ask_at_its_paths() -> None:
     rules = {"nonResourceURLs": ["/ui/about"], "verbs": ["get"]}
     backend = LocalBackend(role("looker", rules), bound("looker", "anna"))
@@ -101,7 +127,8 @@ def test_with_roles_the_page_answers_those_that_may_ask_at_its_paths() -> None:
     async def check(client: Client) -> None:
         assert (await client.ask("GET", "/ui/", headers=anna))[0] == 200
         assert (await client.ask("GET", "/ui/about", headers=anna))[0] == 200
-        for method, path in (("GET", "/ui/now"), ("GET", "/ui/object"), ("POST", "/ui/ask"), ("POST", "/ui/read")):
+        reads = [("GET", f"/ui/{name}") for name in ("now", "object", "watch/nodes", "watch/pods")]
+        for method, path in (*reads, ("POST", "/ui/ask"), ("POST", "/ui/read")):
             code, status = await client.ask(method, path, ASKED if method == "POST" else None, headers=anna)
             verb = "create" if method == "POST" else "get"
             assert (code, status["message"]) == (403, f'forbidden: User "anna" cannot {verb} path "{path}"')

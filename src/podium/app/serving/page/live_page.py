@@ -71,12 +71,9 @@ class LivePage:
     """Answers requests below `/ui/`. Files are public; the rest follows the API's rules."""
 
     def __init__(
-        self, current: Callable[[], ShownCluster], answering: Answering | None = None, watching: Watching | None = None
+        self, current: Callable[[], ShownCluster], watching: Watching, answering: Answering | None = None
     ) -> None:
-        """``watching`` streams nodes and pods if no API does.
-
-        ``current`` is called for each request; it raises StoreError if there is nothing to show yet.
-        """
+        """Call ``current`` for each request; it raises StoreError if there is nothing to show yet."""
         self._shown = current
         self._answering = answering or Answering()
         self._now = NowView()
@@ -91,13 +88,11 @@ class LivePage:
 
     async def answer(self, exchange: Exchange) -> StreamResponse:
         exchange.reply_headers.update(HEADERS)
-        if self._watching is not None and exchange.path.startswith(_WATCH) and exchange.method in _SAFE:
+        watched = exchange.path.removeprefix(_WATCH)
+        if watched in WATCHED and exchange.method in _SAFE:
             _check_own(exchange)
             self._shown()
-            name = exchange.path.removeprefix(_WATCH)
-            if name not in WATCHED:
-                raise StoreError(404, "NotFound", "the server could not find the requested resource")
-            return await self._watching.answer(exchange, name)
+            return await self._watching.answer(exchange, watched)
         with self._flights.flight(READING):
             if exchange.path == PREFIX.rstrip("/"):
                 reply = Reply(code=308, headers=(("Location", PREFIX),), content_type="text/plain")
@@ -119,8 +114,7 @@ class LivePage:
         raise StoreError(404, "NotFound", "the server could not find the requested resource")
 
     async def close(self) -> None:
-        if self._watching is not None:
-            self._watching.end()
+        self._watching.end()
         await self._answering.close()
         await self._now.close()
 
@@ -144,7 +138,6 @@ class LivePage:
             "title": found.title,
             "readOnly": found.mode == "component" or exchange.caller.reads_only,
             "user": exchange.caller.identity.name,
-            "watch": {"nodes": found.nodes_path, "pods": found.pods_path},
             "speed": found.speed,
             "now": found.now() // 10**6,
             "explain": msgspec.to_builtins(EXPLAIN),
@@ -302,8 +295,6 @@ def cluster_page(
             events=lambda: cluster.reflectors["Event"].machine.known.values() if "Event" in cluster.reflectors else (),
             now=now,
             options=options(),
-            nodes_path="/ui/watch/nodes",
-            pods_path="/ui/watch/pods",
         )
 
-    return LivePage(shown, watching=watching)
+    return LivePage(shown, watching)

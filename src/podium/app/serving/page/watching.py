@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp.web import StreamResponse
@@ -20,6 +22,7 @@ from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.server.http.exchange import Exchange
 from podium.server.http.metrics import WATCHING, InFlightLimits
 from podium.store.errors import StoreError
+from podium.store.listing import ListOptions, Notice, ReadableStore, Watch
 from podium.store.stored import Stored, encoded
 
 if TYPE_CHECKING:
@@ -40,21 +43,26 @@ _METADATA = (
 )
 _SPEC = ("priority", "nodeName", "containers", "initContainers", "overhead", "resources", "unschedulable", "taints")
 _STATUS = ("phase", "conditions", "nominatedNodeName", "allocatable")
+_PARTS = (("metadata", _METADATA), ("spec", _SPEC), ("status", _STATUS))
 _CONTAINERS = ("containers", "initContainers")
-_CONTAINER = ("name", "resources", "restartPolicy")
+_CONTAINER = ("resources", "restartPolicy")
+_OWNER = ("kind", "name", "controller")
+_CONDITION = ("type", "status", "reason", "message")
+# Those of pods; of nodes all are drawn.
+_CONDITIONS = ("PodScheduled", "DisruptionTarget")
 _MOST_STREAMS = 20
 # A client with more pending changes is disconnected, and lists again.
 _MOST_WAITING = 100_000
 _AT_A_TIME = 200
 _STALL_SECONDS = 30.0
-_LINES = "application/json"
 
 
 class Watching:
-    """Streams of objects and their changes, in the form of an API server's watches.
+    """Streams of nodes and pods and their changes, in the form of an API server's watches.
 
-    `known` returns the objects of a kind, by key; `saw` receives changes, on the event loop. Each stream keeps the last
-    change of each object until its client has read it.
+    They contain what the page draws: the objects of a large cluster are too much for a browser. `known` returns the
+    objects of a kind, by key; `saw` receives changes, on the event loop. Each stream keeps the last change of each
+    object until its client has read it.
     """
 
     def __init__(self, known: Callable[[str], Mapping[str, Stored]]) -> None:
@@ -70,21 +78,25 @@ class Watching:
 
     async def answer(self, exchange: Exchange, name: str) -> StreamResponse:
         """Stream the objects of a name in the path until the client disconnects. Raises StoreError."""
-        kind = WATCHED[name]
-        if any(parameter == "resourceVersion" for parameter, _ in exchange.query):
-            # There is no history of changes; the client must list again.
-            raise StoreError(410, "Expired", "the changes since that version are no longer available")
+        version = dict(exchange.query).get("resourceVersion", "")
         with self._flights.flight(WATCHING):
-            response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
-            stream = _Stream(kind)
+            stream = self._opened(WATCHED[name], version)
             self._streams.add(stream)
             try:
-                known = list(self._known(kind).values())
+                response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": "application/json"})
                 await response.prepare(exchange.request)
-                await stream.run(response, known)
+                with suppress(ConnectionError, TimeoutError):
+                    await stream.run(response)
             finally:
                 self._streams.discard(stream)
             return response
+
+    def _opened(self, kind: str, version: str) -> _Stream:
+        """Return the stream of a kind after a version; "" begins with all objects. Raises StoreError."""
+        if version:
+            # There is no history of changes; the client must list again.
+            raise StoreError(410, "Expired", "the changes since that version are no longer available")
+        return _Stream(kind, list(self._known(kind).values()))
 
     def end(self) -> None:
         for stream in self._streams:
@@ -93,12 +105,13 @@ class Watching:
 
 
 class _Stream:
-    """The stream of one client, for one kind."""
+    """The stream of one client, for one kind: the ``known`` objects, then their changes."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, known: Sequence[Stored] = ()) -> None:
         self.kind = kind
         self.woken = asyncio.Event()
         self.is_ended = False
+        self._known = known
         self._waiting: dict[str, ObjectObservation] = {}
 
     def note(self, seen: ObjectObservation) -> None:
@@ -109,27 +122,63 @@ class _Stream:
         self.is_ended = self.is_ended or len(self._waiting) > _MOST_WAITING
         self.woken.set()
 
-    async def run(self, response: StreamResponse, known: list[Stored]) -> None:
+    async def run(self, response: StreamResponse) -> None:
         """Send all known objects, then their changes."""
-        with suppress(ConnectionError, TimeoutError):
-            for place in range(0, len(known), _AT_A_TIME):
-                await _write(
-                    response, (_event("ADDED", slim(stored.raw)) for stored in known[place : place + _AT_A_TIME])
-                )
-            metadata = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
-            await _write(response, [_event("BOOKMARK", {"metadata": metadata})])
-            while not self.is_ended:
+        await _write(response, (_event("ADDED", slim(stored.raw)) for stored in self._known))
+        metadata = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
+        await _write(response, [_event("BOOKMARK", {"metadata": metadata})])
+        while not self.is_ended:
+            await self.woken.wait()
+            self.woken.clear()
+            while self._waiting and not self.is_ended:
+                changed = [self._waiting.pop(uid) for uid in list(self._waiting)[:_AT_A_TIME]]
+                await _write(response, map(_line_of, changed))
+
+
+class StoreWatching(Watching):
+    """Streams of the objects in a store, which knows the changes since a version; it is read when it is ``idle``."""
+
+    def __init__(self, store: ReadableStore, idle: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(lambda _: {})
+        self._store = store
+        self._idle = idle
+
+    def _opened(self, kind: str, version: str) -> _Stream:
+        of_all = ListOptions(send_initial_events=True, resource_version_match="NotOlderThan")
+        options = ListOptions(resource_version=version) if version else of_all
+        return _StoreStream(kind, self._store.watch(kind, options=options), self._idle)
+
+
+class _StoreStream(_Stream):
+    """The stream of one client, with the events of a watch."""
+
+    def __init__(self, kind: str, watch: Watch, idle: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(kind)
+        self._watch = watch
+        self._idle = idle
+
+    async def run(self, response: StreamResponse) -> None:
+        """Send all events. After those that the store has forgotten, the stream ends, and the client lists again."""
+        # Some requests are answered off the event loop.
+        self._watch.wake_by(partial(asyncio.get_running_loop().call_soon_threadsafe, self.woken.set))
+        try:
+            while not (self.is_ended or self._watch.is_ended):
                 await self.woken.wait()
                 self.woken.clear()
-                while self._waiting and not self.is_ended:
-                    some = [self._waiting.pop(uid) for uid in list(self._waiting)[:_AT_A_TIME]]
-                    await _write(response, map(_line_of, some))
+                await self._idle()
+                await _write(response, map(_line_of_notice, self._watch.pull()))
+        except StoreError as error:
+            await _write(response, [_event("ERROR", error.to_dict())])
+        finally:
+            self._watch.close()
 
 
 async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
-    async with asyncio.timeout(_STALL_SECONDS):
-        await response.write(b"".join(lines))
-    await asyncio.sleep(0)
+    following = iter(lines)
+    while part := b"".join(islice(following, _AT_A_TIME)):
+        async with asyncio.timeout(_STALL_SECONDS):
+            await response.write(part)
+        await asyncio.sleep(0)
 
 
 def _line_of(seen: ObjectObservation) -> bytes:
@@ -141,17 +190,25 @@ def _line_of(seen: ObjectObservation) -> bytes:
     return _event("DELETED", {"metadata": gone, "spec": {}, "status": {}})
 
 
+def _line_of_notice(notice: Notice) -> bytes:
+    return _event(notice.type, notice.raw if notice.type == "BOOKMARK" else slim(notice.raw))
+
+
 def slim(raw: Raw) -> Raw:
     """Return the drawn fields of a node or a pod: no environment, commands or annotations."""
-    spec = _part(raw.get("spec"), _SPEC)
+    metadata, spec, status = (_part(raw.get(part), names) for part, names in _PARTS)
+    if "ownerReferences" in metadata:
+        metadata["ownerReferences"] = [_part(owner, _OWNER) for owner in metadata["ownerReferences"]]
     for name in _CONTAINERS:
         if name in spec:
             spec[name] = [_part(container, _CONTAINER) for container in spec[name]]
-    return {
-        "metadata": _part(raw.get("metadata"), _METADATA),
-        "spec": spec,
-        "status": _part(raw.get("status"), _STATUS),
-    }
+    if "conditions" in status:
+        is_of_pod, conditions = (
+            "containers" in spec,
+            [_part(condition, _CONDITION) for condition in status["conditions"]],
+        )
+        status["conditions"] = [each for each in conditions if not is_of_pod or each.get("type") in _CONDITIONS]
+    return {"metadata": metadata, "spec": spec, "status": status}
 
 
 def _part(raw: Any, names: tuple[str, ...]) -> Raw:
@@ -166,7 +223,7 @@ Mode = Literal["control-plane", "component"]
 """A control plane has an API, through which objects can be changed; a component only shows objects."""
 
 
-async def _always_idle() -> None:
+async def always_idle() -> None:
     """Return: nothing changes objects off the event loop."""
 
 
@@ -176,8 +233,7 @@ class ShownCluster:
 
     ``objects`` are those that questions are about, to be read when they are ``idle``, and ``events`` those of the API,
     as far as they are known; ``options`` are those of a played question, which starts at ``now``. Its time passes
-    ``speed`` times as fast as the clock. Nodes and pods are watched
-    at ``nodes_path`` and ``pods_path``.
+    ``speed`` times as fast as the clock.
     """
 
     mode: Mode
@@ -186,10 +242,8 @@ class ShownCluster:
     events: Callable[[], Iterable[Stored]] = tuple
     now: Callable[[], int]
     options: RunOptions
-    idle: Callable[[], Awaitable[None]] = _always_idle
+    idle: Callable[[], Awaitable[None]] = always_idle
     speed: float = 1.0
-    nodes_path: str = "/api/v1/nodes"
-    pods_path: str = "/api/v1/pods"
 
 
 def of_plane(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: float = 1.0) -> ShownCluster:

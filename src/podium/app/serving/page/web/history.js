@@ -6,14 +6,31 @@ const FACTORS = {
   Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60,
 };
 
+// Pods state the same few quantities again and again.
+const AMOUNTS = { cpu: new Map(), others: new Map() };
+const MOST_AMOUNTS = 10000;
+
 // A quantity of a resource as a whole number: of cpu in thousandths, of all else in units. What is none is 0.
 export function amountOf(text, resource) {
-  const found = FORM.exec(String(text).trim());
+  const known = resource === "cpu" ? AMOUNTS.cpu : AMOUNTS.others;
+  let amount = known.get(text);
+  if (amount === undefined) {
+    amount = parsedAmount(String(text).trim(), known === AMOUNTS.cpu ? 1000 : 1);
+    if (known.size >= MOST_AMOUNTS) {
+      known.clear();
+    }
+    known.set(text, amount);
+  }
+  return amount;
+}
+
+function parsedAmount(text, factor) {
+  const found = FORM.exec(text);
   if (!found) {
     return 0;
   }
   const value = Number(found[1] + (found[2] || "")) * (found[3] ? FACTORS[found[3]] : 1);
-  return Math.ceil(Number((resource === "cpu" ? value * 1000 : value).toPrecision(15)));
+  return Math.ceil(Number((value * factor).toPrecision(15)));
 }
 
 // What a pod requests, as kube-scheduler counts it: its containers and side cars together, or an init container that

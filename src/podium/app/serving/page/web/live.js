@@ -29,9 +29,8 @@ export class LiveTab {
     this.changes = 0;
     this.tookMs = 0;
     this.isStale = true;
-    const { watch } = page.about;
-    this.nodes = this.follower(watch.nodes, nodeOf, (changes, isFirst) => this.history.takeNodes(changes, page.now(), isFirst));
-    this.pods = this.follower(watch.pods, podOf, (changes, isFirst) => this.history.takePods(changes, page.now(), isFirst));
+    this.nodes = this.follower("/ui/watch/nodes", nodeOf, (changes, isFirst) => this.history.takeNodes(changes, page.now(), isFirst));
+    this.pods = this.follower("/ui/watch/pods", podOf, (changes, isFirst) => this.history.takePods(changes, page.now(), isFirst));
   }
 
   // Gets to know the nodes and pods, which takes long for many; what is shown first comes before that.
