@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import podium
+from podium.api.node import UNREACHABLE
 from podium.app.exporter import evaluation
 from podium.app.exporter.evaluation import EvaluationSettings, FailureOutcome, evaluate
 from podium.app.planning.deciding.attempts import FailedAttempts
@@ -20,6 +21,9 @@ SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
 RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "1000"))
 TIES = 12
 REPLACED = ("ReplicaSet ", "Job ")
+SHORTER = {
+    "tolerations": [{"key": UNREACHABLE, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
+}
 NO_PREEMPTION = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -126,12 +130,18 @@ def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypat
 
 
 def test_pods_that_tolerate_the_failure_for_a_shorter_time_are_evicted_first() -> None:
-    taint = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
-    shorter = {"tolerations": [{**taint, "tolerationSeconds": 60}]}
-    workloads = [Workload("a", ["n1", "n2", "n2", "n2"]), Workload("b", ["n1"], spec=shorter)]
+    workloads = [Workload("a", ["n1", "n2", "n2", "n2"]), Workload("b", ["n1"], spec=SHORTER)]
     objects = cluster_of([node("n1"), node("n2")], *workloads)
     found = outcomes(objects)["node", "n1"].unplaced_by
     assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/a": 1}
+
+
+def test_a_pod_that_waits_is_tried_again_after_a_later_one_has_preempted() -> None:
+    early, late = Workload("early", ["n1"], spec=SHORTER), Workload("late", ["n1"], priority="high")
+    workloads = [early, late, Workload("victim", ["n2"], milli=3000), Workload("kept", ["n2"], priority="high")]
+    objects = cluster_of([node("n1"), node("n2"), node("n3", unschedulable=True)], *workloads)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/victim": 1}
 
 
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
