@@ -416,8 +416,11 @@ def test_reports_are_what_the_store_itself_would_write() -> None:
     conditions = (PodCondition(type="Ready", status="True"), TARGET)
 
     problem(api, ReportStatus("Pod", A, api.uid("Pod", A), "kubelet", conditions, fields))
-    written = [{"type": "Ready", "status": "True"}, {"type": TARGET.type, "status": "True", "reason": TARGET.reason}]
-    written[1]["message"] = TARGET.message
+    observed: Raw = {"status": "True", "observedGeneration": 1}
+    written = [
+        {"type": "Ready", **observed},
+        {"type": TARGET.type, **observed, "reason": TARGET.reason, "message": TARGET.message},
+    ]
     set_pod_status(plain, A, fields, written, now=NOW)
 
     assert api.raw("Pod", A) == plain.get("Pod", A).raw
