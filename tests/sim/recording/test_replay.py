@@ -121,3 +121,16 @@ def test_the_recorder_takes_in_nominations() -> None:
     events = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")["events"]
 
     assert [event["node"] for event in events if event["what"] == "nominated"] == ["n000"]
+
+
+def test_pods_preempt_on_their_recorded_nodes_whatever_the_seed() -> None:
+    low = [pod(f"low-{number:03}", node=f"n{number:03}", cpu=8) for number in range(250)]
+    high = [pod(f"high-{number}", cpu=8, priority=10) for number in range(3)]
+    found = recording_of(*nodes(250), *low, steps=[{"at": "1s", "apply": high}])
+
+    # kube-scheduler tries 100 of these nodes, from a random one on.
+    for seed in (0, 3):
+        result = play(found, RunOptions(seed=seed, latency_ns=LATENCY))
+        assert result.recorded is not None
+        assert result.recorded.recorded.preempted == 3
+        assert result.recorded.other_node == ()

@@ -195,9 +195,11 @@ def _planned(
     if not len(tied):
         nothing = preemption_plan.without_candidates(len(nodes), tally(Counter(table.refused.tolist()), table.decoders))
         return replace(plan, message=nothing.message, error=nothing.error)
-    equals, own = table.rows[tied], nodes.row_of.get(pod.nominated_node_name, recorded_row(cluster, pod))
+    equals = table.rows[tied]
     # The nominated node goes first: its victims may already be leaving, for a scheduler that has since ended.
-    row = own if own is not None and own in equals else pick(nodes, equals, pod.uid, options.seed)
+    wanted = (nodes.row_of.get(pod.nominated_node_name), recorded_row(cluster, pod))
+    own = next((row for row in wanted if row is not None and row in equals), None)
+    row = pick(nodes, equals, pod.uid, options.seed) if own is None else own
     if detailed:
         plan = replace(plan, selected=tuple(sorted(map(nodes.name, equals.tolist()))), criterion=criterion)
     return replace(

@@ -34,10 +34,7 @@ _NOTHING = tape.RecordingEntry()
 
 
 class _RecordedObject(msgspec.Struct):
-    """An object: its last version, and what was recorded of it.
-
-    The ``text`` is what is written of it, as JSON, which takes a quarter of the dictionary's memory.
-    """
+    """An object, its JSON (a quarter of the dictionary's size), and what was recorded of it."""
 
     object: Kubernetes
     text: bytes
