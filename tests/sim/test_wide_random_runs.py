@@ -12,8 +12,8 @@ SETTINGS = (
     {"acrossNodes": True, "keepAffinityPartners": True, "includeDependents": True},
     {"acrossNodes": True, "includeDependents": True},
 )
-# Two for each of the settings. Seed 5 has so many victims that trying all sets of them takes longest by far.
-SEEDS = (0, 1, 2, 3, 4, 8)
+# Two for each of the settings, of which one at least has plans across nodes, and none tries all sets for long.
+SEEDS = (2, 3, 7, 9, 10, 17)
 
 
 def wide(seed: int, is_faulty: bool, omitted: Omitted = NOTHING) -> RandomRun:
