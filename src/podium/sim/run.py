@@ -27,7 +27,6 @@ from podium.decide.placement import nodes_to_find
 from podium.framework.extenders import without_extenders
 from podium.framework.settings.configuration import (
     Configuration,
-    ProfileConfiguration,
     default_configuration,
     sampling_as_upstream,
     upstream_departures,
@@ -137,12 +136,7 @@ def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[C
     release, of_release = options.release.for_documents(found.documents)
     of_release += tuple(options.release.dropped(found.documents, release))
     departures = upstream_departures(options.configuration or default_configuration())
-    further = (*_without_extenders(options), *departures, *of_release, *_of_search(found, profiles))
-    return Basis(found, names, simulates=True, warnings=applied, further=further).caveats()
-
-
-def _of_search(found: Input, profiles: Sequence[ProfileConfiguration]) -> Iterator[Caveat]:
-    """Yield the caveat about searches for nodes that end before all are examined."""
+    further = (*_without_extenders(options), *departures, *of_release)
     number = sum(isinstance(document.object, Node) for document in found.documents)
     wanted = min(nodes_to_find(profile.percentage_of_nodes_to_score or 0, number) for profile in profiles)
     if wanted < number:
@@ -150,7 +144,8 @@ def _of_search(found: Input, profiles: Sequence[ProfileConfiguration]) -> Iterat
             f"as kube-scheduler does, schedulers examine the {number:,} nodes until {wanted:,} fit; the seed decides "
             "where they begin. percentageOfNodesToScore: 100 examines all"
         )
-        yield Caveat("nodes-examined", message, number - wanted)
+        further = (*further, Caveat("nodes-examined", message, number - wanted))
+    return Basis(found, names, simulates=True, warnings=applied, further=further).caveats()
 
 
 def _without_extenders(options: RunOptions) -> tuple[Caveat, ...]:
