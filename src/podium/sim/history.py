@@ -73,17 +73,17 @@ class EventHistory:
         self._events: list[SimEvent] = []
         # How many events repeat an earlier one.
         self._repeats = 0
+        self._last_time: tuple[int, Seconds] = start_ns, 0
         # Below this number of events there cannot be too many, whatever waits.
         self._few = most_events - _MOST_EVENTS_WAIT
         self._on_many: Callable[[], None] | None = None
         self.refused: set[str] = set()
         """The keys of objects that quotas or bounds did not let a step create or change."""
-        # By pod key, or workload whose pods could not be created, the index of its last event if that is a failure.
-        self._failed: dict[str, int] = {}
-        # Since the first failure, the number of relevant writes; and that number at each subject's last failure.
+        # Since the first failure, the number of relevant writes; and by pod key, or workload whose pods could not be
+        # created, the index of its last event if that is a failure, with that number then.
         self._has_failures = False
         self._changes = 0
-        self._changes_at: dict[str, int] = {}
+        self._failed: dict[str, tuple[int, int]] = {}
         # By kind and key, what exists or existed.
         self._named: set[tuple[str, str]] = set()
         self._timelines: dict[str, PodTimeline] = {}
@@ -111,22 +111,23 @@ class EventHistory:
     def add(self, now: int, reason: str, pod: str | None, node: str | None, by: str | None, message: str = "") -> None:
         """Add an event, or count it if it repeats the last failure of its subject; "" stands for None."""
         self._backlog.clear()
-        time = seconds(now - self.start_ns)
+        if now != self._last_time[0]:
+            # Events of one instant share the number.
+            self._last_time = now, seconds(now - self.start_ns)
+        time = self._last_time[1]
         event = SimEvent(time, reason, pod or None, node or None, by or None, message, 1, time)
         if reason not in _REPEATED:
             self._failed.pop(pod or "", None)
         else:
             self._has_failures = True
             if subject := pod or by:
-                place = self._failed.get(subject)
-                nothing_changed = self._changes_at.get(subject) == self._changes
-                if place is not None and nothing_changed and (both := self._events[place].repeated(event)):
+                place, changes = self._failed.get(subject, (0, -1))
+                if changes == self._changes and (both := self._events[place].repeated(event)):
                     self._events[place] = both
                     self._repeats += 1
                     self._count()
                     return
-                self._failed[subject] = len(self._events)
-                self._changes_at[subject] = self._changes
+                self._failed[subject] = len(self._events), self._changes
         self._events.append(event)
         self._count()
 

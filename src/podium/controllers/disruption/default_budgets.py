@@ -5,7 +5,7 @@ Source: controlled-rescheduling.md, Disruption budget (a default budget by prior
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import msgspec
@@ -56,13 +56,6 @@ class ProtectedWorkload:
         """Return the workload's name for users, as in `Deployment default/web`."""
         return f"{self.key[2]} {self.workload.key}"
 
-    @property
-    def what_counts(self) -> tuple[object, ...]:
-        """Return the properties on which budgets depend."""
-        spec = self.template.spec
-        pods = self.template.metadata.labels, spec.priority_class_name, spec.priority
-        return self.workload.metadata.uid, self.selector, self.unfit, *pods
-
 
 class Protection:
     """The workloads and budgets. Methods that change them return the affected workloads."""
@@ -88,6 +81,10 @@ class Protection:
     def _put_workload(self, workload: Keeper) -> list[WorkloadKey]:
         if workload.metadata.deletion_timestamp is not None:
             return self.remove(workload)
+        old = self.workloads.get(workload_key(workload))
+        if old is not None and _what_counts(old.workload) == _what_counts(workload):
+            self.workloads[old.key] = replace(old, workload=workload)
+            return []
         labels = workload.spec.template.metadata.labels
         if isinstance(workload, ReplicationController):
             written = LabelSelector(match_labels=workload.spec.selector or labels)
@@ -99,10 +96,6 @@ class Protection:
         elif not selector.requirements or not selector.matches(labels):
             unfit = "does not select the pods that it makes"
         kept = ProtectedWorkload(workload, written, selector, unfit)
-        old = self.workloads.get(kept.key)
-        if old is not None and old.what_counts == kept.what_counts:
-            self.workloads[kept.key] = kept
-            return []
         before = self._drop(kept.key)
         self.workloads[kept.key] = kept
         self._keys[workload.metadata.uid] = kept.key
@@ -189,6 +182,13 @@ def _default_for(budget: PodDisruptionBudget) -> str:
     controller = budget.metadata.controller
     is_default = budget.metadata.labels.get(DEFAULT_BUDGET) == "true"
     return controller.uid if is_default and controller is not None else ""
+
+
+def _what_counts(workload: Keeper) -> tuple[object, ...]:
+    """Return the properties of a workload on which budgets depend."""
+    meta, pods = workload.metadata, workload.spec.template
+    priority = pods.spec.priority_class_name, pods.spec.priority
+    return meta.uid, meta.owner_references, workload.spec.selector, pods.metadata.labels, *priority
 
 
 def _written(budget: PodDisruptionBudget) -> tuple[object, ...]:

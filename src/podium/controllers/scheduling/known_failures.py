@@ -101,7 +101,6 @@ def _is_trusted(plugin: Plugin) -> bool:
 
 
 _ENTRIES = 1 << 20
-_LEAST_CLASSES = 64
 MOST_ROWS = 64
 """If more rows than this have changed, an attempt is cheaper."""
 _NO_ROWS: Int64s = np.empty(0, dtype=np.int64)
@@ -149,8 +148,7 @@ class DerivedFailures:
 
     def __init__(self, cluster: Cluster, runners: Mapping[str, Runner]) -> None:
         self._cluster = cluster
-        limit = as_many_as(_ENTRIES, cluster.nodes, least=_LEAST_CLASSES)
-        self._kept: CacheByClass[DerivedFailure] = CacheByClass(limit)
+        self._kept: CacheByClass[DerivedFailure] = CacheByClass(as_many_as(_ENTRIES, cluster.nodes, least=64))
         self.is_empty = True
         """Whether no attempt has failed yet."""
         self._taints = {name: _place_of_taints(runner) for name, runner in runners.items()}
@@ -190,7 +188,7 @@ class DerivedFailures:
         if trials is None or state.skip_filter != found.skipped or not pre_filter.is_open:
             return None
         changed = {row for row in set(rows) if not self._keeps_off(found, row, pod)}
-        if _inputs(runner, state, pod) != found.inputs or len(changed) > MOST_ROWS:
+        if len(changed) > MOST_ROWS or _inputs(runner, state, pod) != found.inputs:
             return None
         if changed and not self._update(found, Preemptor(runner, state, pod), runner, trials, changed):
             return None

@@ -49,7 +49,6 @@ _CACHED_TRIALS = 1 << 18
 # Rows are tried one by one up to this number of pods: each pod that is given back is summed up with all others.
 _FEW_PODS = 128
 
-_WORTH_PARTING = 64
 _EMPTIED_ROWS = 1 << 20
 
 MOST_EQUALS = 6
@@ -67,7 +66,7 @@ class Trials:
         self._cluster = cluster
         self.ranking = PreemptionRanking(cluster, order, spare_mirrors=spare_mirrors)
         # For fewer rows it is not worth while to ask filters beyond single rows first. Tests set it to 0.
-        self.worth_parting = _WORTH_PARTING
+        self.worth_parting = 64
         self._emptied_rows: CacheByClass[CachedRows] = CacheByClass(as_many_as(_EMPTIED_ROWS, cluster.nodes, least=64))
         self._cache: CacheByClass[CachedTrials] = CacheByClass(
             as_many_as(_CACHED_TRIALS, cluster.nodes, least=_CACHED_CLASSES, most=256)

@@ -105,10 +105,10 @@ class CacheByClass(Generic[Value]):
         if newest() is pod_class:
             kept = self._of_newest
         else:
-            kept = self._kept.pop(pod_class) if pod_class in self._kept else {}
-            self._kept[pod_class] = self._of_newest = kept
+            kept = self._of_newest = self._kept[pod_class] = self._kept.pop(pod_class, {})
             self._newest = ref(pod_class, self._end)
-            for oldest in list(islice(self._kept, max(0, len(self._kept) - self._most()))):
+            surplus = len(self._kept) - self._most()
+            for oldest in list(islice(self._kept, surplus)) if surplus > 0 else ():
                 del self._kept[oldest]
         found = kept.get(key)
         if found is None:
