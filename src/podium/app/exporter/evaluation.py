@@ -26,7 +26,7 @@ from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Bools
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.cluster.view import tolerates
@@ -332,7 +332,7 @@ class _Trials:
         self._preempts = preempts
         self._counted: dict[PodClass, _Counted | None] = {}
         # Equal pods of nodes in equal domains share an answer.
-        self._rows: dict[tuple[PodClass, tuple[str | None, ...]], Int64s] = {}
+        self._accepts: dict[tuple[PodClass, tuple[str | None, ...]], Bools] = {}
         filters = [{plugin.name for plugin in runner.profile.filter} for runner in decisions.runners.values()]
         self._counts_pods = all(RESOURCES in names for names in filters)
         self._health = ZoneDisruption()
@@ -349,8 +349,8 @@ class _Trials:
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
-        leaving = [pod for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns]
-        leaving = [pod for pod in leaving if _stays_ns(pod) is not None]
+        ending = (pod for fate in FATES for pod in pods.get(fate, ()) if _stays_ns(pod) is not None)
+        leaving = [pod for pod in ending if pod.node_name in turns]
         evicted = Counter(pod.pod_class for pod in leaving)
         # Evictions may make room for those that count the pods that do not terminate.
         waiting = tuple(pod for pod in self._waiting if self._is_concerned(pod, evicted))
@@ -358,7 +358,7 @@ class _Trials:
         if unplaced is None:
             known, left, victims = {pod.uid for pod in waiting}, waiting, 0
             times = by_key((turns[pod.node_name] + (_stays_ns(pod) or 0), pod) for pod in leaving)
-            in_turn = [times[time_ns] for time_ns in sorted(times)]
+            in_turn = [of_time for _, of_time in sorted(times.items())]
             at_once = -(-len(in_turn) // _MAX_TURNS)
             failed = FailedAttempts(decisions.cluster, decisions.runners, preempts=self._preempts)
             with decisions.what_if() as what_if:
@@ -397,9 +397,9 @@ class _Trials:
         failed = np.array([row_of[name] for name in scope.nodes], dtype=np.int64)
         never = set()
         for pod_class, pod in {pod.pod_class: pod for pod in replaced}.items():
-            rows = self._accepting(pod, evicted)
-            left = 0 if rows is None else len(rows) - int(np.isin(failed, rows).sum())
-            if rows is None or (left < len(replaced) and (left or self._preempts)):
+            accepts = self._accepting(pod, evicted)
+            left = 0 if accepts is None else int(accepts.sum() - accepts[failed].sum())
+            if accepts is None or (left < len(replaced) and (left or self._preempts)):
                 return None
             if not left:
                 never.add(pod_class)
@@ -409,8 +409,8 @@ class _Trials:
         counted = self._counted_for(pod)
         return counted is None or any(other.id in ids for ids in counted.live for other in evicted)
 
-    def _accepting(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> Int64s | None:
-        """Return the rows that accept an evicted pod in any case; None if that depends on the others."""
+    def _accepting(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> Bools | None:
+        """Return by row whether it accepts an evicted pod in any case; None if that depends on the others."""
         decisions, pod_class, counted = self._decisions, pod.pod_class, self._counted_for(pod)
         if counted is None:
             return None
@@ -419,12 +419,13 @@ class _Trials:
                 return None
         labels = decisions.cluster.nodes.node(pod.row).metadata.labels
         place = (pod_class, tuple(map(labels.get, counted.keys)))
-        if place not in self._rows:
+        if place not in self._accepts:
             with decisions.what_if() as what_if:
                 if counted.keys:
                     what_if.replace_pod(replace(pod, terminating=True))
-                self._rows[place] = decisions.runners[pod.scheduler_name].feasible_rows(pod)
-        return self._rows[place]
+                self._accepts[place] = np.zeros(decisions.cluster.nodes.count, dtype=np.bool_)
+                self._accepts[place][decisions.runners[pod.scheduler_name].feasible_rows(pod)] = True
+        return self._accepts[place]
 
     def _counted_for(self, pod: PodRecord) -> _Counted | None:
         """Return what counts for a pod; None if a filter does more than count, or rejects the pod altogether."""

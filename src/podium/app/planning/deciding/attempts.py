@@ -71,8 +71,7 @@ class FailedAttempts:
 
     An attempt fails again unless a filter beyond single nodes accepts a node for the first time, or a pod has left a
     node. A further pod lets no other one fit its node, nor does a closed node, and a preemption there counts all less
-    important pods as gone. Pods with volumes, devices or groups have no entry, nor do pods of schedulers of which this
-    is not known, nor those that preempt pods that filters beyond single nodes count.
+    important pods as gone. Pods and schedulers have no entry if more may matter, such as volumes, devices and groups.
     """
 
     def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], *, preempts: bool) -> None:
