@@ -19,7 +19,7 @@ import msgspec
 from podium.api.times import MAX_TIME_NS
 from podium.controllers import controller as controllers
 from podium.controllers.actions import Action, Record
-from podium.controllers.controller import ADDED, ANY, NO_CHANGE, PLACED, is_idle, is_watched_kind, needed_aspects
+from podium.controllers.controller import ADDED, ANY, EVERY, NO_CHANGE, PLACED, is_idle, is_watched_kind, needed_aspects
 from podium.controllers.deadlines import Deadline, earliest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
@@ -173,9 +173,9 @@ class Runtime:
         found: list[ExistingObjects] = []
         for kind, observations, aspects in existing:
             needed = needed_aspects(machine, kind)
-            concerning = [each & needed for each in aspects]
-            if any(concerning):
-                found.append((kind, [*compress(observations, concerning)], aspects))
+            seen = observations if needed & EVERY else [*compress(observations, [each & needed for each in aspects])]
+            if seen:
+                found.append((kind, seen, aspects))
         if rest is not None and is_idle(machine):
             while found and rest.covers(found[-1][0], reduce(or_, found[-1][2])):
                 component.unshown = (found.pop()[1], *component.unshown)
