@@ -104,7 +104,8 @@ def of_loads(policy: MoveToUnderusedNodes, movables: Movables) -> LinearForm:
     picture, loads = movables.picture, policy._loads
     situation = policy._situation(picture)
     high, counted = situation.high[:, None], picture.targets
-    parts = loads.parts_of(picture, movables.pods).T.tolist()
+    slots = np.array([pod.slot for pod in movables.pods], dtype=np.int64)
+    parts = loads.parts_of(picture, slots).T.tolist()
     of_pod = {pod.uid: tuple(amounts) for pod, amounts in zip(movables.pods, parts, strict=True)}
     size = len(loads.resources)
 
@@ -112,7 +113,7 @@ def of_loads(policy: MoveToUnderusedNodes, movables: Movables) -> LinearForm:
         """Return the table of a row where some pods are or may be; pods that add the same are of one kind."""
         kinds = {pod.uid: of_pod[pod.uid] for pod in pods}
         order = sorted(set(kinds.values()))
-        each, now = np.array(order, dtype=np.int64).T, loads.parts_on(row)
+        each, now = np.array(order, dtype=np.int64).T, loads.parts_on(np.array([row]))[:, 0]
         held = now - sum((np.array(kinds[pod.uid]) for pod in pods if pod.row == row), np.zeros_like(now))
         # What is there already fits, however much it is; roots have no limit.
         fits = np.maximum(loads.allocatable[:, row], now[:size])
@@ -121,8 +122,7 @@ def of_loads(policy: MoveToUnderusedNodes, movables: Movables) -> LinearForm:
             return np.asarray(held + each @ np.array(counts, dtype=np.int64))
 
         def cost(counts: tuple[int, ...]) -> float:
-            amounts = added(counts)[:, None]
-            shares, pods = loads.as_shares(row, amounts[:size], amounts[size:])
+            shares, pods = loads.as_shares(np.array([row]), added(counts)[:, None])
             return float(_too_many(pods, shares, high)[0]) if counted[row] and (shares > high).any() else 0.0
 
         return Contents(row, kinds, order, cost, lambda counts: bool((added(counts)[:size] <= fits).all()))

@@ -89,7 +89,7 @@ def test_a_plan_has_a_certificate_within_its_limits_and_without_them(cluster: st
     assert found["relaxed"][0]["policy"] == ""
     text = reschedule("-f", cluster, "--rescheduler", configuration).stdout
     assert "Certificate  the plan is within" in text
-    assert "The bound ignores: which pods of a node leave" in text
+    assert "The bound ignores: parts of pods that arrive" in text
 
 
 def test_policies_without_a_bound_are_named_and_not_counted(cluster: str, tmp_path: Path) -> None:

@@ -256,14 +256,23 @@ def test_failed_trials_use_up_nothing() -> None:
     assert why(made) == {"w0": "no other node takes it"}
 
 
-def test_owners_without_a_budget_take_turns() -> None:
+@pytest.mark.parametrize(
+    ("limits", "order"),
+    [
+        ({"hourly": MoveLimitSettings(total=60)}, ["w0", "y", "w1", "x", "w2"]),
+        ({"in_flight": MoveLimitSettings(owner=60)}, ["w0", "y", "w1", "x", "w2"]),
+        # Without any limit on moves, only those made earlier count.
+        ({}, ["w0", "w1", "w2", "y", "x"]),
+    ],
+)
+def test_owners_without_a_budget_take_turns(limits: dict[str, Any], order: list[str]) -> None:
     objects = [node("a"), node("b"), *(web(f"w{each}", "a", cpu=1) for each in range(3))]
     here = given(*objects, web("x", "a", cpu=1, owner="ReplicaSet/x"), web("y", "a", cpu=1, owner="ReplicaSet/y"))
     late = PastMove("default", "ReplicaSet/x", "z", NOW - MINUTE, False, False)
 
-    made = plan(here, KeepOff(("a",)), past=(late,))
+    made = plan(here, KeepOff(("a",)), past=(late,), settings=free_settings(**limits))
 
-    assert list(moves(made)) == ["w0", "y", "w1", "x", "w2"]
+    assert list(moves(made)) == order
 
 
 def test_pods_with_a_budget_need_not_wait_for_others() -> None:

@@ -112,6 +112,33 @@ def test_the_most_over_used_node_comes_first_and_each_has_a_turn() -> None:
     assert left.count("b") == 4
 
 
+def test_the_largest_gain_of_all_nodes_comes_first() -> None:
+    seen = picture_of(
+        node("many", cpu="10"),
+        node("few", cpu="10"),
+        *(node(f"empty-{i}", cpu="20") for i in range(2)),
+        *web(9, "many"),
+        *web(1, "few", cpu="6", owner="ReplicaSet/api"),
+        *web(3, "few", owner="ReplicaSet/log"),
+    )
+    left = [source for _, source, _ in carry_out(underused(), seen)]
+    assert left == ["few", "many", "many", "many", "many"]
+
+
+@pytest.mark.parametrize(("there", "moved"), [("3", [("web-0", "full", "target")]), ("4", [])])
+def test_a_node_becomes_over_used_only_if_that_costs_less_than_half_of_the_relief(
+    there: str, moved: list[tuple[str, str, str]]
+) -> None:
+    ssd: dict[str, Any] = {"node_selector": {"disk": "ssd"}}
+    seen = picture_of(
+        *(node(name, cpu="10", labels={"disk": "ssd"}) for name in ("full", "target")),
+        node("empty", cpu="10"),
+        *(pod(f"web-{i}", on="full", cpu="3", owner="ReplicaSet/web", **ssd) for i in range(3)),
+        pod("other", on="target", cpu=there),
+    )
+    assert carry_out(underused(), seen) == moved
+
+
 def test_pods_that_relieve_a_node_most_leave_first_then_less_important_ones() -> None:
     seen = picture_of(
         node("full", cpu="10"),

@@ -25,6 +25,7 @@ from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
 from podium.decide.rescheduling import round_robin
+from podium.decide.rescheduling.replacement_placement import AVOIDING
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.rescheduling.policy import MonthlyCost
@@ -299,10 +300,6 @@ def _write_left_alone(page: Page, plan: round_robin.ReschedulingPlan) -> None:
         page.paragraph(
             f"Planning stopped after {plan.trials} trials (maxTrials); more moves may be possible.", indent=2, hanging=2
         )
-
-
-AVOIDING = "NodePreferAvoidPods"
-"""The plugin that keeps pods off nodes with avoid lists that name their controllers."""
 
 
 def effective_schedulers(configuration: Configuration, *, honors_avoid_lists: bool) -> Configuration:

@@ -127,12 +127,12 @@ class Relaxation:
         sizes, own = self.requests[self.shape_of], self.kinds[departures.pod_rows]
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
         moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
-        rows = departures.rows[self.entries]
-        sold = (prices.capacity[self.kinds[rows]] * self.spare).sum(axis=1)
+        numbers = np.diff(self.starts, append=len(self.costs))
+        sold = np.einsum("ij,ij->i", np.repeat(prices.capacity[self.kinds], numbers, axis=0), self.spare)
         values = self.costs + departures.least(np.maximum(moving, 0.0))[self.entries] - sold
         least = np.minimum.reduceat(values, self.starts)
-        at = np.flatnonzero(values <= least[rows])
-        chosen = at[np.searchsorted(rows[at], np.arange(len(self.starts)))]
+        at = np.flatnonzero(values <= np.repeat(least, numbers))
+        chosen = at[np.searchsorted(at, self.starts)]
         value = self.base + float(least.sum() + np.minimum(moving, 0.0).sum() - prices.limits @ self.limits)
         leaving = (moving < 0) | departures.leaving(self.entries[chosen], np.maximum(moving, 0.0))
         return PricedBound(prices, value, chosen, homes, leaving)
@@ -236,6 +236,8 @@ def certify(
     names = tuple(name for name, *_ in covered)
     relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, limits)
     best = ascend(relaxation, min(now, then))
+    if counting := [name for name, *_, bound in covered if bound.labels is None]:
+        everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)
     return Certificate(
         now,
         then,
@@ -322,7 +324,7 @@ def relax(
         np.array([limit for limit, _ in pairs], dtype=np.int64),
         np.array([pod for _, pod in pairs], dtype=np.int64),
     )
-    ignored = "which pods of a node leave, fractions of pods, and affinity, spread, volumes, ports and devices of pods"
+    ignored = "parts of pods that arrive, and affinity, spread, volumes, ports and devices of pods"
     return relaxation, (ignored,) if resources else ("requests", ignored)
 
 

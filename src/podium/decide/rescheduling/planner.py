@@ -149,10 +149,13 @@ class _Planning:
         # The limits with no pod moved yet.
         self._free = MoveLimits((), settings, picture.now)
         self._room = room = BudgetRoom(inputs, settings, picture.now)
+        # Owners take turns within a plan only if a limit may end it: otherwise all moves are made that gain enough.
+        is_free = settings.in_flight == settings.hourly == settings.without_budget == MoveLimitSettings()
+        counted = MoveLimits(inputs.past, settings, picture.now) if is_free else limits
         self._picture = replace(
             picture,
             is_movable=lambda pod: pod.uid not in touched and may_touch(pod),
-            waits=lambda pod: bool(_late(room, limits, (pod,))),
+            waits=lambda pod: bool(_late(room, counted, (pod,))),
         )
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(
@@ -162,7 +165,7 @@ class _Planning:
         self._turns = RoundRobin(
             self._policies,
             self._picture,
-            lambda proposal: _late(room, limits, [relocation.pod for relocation in proposal.relocations]),
+            lambda proposal: _late(room, counted, [relocation.pod for relocation in proposal.relocations]),
         )
         # The node that is being emptied in parts, "" for none.
         self._emptying = inputs.emptying
@@ -249,13 +252,11 @@ class _Planning:
         gain, self._total = self._total - found.total, found.total
         return PlannedMoves(policy, proposal.reason, found.moves, gain, proposal.avoid_for_ns, found.part_of)
 
-    def _leaving(self, pods: Iterable[PodRecord]) -> list[PastMove]:
-        """Return what counts against limits if some pods are moved now."""
-        return [self._move(pod, has_budget=self._room.is_protected(pod)) for pod in pods]
-
-    def _move(self, pod: PodRecord, *, has_budget: bool) -> PastMove:
-        now = self._picture.now
-        return PastMove(pod.namespace, pod.owner_uid, pod.node_name, now, is_in_flight=True, has_budget=has_budget)
+    def _leaving(self, pods: Sequence[PodRecord], *, have_ended: bool = False) -> list[PastMove]:
+        """Return what counts against limits if some pods are moved now. Finished pods count as those with a budget."""
+        now, with_budget = self._picture.now, [have_ended or self._room.is_protected(pod) for pod in pods]
+        each = zip(pods, with_budget, strict=True)
+        return [PastMove(pod.namespace, pod.owner_uid, pod.node_name, now, True, budget) for pod, budget in each]
 
     def _refusal(self, pod: PodRecord) -> str:
         """Return why a pod must not be moved, or not moved again."""
@@ -323,8 +324,7 @@ class _Planning:
         # Only schedulers that are known to respect avoid lists count.
         if row is None or runner is None or not runner.profile.weights.get(AVOIDING, 0) or avoids(nodes.node(row), pod):
             return []
-        # A finished pod counts as one with a budget.
-        leaving = [self._move(pod, has_budget=True)]
+        leaving = self._leaving([pod], have_ended=True)
         why = self._guards.why_ended(pod, row) or self._limits.why(leaving)
         if why:
             self._left_alone.append(RejectedMove(policy, pod.key, why))

@@ -35,6 +35,7 @@ class Departures:
         movable = (pod for pod in picture.movable_pods() if pod.uid not in held)
         self.pods: Sequence[PodRecord] = sorted(movable, key=lambda pod: pod.row)
         self.pod_rows: Int64s = np.array([pod.row for pod in self.pods], dtype=np.int64)
+        self.is_labelled = labels is not None
         labels = np.zeros(len(self.pods), dtype=np.int64) if labels is None else labels
         while True:
             pairs = np.array([self.pod_rows, labels])
@@ -110,7 +111,7 @@ class ObjectiveBound:
     """A lower bound on an objective: ``base``, plus for each node the cost of its state.
 
     Each node ends in one of the ``states``, whatever pods arrive. ``relaxed`` names the parts of the objective that the
-    bound counts as less than they are. With ``labels`` of pods it is asked for again with such `Departures`.
+    bound counts as less than they are. With ``labels``, which suffice at first, it is asked for again with them.
     """
 
     states: Sequence[NodeState] = ()

@@ -5,8 +5,10 @@ Source: controlled-rescheduling.md, Rescheduler ("moving a pod onto an under-uti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from math import log2
 
 import msgspec
 import numpy as np
@@ -19,15 +21,7 @@ from podium.framework.rescheduling.bounds import PODS as PODS_INDEX
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
 from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation, predecessor
 from podium.framework.settings.arguments import Arguments, read_arguments
-from podium.plugins.rescheduling.node_use import RowChanges, placed_slots, rough_fit
-
-
-def _defaults(percent: float) -> dict[str, float]:
-    return {"cpu": percent, "memory": percent}
-
-
-def _named(thresholds: Mapping[str, float]) -> str:
-    return ", ".join(sorted(thresholds)) or "none"
+from podium.plugins.rescheduling.node_use import RowChanges, accepting, has_room, placed_slots
 
 
 class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
@@ -40,8 +34,8 @@ class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
     act only if more nodes than that are under-used.
     """
 
-    thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(20))
-    target_thresholds: dict[str, float] = msgspec.field(default_factory=lambda: _defaults(50))
+    thresholds: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 20.0, "memory": 20.0})
+    target_thresholds: dict[str, float] = msgspec.field(default_factory=lambda: {"cpu": 50.0, "memory": 50.0})
     use_deviation_thresholds: bool = False
     use_metrics: bool = False
     number_of_nodes: int = 0
@@ -51,9 +45,8 @@ class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
         if not low:
             raise ValueError("thresholds must name a resource at least")
         if low.keys() != high.keys():
-            raise ValueError(
-                f"thresholds and targetThresholds must name the same resources, not {_named(low)} and {_named(high)}"
-            )
+            given = " and ".join(", ".join(sorted(each)) or "none" for each in (low, high))
+            raise ValueError(f"thresholds and targetThresholds must name the same resources, not {given}")
         for resource in low:
             if not (0 <= low[resource] <= 100 and 0 <= high[resource] <= 100):
                 raise ValueError(f"thresholds of {resource} must be from 0 to 100 per cent")
@@ -90,7 +83,7 @@ class _Turn:
 
 
 class MoveToUnderusedNodes:
-    """Proposes the pods of over-used nodes that fit on under-used ones without making these over-used.
+    """Proposes the pods of over-used nodes that fit on other ones, by how much the objective falls.
 
     The objective is the number of excess pods on over-used nodes: of the pods that share a node's most requested
     resource, the part above the high mark. Each further pod adds more than the one before, so that passing a load on
@@ -111,35 +104,49 @@ class MoveToUnderusedNodes:
         self._verb = "uses" if arguments.use_metrics else "is asked for"
         self._fewest = arguments.number_of_nodes + 1
         self._known: _Situation | None = None
+        # By shape of pod, for a situation: the nodes that accept it, the rises of their excess, and what changed since.
+        self._shapes: dict[tuple[str, bytes], tuple[Bools, Float64s, RowChanges]] = {}
 
     def objective(self, picture: Picture) -> float:
         """Return the number of excess pods on over-used nodes."""
         return float(self._situation(picture).excess.sum())
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
-        """Yield one pod of each over-used node at a time, the most over-used node first, then by name.
+        """Yield one pod at a time, the one with the largest gain first; nodes with similar gains take turns.
 
-        The pods of a node are ordered by how much they relieve it, ties by importance, the least important first, then
-        by key. Once started, because nodes are under-used, it continues until no node is over-used: the last of many
-        moves is as good as the first.
+        Nodes that had as many turns are ordered by their excess at first, then by name. Once started, because nodes are
+        under-used, it continues until no node is over-used: the last of many moves is as good as the first.
         """
-        underused = int(self._situation(picture).underused.sum())
+        situation = self._situation(picture)
+        underused = int(situation.underused.sum())
         if underused < self._fewest:
             return
-        excess = self._situation(picture).excess
-        worst = sorted(np.flatnonzero(excess).tolist(), key=lambda row: (-excess[row], picture.node_name(row)))
-        turns = [_Turn(row) for row in worst]
-        while turns:
-            for turn in list(turns):
-                found = self._next(picture, turn, underused)
-                if found is None:
-                    turns.remove(turn)
-                    continue
-                if picture.waits(found.relocations[0].pod):
-                    # The node waits with its pod: a smaller pod instead would be one more to move.
-                    turns.remove(turn)
-                    turn.proposed = None
-                yield found
+        # No pod of a node gains more than it relieves the node. The bound is refined when the turn comes.
+        over = np.flatnonzero(situation.excess)
+        slots = placed_slots(picture.cluster, over)
+        most = np.zeros(len(situation.excess))
+        np.maximum.at(most, picture.cluster.pods.row[slots], self._reliefs(picture, situation, slots))
+        queue = [
+            (_rank(most[row]), 0, -situation.excess[row], picture.node_name(row), _Turn(row)) for row in over.tolist()
+        ]
+        heapify(queue)
+        while queue:
+            _, number, excess, name, turn = heappop(queue)
+            found = self._best(picture, turn)
+            if found is None:
+                continue
+            entry = _rank(found[0]), number, excess, name, turn
+            if queue and entry[:4] > queue[0][:4]:
+                heappush(queue, entry)
+                continue
+            proposal = self._proposal(picture, turn, underused, found)
+            if picture.waits(found[1]):
+                # The node waits with its pod: a smaller pod instead would be one more to move.
+                turn.proposed = None
+            else:
+                heappush(queue, (entry[0], number + 1, excess, name, turn))
+            if proposal is not None:
+                yield proposal
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
         """Return the excess of each node by the pods that have left and by the load that it ends with.
@@ -153,9 +160,12 @@ class MoveToUnderusedNodes:
         if self._by_deviation and not counted[departures.pod_rows].all():
             return ObjectiveBound(relaxed=("marks that change as pods leave closed nodes",))
         rows, size = departures.rows, len(loads.resources)
-        parts = loads.parts_of(picture, departures.pods).astype(np.float64)
+        slots = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
+        parts = loads.parts_of(picture, slots).astype(np.float64)
         labels = np.unique(parts, axis=1, return_inverse=True)[1].reshape(-1)
         labels = np.where(situation.excess[departures.pod_rows] > 0, labels, 0)
+        if not departures.is_labelled:
+            return ObjectiveBound(labels=labels)
         floor, ceilings = np.zeros(len(rows)), []
         for place in range(size):
             held, roots = loads.amounts[place].astype(np.float64), loads.roots[place] / ROOT_UNIT
@@ -194,72 +204,86 @@ class MoveToUnderusedNodes:
             rows = picture.cluster.nodes.all_rows()
             shape = (len(loads.resources), size)
             known = _Situation(low, high, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
-            self._known = known
+            self._known, self._shapes = known, {}
         if len(rows):
             counted = picture.targets[rows]
-            known.shares[:, rows] = shares = loads.shares(rows)
+            shares, pods = loads.as_shares(rows, loads.parts_on(rows))
+            known.shares[:, rows] = shares
             known.underused[rows] = (shares <= low[:, None]).all(axis=0) & counted
-            known.excess[rows] = self._excess(rows, shares, high[:, None]) * counted
+            known.excess[rows] = _too_many(pods, shares, high[:, None]) * counted
         return known
 
-    def _excess(self, rows: Int64s, shares: Float64s, high: Float64s) -> Float64s:
-        """Return `[n]` the number of excess pods in some rows."""
-        excess = np.zeros(len(rows))
-        at = np.flatnonzero((shares > high).any(axis=0))
-        if len(at):
-            loads, here = self._loads, rows[at]
-            excess[at] = _too_many(_effective(loads.roots[:, here], loads.amounts[:, here]), shares[:, at], high)
-        return excess
+    def _reliefs(self, picture: Picture, situation: _Situation, slots: Int64s) -> Float64s:
+        """Return `[slots]` by how much the excess of the nodes of placed pods falls if one of them leaves."""
+        loads, rows = self._loads, picture.cluster.pods.row[slots].astype(np.int64)
+        parts = loads.parts_on(rows) - loads.parts_of(picture, slots)
+        remaining, left = loads.as_shares(rows, parts)
+        return np.asarray(situation.excess[rows] - _too_many(left, remaining, situation.high[:, None]))
 
-    def _candidates(self, picture: Picture, row: int) -> list[PodRecord]:
-        """Return the movable pods of a node, those first that relieve it most."""
-        pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
-        if not pods:
-            return []
-        situation = self._situation(picture)
-        rest = self._loads.parts_on(row)[:, None] - self._loads.parts_of(picture, pods)
-        left, remaining = self._loads.as_shares(row, *np.split(rest, 2))
-        gains = (situation.excess[row] - _too_many(remaining, left, situation.high[:, None])).tolist()
-        relieving = [(-gain, pod) for gain, pod in zip(gains, pods, strict=True) if gain > 0]
-        relieving.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
-        return [pod for _, pod in relieving]
+    def _rises(self, picture: Picture, situation: _Situation, pod: PodRecord) -> Float64s:
+        """Return `[rows]` by how much the excess of each node rises with a pod; infinite where it has no place."""
+        loads, cluster, spec = self._loads, picture.cluster, pod.spec
+        parts = loads.parts_of(picture, np.array([pod.slot]))
+        affinity = None if spec.affinity is None else spec.affinity.node_affinity
+        requests = sorted(pod.pod_class.requests.items())
+        selection = repr((requests, spec.node_selector, affinity, spec.tolerations))
+        shape, every = (selection, parts.tobytes()), cluster.nodes.all_rows()
+        if shape not in self._shapes:
+            self._shapes[shape] = accepting(picture, pod.pod_class), np.zeros(len(every)), RowChanges()
+        accepted, rises, changes = self._shapes[shape]
+        changed = changes.since_last(cluster)
+        rows = every if changed is None else changed
+        rises[rows] = np.inf
+        at = rows[accepted[rows]]
+        at = at[has_room(picture, pod.pod_class, at)]
+        shares, pods = loads.as_shares(at, loads.parts_on(at) + parts)
+        rises[at] = _too_many(pods, shares, situation.high[:, None]) - situation.excess[at]
+        return rises
 
-    def _next(self, picture: Picture, turn: _Turn, underused: int) -> Proposal | None:
-        """Return the move of the pod that now relieves a node most; None if no pod with a target does.
+    def _best(self, picture: Picture, turn: _Turn) -> _Gain | None:
+        """Return the pod whose move off a node gains most; None if no pod with a target gains anything.
 
-        Pods like the last one, if that is still there, and those without a target are not proposed any more.
+        Of equals, the least important comes first, then by key. Pods like the last one, if that is still there, and
+        those without a target are not considered any more.
         """
-        last = turn.proposed
-        if last is not None and (known := picture.cluster.placed.get(last.uid)) is not None and known.row == turn.row:
+        last, row = turn.proposed, turn.row
+        if last is not None and (known := picture.cluster.placed.get(last.uid)) is not None and known.row == row:
             turn.stuck.add(last.pod_class)
         turn.proposed = None
         situation = self._situation(picture)
-        for pod in self._candidates(picture, turn.row) if situation.excess[turn.row] else ():
+        pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
+        slots = np.array([pod.slot for pod in pods], dtype=np.int64)
+        reliefs = self._reliefs(picture, situation, slots).tolist()
+        candidates = [(-relief, pod) for relief, pod in zip(reliefs, pods, strict=True) if relief > 0]
+        candidates.sort(key=lambda entry: (entry[0], entry[1].priority, entry[1].key, entry[1].uid))
+        best: _Gain | None = None
+        for relief, pod in candidates:
+            if best is not None and -relief <= best[0]:
+                break
             if pod.pod_class in turn.stuck:
                 continue
-            targets = self._targets(picture, pod, situation)
-            if targets.any():
-                turn.proposed = pod
-                emptiness: Float64s = 1.0 - situation.shares.max(axis=0)
-                reason = self._reason(picture, turn.row, situation, underused)
-                relocation = Relocation(pod, targets, emptiness)
-                return Proposal((relocation,), reason, anew=lambda: self._next(picture, turn, underused))
-            turn.stuck.add(pod.pod_class)
-        return None
+            rises = self._rises(picture, situation, pod)
+            # Its scheduler may prefer a node in between to the under-used ones, which is fine.
+            targets = rises <= -relief * _MOST_RISE
+            targets[row] = False
+            if not targets.any():
+                turn.stuck.add(pod.pod_class)
+            elif best is None or -relief - max(rises[targets].min(), 0.0) > best[0]:
+                emptiness = 1.0 - situation.shares.max(axis=0)
+                preferred = np.where(rises > 0, -np.minimum(rises, -relief), emptiness)
+                best = float(-relief - max(rises[targets].min(), 0.0)), pod, targets, preferred
+        return best
 
-    def _targets(self, picture: Picture, pod: PodRecord, situation: _Situation) -> Bools:
-        """Return `[rows]` the nodes that have room for the pod and are not over-used with it.
-
-        Its scheduler may prefer a node in between to the under-used ones, which is fine.
-        """
-        loads = self._loads
-        targets = rough_fit(picture, pod)
-        at = np.flatnonzero(targets)
-        if len(at):
-            amounts = loads.amounts[:, at] + loads.of_pods(picture, [pod])
-            shares = amounts / np.maximum(loads.allocatable[:, at], 1)
-            targets[at] = (shares <= situation.high[:, None]).all(axis=0)
-        return targets
+    def _proposal(self, picture: Picture, turn: _Turn, underused: int, found: _Gain | None) -> Proposal | None:
+        """Return the move that was found; later, what gains most on its node by then."""
+        if found is None:
+            return None
+        _, turn.proposed, targets, preferred = found
+        reason = self._reason(picture, turn.row, self._situation(picture), underused)
+        relocation = Relocation(found[1], targets, preferred)
+        return Proposal(
+            (relocation,), reason, anew=lambda: self._proposal(picture, turn, underused, self._best(picture, turn))
+        )
 
     def _reason(self, picture: Picture, row: int, situation: _Situation, number: int) -> str:
         shares, high = situation.shares[:, row], situation.high
@@ -276,6 +300,18 @@ class MoveToUnderusedNodes:
             f"{picture.node_name(row)} {self._verb} {100 * shares[worst]:.0f} % of its {resources[worst]}, "
             f"and {nodes} {only}at most {least}"
         )
+
+
+_Gain = tuple[float, PodRecord, Bools, Float64s]
+"""What a move gains, its pod, and the pod's targets and preferences (`[rows]`)."""
+
+# A target may become over-used if that costs at most this share of the relief: a load is not just passed on.
+_MOST_RISE = 0.5
+
+
+def _rank(gain: float) -> int:
+    """Return the rank of a gain, the largest first. Gains of one rank differ by less than a tenth."""
+    return -round(8 * log2(max(gain, 1e-9)))
 
 
 # The number of intervals of the load that a node ends with, fewer if there are many entries in all.
@@ -378,29 +414,21 @@ class NodeLoads:
             self._read(picture, rows)
         return rows
 
-    def shares(self, rows: Int64s) -> Float64s:
-        """Return `[resources, n]` the amounts in some rows as shares of the capacity; 0 if a node has none."""
-        have = self.allocatable[:, rows]
-        shares: Float64s = self.amounts[:, rows] / np.maximum(have, 1)
-        shares[have <= 0] = 0.0
-        return shares
+    def parts_on(self, rows: Int64s) -> Int64s:
+        """Return `[2 * resources, n]` the amounts on nodes, then their roots."""
+        return np.concatenate([self.amounts[:, rows], self.roots[:, rows]])
 
-    def of_pods(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
-        """Return `[resources, n]` what placed pods add to their nodes."""
-        return self._amounts(picture, np.array([pod.slot for pod in pods], dtype=np.int64))
-
-    def parts_on(self, row: int) -> Int64s:
-        """Return `[2 * resources]` the amounts on a node, then their roots."""
-        return np.concatenate([self.amounts[:, row], self.roots[:, row]])
-
-    def parts_of(self, picture: Picture, pods: Sequence[PodRecord]) -> Int64s:
+    def parts_of(self, picture: Picture, slots: Int64s) -> Int64s:
         """Return `[2 * resources, n]` what placed pods add to the amounts of their nodes, and to the roots."""
-        amounts = self.of_pods(picture, pods)
+        amounts = self._amounts(picture, slots)
         return np.concatenate([amounts, _roots(amounts)])
 
-    def as_shares(self, row: int, amounts: Int64s, roots: Int64s) -> tuple[Float64s, Float64s]:
-        """Return `[resources, n]` each: `shares` and the effective number of pods of a row with each of n amounts."""
-        have = self.allocatable[:, row, None]
+    def as_shares(self, rows: Int64s, parts: Int64s) -> tuple[Float64s, Float64s]:
+        """Return `[resources, n]` each: the shares of n rows with such parts, and the effective numbers of their pods.
+
+        The shares are those of the capacity, 0 if a node has none.
+        """
+        have, (amounts, roots) = self.allocatable[:, rows], np.split(parts, 2)
         shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
         return shares, _effective(roots, amounts)
 
