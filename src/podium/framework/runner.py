@@ -92,7 +92,9 @@ class Runner:
         self._node_filters = {placed.plugin.name for placed in self._filters if placed.scope is points.Scope.NODE}
         self.kept = CachedFilters(self, self.cache, self._filters)
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
-        if any(map(_may_look_at_any_pod, (*profile.filter, *profile.score))):
+        foreign = [plugin for plugin in (*profile.filter, *profile.score) if not points.is_own(plugin)]
+        # Answers that are cached by row may depend on fields that Podium's own plugins ignore.
+        if any(scope_of(plugin) is points.Scope.ROW or scores_by_node_alone(plugin) for plugin in foreign):
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)
@@ -310,8 +312,3 @@ class Runner:
         codes = np.zeros(len(view), dtype=np.int64)
         codes[positions] = verdicts.codes
         outcome.add(placed.index, placed.plugin.name, replace(verdicts, codes=codes))
-
-
-def _may_look_at_any_pod(plugin: points.Plugin) -> bool:
-    """Return whether a plugin's answers are cached by row and may depend on fields that Podium's own ignore."""
-    return not points.is_own(plugin) and (scope_of(plugin) is points.Scope.ROW or scores_by_node_alone(plugin))

@@ -371,10 +371,10 @@ class _Trials:
                     taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
                     what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
                 for first in range(0, len(in_turn), max(at_once, 1)):
-                    ending = [*chain(*in_turn[first : first + at_once])]
-                    for pod in ending:
+                    terminating = [*chain(*in_turn[first : first + at_once])]
+                    for pod in terminating:
                         what_if.replace_pod(replace(pod, terminating=True))
-                    made = [_replacement(pod) for pod in ending if _fate(pod) == _REPLACED]
+                    made = [_replacement(pod) for pod in terminating if _fate(pod) == _REPLACED]
                     queue = (*left, *made)
                     result = decisions.schedule(queue, preempts=self._preempts, replaces=self._preempts, failed=failed)
                     left, victims = result.waiting, victims + len(result.preemptors)

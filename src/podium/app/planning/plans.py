@@ -18,12 +18,7 @@ from podium.app.planning.questions.nodes import PlannedDrain, change_nodes, drai
 from podium.app.planning.questions.pending import pending_answer
 from podium.app.planning.questions.reschedule import reschedule
 from podium.app.planning.questions.survive import survive_answer
-from podium.framework.rescheduling.configuration import (
-    ReschedulerConfiguration,
-    default_rescheduler,
-    load_rescheduler,
-    read_rescheduler,
-)
+from podium.framework.rescheduling import configuration
 from podium.sim.run_options import Duration, RunOptions, duration_ns_of
 
 if TYPE_CHECKING:
@@ -113,18 +108,20 @@ class Plans:
         ]
         return change(self._run, target, assignments_of(fields or {}), read, namespace)
 
-    def reschedule(self, rescheduler: ReschedulerConfiguration | dict[str, Any] | FileName | None = None) -> PlanAnswer:
+    def reschedule(
+        self, rescheduler: configuration.ReschedulerConfiguration | dict[str, Any] | FileName | None = None
+    ) -> PlanAnswer:
         """Reschedule pods: which pods a rescheduler would move where and why, and what that does to workloads.
 
         `rescheduler` is a ReschedulerConfiguration or a DeschedulerPolicy, as a dictionary or its file; the default is
         a cautious rescheduler.
         """
         if rescheduler is None:
-            rescheduler = default_rescheduler()
+            rescheduler = configuration.default_rescheduler()
         elif isinstance(rescheduler, dict):
-            rescheduler = read_rescheduler(as_document(rescheduler, "rescheduler").raw, "rescheduler")
-        elif not isinstance(rescheduler, ReschedulerConfiguration):
-            rescheduler = load_rescheduler(str(rescheduler))
+            rescheduler = configuration.read_rescheduler(as_document(rescheduler, "rescheduler").raw, "rescheduler")
+        elif not isinstance(rescheduler, configuration.ReschedulerConfiguration):
+            rescheduler = configuration.load_rescheduler(str(rescheduler))
         return reschedule(self._run, rescheduler)
 
     def pending(self, namespace: str = "") -> PlanAnswer:

@@ -28,6 +28,7 @@ from podium.api.versions.gates import stages
 from podium.api.versions.release import Release, read_gates, read_version, shown_gates
 from podium.apirequests.context import RequestRules
 from podium.app.console import cells, options, output, reading
+from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.live_page import PREFIX, LivePage
 from podium.app.serving.page.watching import StoreWatching, of_plane
 from podium.app.serving.serving import Serving, ServingAddress, check_place
@@ -121,7 +122,7 @@ def run(wanted: UpOptions) -> int:
 
 
 def _page(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: float) -> LivePage:
-    return LivePage(lambda: of_plane(plane, settings, speed), StoreWatching(plane.store, plane.idle))
+    return LivePage(lambda: of_plane(plane, settings, speed), StoreWatching(plane.store, plane.idle), Answering())
 
 
 def settings_of(wanted: UpOptions) -> ControlPlaneSettings:

@@ -20,14 +20,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
 from podium.decide.placement import limited_candidates, lot, pick, recorded_row
-from podium.decide.preempting import criteria, preemption_plan
-from podium.decide.preempting.eligibility import (
-    BudgetBlock,
-    VictimFilter,
-    alone_within_budgets,
-    held_back,
-    within_budgets,
-)
+from podium.decide.preempting import criteria, eligibility, preemption_plan
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained, tally
 from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims
@@ -54,7 +47,7 @@ class PreemptionOptions(msgspec.Struct, frozen=True):
     """
 
     minimum_candidates: tuple[int, int] | None = None
-    may_disrupt: VictimFilter | None = None
+    may_disrupt: eligibility.VictimFilter | None = None
     seed: int = 0
     cost: criteria.VictimCost | None = None
     wide: WideTrials | None = None
@@ -100,10 +93,10 @@ def _plan_widely(
         return preemption_plan.without_candidates(len(cluster.nodes), [])
     may_disrupt, effort = options.may_disrupt, list[preemption_plan.SearchEffort]()
     if options.requires_budgets:
-        may_disrupt = alone_within_budgets(cluster, may_disrupt)
+        may_disrupt = eligibility.alone_within_budgets(cluster, may_disrupt)
     is_detailed = detailed or not _is_best_chosen(preemptor, options)
 
-    def trials(allowed: VictimFilter | None) -> TrialTable:
+    def trials(allowed: eligibility.VictimFilter | None) -> TrialTable:
         costs = criteria.SetCosts(preemptor.handle, options.cost, requires_budgets=options.requires_budgets)
         table, search = wide.on(preemptor, rows, allowed, costs, detailed=is_detailed)
         effort.append(search)
@@ -141,7 +134,7 @@ def plan_exchange(
 
 def held_back_by_budgets(
     preemptor: Preemptor, outcome: Outcome, trials: Trials, exchanges: FairTrials | None, options: PreemptionOptions
-) -> BudgetBlock | None:
+) -> eligibility.BudgetBlock | None:
     """Return the budgets without which a pod could preempt that has no candidate; None if they make no difference.
 
     ``exchanges`` is None if pods of equal priority may not be taken.
@@ -155,14 +148,14 @@ def held_back_by_budgets(
     if (plan is None or plan.chosen is None) and exchanges is not None:
         plan = plan_exchange(preemptor, outcome, exchanges, beyond)
     chosen = None if plan is None else plan.chosen
-    return None if chosen is None else held_back(cluster, chosen.node_name, chosen.victims)
+    return None if chosen is None else eligibility.held_back(cluster, chosen.node_name, chosen.victims)
 
 
-def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> VictimFilter | None:
+def _may_disrupt(preemptor: Preemptor, options: PreemptionOptions) -> eligibility.VictimFilter | None:
     """Return the filter of victims for trials of each node alone."""
     if not options.requires_budgets:
         return options.may_disrupt
-    return within_budgets(preemptor.handle.cluster, options.may_disrupt)
+    return eligibility.within_budgets(preemptor.handle.cluster, options.may_disrupt)
 
 
 def _planned(

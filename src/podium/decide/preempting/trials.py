@@ -19,14 +19,9 @@ from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
 from podium.cluster.view import View
 from podium.cluster.what_if_view import WhatIfView
+from podium.decide.preempting import preemption_plan
 from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimSets, cost_of
 from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
-from podium.decide.preempting.preemption_plan import (
-    CandidateChoice,
-    PreemptionCandidate,
-    PreemptionPlan,
-    without_candidates,
-)
 from podium.decide.preempting.reprieve import (
     NO_VICTIM_NEEDED,
     WITHOUT_VICTIMS,
@@ -129,7 +124,7 @@ class Trials:
         beside = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
         return beside or first_of(local.refused(pod, row, gone), wide)
 
-    def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> PreemptionPlan | None:
+    def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> preemption_plan.PreemptionPlan | None:
         """Return the plan with the best of the trials that `on` returns for the resolvable rows of ``outcome``.
 
         It has no details. None if a full scan is needed: filters depend on other rows, or ``outcome`` is not the cached
@@ -159,15 +154,17 @@ class Trials:
                 order.put(row, stale[row] or cached.trial(row), hashes.item(row))
         drawn = order.draw(lot, MOST_EQUALS, own)
         if drawn is None:
-            return without_candidates(len(nodes), tally(order.numbers, decoders))
+            return preemption_plan.without_candidates(len(nodes), tally(order.numbers, decoders))
         best, equals = drawn
         if own_trial is not None and best == own:
             victims, violations = own_trial.victims, own_trial.key[0]
         else:
             victims, violations = cached.victims_on[best], cached.criteria.item(0, best)
-        chosen = PreemptionCandidate(nodes.name(best), tuple(map(self._cluster.pods.record, victims)), violations)
-        choice = CandidateChoice(order.numbers[0], tuple(map(nodes.names.__getitem__, equals)))
-        return PreemptionPlan(True, chosen=chosen, choice=choice)
+        chosen = preemption_plan.PreemptionCandidate(
+            nodes.name(best), tuple(map(self._cluster.pods.record, victims)), violations
+        )
+        choice = preemption_plan.CandidateChoice(order.numbers[0], tuple(map(nodes.names.__getitem__, equals)))
+        return preemption_plan.PreemptionPlan(True, chosen=chosen, choice=choice)
 
     def _try_own(self, preemptor: Preemptor, row: int, decoders: Decoders) -> tuple[RowTrial, Decoders]:
         """Return the trial on the row that a pod is nominated to, without that nomination, and the decoders for it."""

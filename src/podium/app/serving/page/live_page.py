@@ -70,12 +70,10 @@ _OWN = ("same-origin", "none")
 class LivePage:
     """Answers requests below `/ui/`. Files are public; the rest follows the API's rules."""
 
-    def __init__(
-        self, current: Callable[[], ShownCluster], watching: Watching, answering: Answering | None = None
-    ) -> None:
-        """Call ``current`` for each request; it raises StoreError if there is nothing to show yet."""
-        self._shown = current
-        self._answering = answering or Answering()
+    def __init__(self, shown: Callable[[], ShownCluster], watching: Watching, answering: Answering) -> None:
+        """Call ``shown`` for each request; it raises StoreError if there is nothing to show yet."""
+        self._shown = shown
+        self._answering = answering
         self._now = NowView()
         self._watching = watching
         self._flights = InFlightLimits({READING: _MOST_IN_FLIGHT})
@@ -297,4 +295,4 @@ def cluster_page(
             options=options(),
         )
 
-    return LivePage(shown, watching)
+    return LivePage(shown, watching, Answering())

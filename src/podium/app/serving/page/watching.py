@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from typing import TYPE_CHECKING, Any, Literal
 
 from aiohttp.web import StreamResponse
@@ -22,7 +22,7 @@ from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.server.http.exchange import Exchange
 from podium.server.http.metrics import WATCHING, InFlightLimits
 from podium.store.errors import StoreError
-from podium.store.listing import ListOptions, Notice, ReadableStore, Watch
+from podium.store.listing import ListOptions, ReadableStore, Watch
 from podium.store.stored import Stored, encoded
 
 if TYPE_CHECKING:
@@ -166,7 +166,10 @@ class _StoreStream(_Stream):
                 await self.woken.wait()
                 self.woken.clear()
                 await self._idle()
-                await _write(response, map(_line_of_notice, self._watch.pull()))
+                new = (
+                    (each.type, each.raw if each.type == "BOOKMARK" else slim(each.raw)) for each in self._watch.pull()
+                )
+                await _write(response, starmap(_event, new))
         except StoreError as error:
             await _write(response, [_event("ERROR", error.to_dict())])
         finally:
@@ -188,10 +191,6 @@ def _line_of(seen: ObjectObservation) -> bytes:
     identity = {"uid": meta.uid, "name": meta.name, "namespace": meta.namespace}
     gone = {**identity, "resourceVersion": meta.resource_version}
     return _event("DELETED", {"metadata": gone, "spec": {}, "status": {}})
-
-
-def _line_of_notice(notice: Notice) -> bytes:
-    return _event(notice.type, notice.raw if notice.type == "BOOKMARK" else slim(notice.raw))
 
 
 def slim(raw: Raw) -> Raw:

@@ -20,19 +20,10 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s, Lists, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
+from podium.decide.preempting import reprieve
 from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.eligibility import VictimFilter, VictimPool, WholeGroups, victim_pool
 from podium.decide.preempting.preemption_plan import SearchEffort
-from podium.decide.preempting.reprieve import (
-    BEYOND_BUDGETS,
-    NO_VICTIM_NEEDED,
-    NOT_TRIED,
-    WITHOUT_VICTIMS,
-    Preemptor,
-    TrialTable,
-    at_most,
-    victims_by_row,
-)
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.dependents import Dependents, have_dependents
 from podium.decide.preempting.wide.minimal_victims import VictimMinimizer, best_sets, cost_least_alone
@@ -109,10 +100,10 @@ class WideSearch:
         """The effort so far."""
         return SearchEffort(self._evaluator.steps, self._settings.most_steps, self._left_out, self._is_complete)
 
-    def run(self, *, detailed: bool) -> TrialTable:
+    def run(self, *, detailed: bool) -> reprieve.TrialTable:
         tries_all = detailed or not self._prunes
         numbers = self._domains.numbers(self._rows)
-        self._results.refused[numbers == 0] = WITHOUT_VICTIMS
+        self._results.refused[numbers == 0] = reprieve.WITHOUT_VICTIMS
         self._proven |= numbers == 0
         order = self._within_steps(numbers)
         best = None
@@ -149,7 +140,7 @@ class WideSearch:
 
     def _may_beat(self, positions: Int64s, best: Int64s) -> Bools:
         """Return where victims may exist that cost at most as much as the best."""
-        return at_most(self._bounds[:, positions], best[: len(self._bounds)])
+        return reprieve.at_most(self._bounds[:, positions], best[: len(self._bounds)])
 
     def _try(self, block: Int64s, *, tries_all: bool) -> Int64s | None:
         """Try the rows at some positions, ascending; return the best cost so far."""
@@ -225,7 +216,7 @@ class WideResults:
         self._rows = rows
         self._victims_on: dict[int, Sequence[int]] = {}
         self._best: Int64s | None = None
-        self.refused: Int64s = np.full(len(rows), NOT_TRIED, dtype=np.int64)
+        self.refused: Int64s = np.full(len(rows), reprieve.NOT_TRIED, dtype=np.int64)
         self.sizes, self._violations = np.zeros((2, len(rows)), dtype=np.int64)
         self.costs: Int64s = np.zeros((len(evaluator.criteria), len(rows)), dtype=np.int64)
 
@@ -236,11 +227,11 @@ class WideResults:
         evaluator, rows = self._evaluator, self._rows[positions]
         self.costs[:, positions] = evaluator.costs(rows, sets)
         violations = self._violations[positions] = evaluator.violations(sets)
-        refused = np.where(sets.lengths > 0, 0, NO_VICTIM_NEEDED)
+        refused = np.where(sets.lengths > 0, 0, reprieve.NO_VICTIM_NEEDED)
         if evaluator.set_costs.requires_budgets:
-            refused[violations > 0] = BEYOND_BUDGETS
+            refused[violations > 0] = reprieve.BEYOND_BUDGETS
         self.refused[positions], self.sizes[positions] = refused, np.where(refused == 0, sets.lengths, 0)
-        self._victims_on.update(victims_by_row(rows, Lists(sets.starts, evaluator.pool.slots[sets.entries])))
+        self._victims_on.update(reprieve.victims_by_row(rows, Lists(sets.starts, evaluator.pool.slots[sets.entries])))
         self._best = None
 
     def best(self) -> Int64s | None:
@@ -252,11 +243,11 @@ class WideResults:
             self._best = self.costs[:, left[0]].copy() if len(left) else None
         return self._best
 
-    def table(self) -> TrialTable:
+    def table(self) -> reprieve.TrialTable:
         evaluator = self._evaluator
         # No candidate violates budgets that are required.
         first = int(evaluator.set_costs.requires_budgets)
-        return TrialTable(
+        return reprieve.TrialTable(
             self._rows,
             self.refused,
             self.costs[first:],
@@ -276,7 +267,7 @@ class WideTrials:
     trials: Trials
     settings: WideSettings
 
-    def concern(self, preemptor: Preemptor) -> bool:
+    def concern(self, preemptor: reprieve.Preemptor) -> bool:
         """Return whether the victims for a pod may differ from those found on each node alone."""
         settings, handle, state, pod = self.settings, preemptor.handle, preemptor.state, preemptor.pod
         if not handle.is_row_local(state):
@@ -289,7 +280,7 @@ class WideTrials:
             return True
         return settings.whole_groups and bool(WholeGroups(self.cluster))
 
-    def awaits_victims(self, preemptor: Preemptor, *, evicts: bool = False) -> bool:
+    def awaits_victims(self, preemptor: reprieve.Preemptor, *, evicts: bool = False) -> bool:
         """Return whether preempted pods on other nodes still terminate, and keep a nominated pod off its node.
 
         With ``evicts`` such pods are not marked as victims: all that terminate count.
@@ -311,7 +302,7 @@ class WideTrials:
             may_have_to_leave(cluster, reach, row, victim) for victim in victims for reach in reaches.found
         )
 
-    def reasons(self, preemptor: Preemptor, row: int, victims: Sequence[PodRecord]) -> dict[str, str]:
+    def reasons(self, preemptor: reprieve.Preemptor, row: int, victims: Sequence[PodRecord]) -> dict[str, str]:
         """Return, by uid, why victims have to go for a pod that comes to a row, if not only for their room there.
 
         A dependence on another victim is reported if no filter that looks beyond the row needs the victim gone.
@@ -335,8 +326,14 @@ class WideTrials:
         return found
 
     def on(
-        self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, costs: SetCosts, *, detailed: bool
-    ) -> tuple[TrialTable, SearchEffort]:
+        self,
+        preemptor: reprieve.Preemptor,
+        rows: Int64s,
+        may_disrupt: VictimFilter | None,
+        costs: SetCosts,
+        *,
+        detailed: bool,
+    ) -> tuple[reprieve.TrialTable, SearchEffort]:
         """Return the trials on ``rows``, ascending. Unless ``detailed``, rows that cannot be the best are left out."""
         pool = victim_pool(self.cluster, self.trials.ranking, preemptor.pod, may_disrupt)
         reaches = preemptor.handle.reaches(preemptor.state, preemptor.pod)
