@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ Raw = dict[str, Any]
 SOURCES = Path(__file__).parents[3] / "src"
 # How annotations are read: by a name in capitals, or text.
 READ = re.compile(
-    r"""annotations(?:\.get\(|\[|"\]\[)(?P<name>[A-Z][A-Z_]+|"[^"]+")"""
-    r"""|(?P<other>\b_?[A-Z][A-Z_]+) (?:not )?in [\w.]*annotations"""
+    r"""annotations(?:\.get\(|\[|"\]\[)(?P<name>(?:[a-z_]+\.)?[A-Z][A-Z_]+|"[^"]+")"""
+    r"""|(?P<other>\b(?:[a-z_]+\.)?_?[A-Z][A-Z_]+) (?:not )?in [\w.]*annotations"""
 )
 SECRET = "hunter2"
 CONTAINER: Raw = {
@@ -150,7 +151,7 @@ def test_every_annotation_that_is_read_is_on_the_list() -> None:
         names |= set(re.findall(r"annotations\.get\((_[A-Z_]+)", text))
         if names:
             module = importlib.import_module(".".join(file.relative_to(SOURCES).with_suffix("").parts))
-            read |= {name.strip('"') if name.startswith('"') else getattr(module, name) for name in names}
+            read |= {name.strip('"') if name.startswith('"') else attrgetter(name)(module) for name in names}
 
     # Evictions, deletions, definitions, bookmarks and applies have annotations of their own, which no snapshot holds.
     of_evictions = {"podium.dev/delete", COMPONENT, AVOID_NODE, AVOID_FOR, AVOID_UNTIL_SCHEDULED}

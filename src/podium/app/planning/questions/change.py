@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -113,7 +113,7 @@ def _question(read: Input, changes: Sequence[ChangedObject]) -> PlanQuestion:
     for change in changes:
         object_, raw = change.before.object, change.after
         if isinstance(object_, PriorityClass) and _is_new(object_, read):
-            begins_with.append(replace(change.before, written=raw, object=read_object(raw).object))
+            begins_with.append(msgspec.structs.replace(change.before, written=raw, object=read_object(raw).object))
             continue
         if isinstance(object_, Pod) and object_.spec.node_name:
             raise InputError(f"{change.label} is running and cannot be changed; change its workload or node")
