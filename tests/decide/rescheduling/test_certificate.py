@@ -126,7 +126,6 @@ def test_no_reachable_placement_costs_less_than_the_bound(name: str, effort: Eff
         found = list(reached(picture, policies, price))
         least = min((cost for _, cost in found), default=anywhere.now)
         assert anywhere.bound <= least + 1e-5
-        assert anywhere.bound <= within.bound + 1e-3
         least_within = min((cost for moved, cost in found if len(moved & limited) <= most), default=anywhere.now)
         assert within.bound <= least_within + 1e-5
 
