@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Literal, cast
@@ -39,7 +38,6 @@ _MOST_DIGITS = 18
 NaturalName = tuple[tuple[str, int], ...]
 
 
-@lru_cache(maxsize=1 << 16)
 def natural(name: str) -> NaturalName:
     """Return a sort key in which runs of digits compare as numbers."""
     parts = _DIGITS.split(name)
