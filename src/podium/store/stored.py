@@ -47,12 +47,11 @@ class Stored(msgspec.Struct, eq=False):
     _others: dict[str, Stored] | None = None
 
     def __eq__(self, other: builtins.object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, Stored):
-            return NotImplemented
+        if self is other or not isinstance(other, Stored):
+            return self is other
         return (self.version, self.resource, self.raw) == (other.version, other.resource, other.raw)
 
+    __ne__ = builtins.object.__ne__
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

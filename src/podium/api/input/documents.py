@@ -7,6 +7,7 @@ completeness.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsBytes, TypeVar
@@ -109,9 +110,9 @@ class Document(Struct, frozen=True, eq=False):
         return error.located(source=self.source, document=self.index, object=label_of(self.raw))
 
     def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Document):
-            return NotImplemented
-        return self._compared() == other._compared()
+        return isinstance(other, Document) and self._compared() == other._compared()
+
+    __ne__ = builtins.object.__ne__
 
     def __hash__(self) -> int:
         return hash((self.source, self.index))

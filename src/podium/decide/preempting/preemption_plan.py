@@ -45,6 +45,8 @@ class PreemptionCandidate(msgspec.Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PreemptionCandidate) and self._compared == other._compared
 
+    __ne__ = object.__ne__
+
     def __hash__(self) -> int:
         return hash((self.node_name, self.victims))
 
