@@ -95,7 +95,7 @@ class RunFolder:
             content = self._files.cat_file(f"{self._path}/plans/{plan}")
         except OSError as error:
             raise PodiumError(f"--folder {self.url}: it has no plan {plan}: {error}") from None
-        # The digest comes from the command line: who can only write to the folder cannot bring in code.
+        # The digest comes from the command line: the right to write to the folder alone brings in no code.
         if hashlib.sha256(content).hexdigest() != plan.rpartition("-")[2]:
             raise PodiumError(f"--folder {self.url}: the plan {plan} is not what was written")
         version, _, pickled = content.partition(b"\n")
