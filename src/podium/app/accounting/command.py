@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from podium.app.console import options
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.controllers.ledger.disruption import Cause
 
 if TYPE_CHECKING:
@@ -27,47 +27,37 @@ without a ledger shows; usage as CSV
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.option(
-    "-f",
-    "--filename",
-    "file",
+@option(
+    "-f --filename file",
+    "The output of podium simulate or plan -o json, a ledger, or - for standard input; may be gzipped.",
     metavar="FILE",
-    help="The output of podium simulate or plan -o json, a ledger, or - for standard input; may be gzipped.",
 )
-@click.option("--data-dir", metavar="DIR", help="The data directory of podium up, which may be running.")
+@option("--data-dir", "The data directory of podium up, which may be running.", metavar="DIR")
 @options.optional_cluster_options
-@click.option(
-    "--owner", "owners", metavar="NAME", multiple=True, help="Only pods of this workload, such as shop/web. Repeatable."
-)
-@click.option("-n", "--namespace", "namespaces", metavar="NAME", multiple=True, help="Only this namespace. Repeatable.")
-@click.option(
-    "--cause",
-    "causes",
+@option("--owner owners", "Only pods of this workload, such as shop/web. Repeatable.", metavar="NAME", multiple=True)
+@option("-n --namespace namespaces", "Only this namespace. Repeatable.", metavar="NAME", multiple=True)
+@option(
+    "--cause causes",
+    f"Only for this cause: {', '.join(get_args(Cause))}. Repeatable.",
     type=click.Choice(get_args(Cause)),
     metavar="CAUSE",
     multiple=True,
-    help=f"Only for this cause: {', '.join(get_args(Cause))}. Repeatable.",
 )
-@click.option("--min-priority", "lowest_priority", type=int, metavar="N", help="Only pods of at least this priority.")
-@click.option("--max-priority", "highest_priority", type=int, metavar="N", help="Only pods of at most this priority.")
-@click.option(
-    "--since", default="", metavar="TIME", help="Only since this time, or this duration before the end, such as 1h."
-)
-@click.option("--until", default="", metavar="TIME", help="Only until this time, or this duration before the end.")
-@click.option("--in-vain", "only_in_vain", is_flag=True, help="Only disruptions in vain.")
-@click.option(
-    "--group-by",
-    "grouping",
+@option("--min-priority lowest_priority", "Only pods of at least this priority.", type=int, metavar="N")
+@option("--max-priority highest_priority", "Only pods of at most this priority.", type=int, metavar="N")
+@option("--since", "Only since this time, or this duration before the end, such as 1h.", default="", metavar="TIME")
+@option("--until", "Only until this time, or this duration before the end.", default="", metavar="TIME")
+@option("--in-vain only_in_vain", "Only disruptions in vain.", is_flag=True)
+@option(
+    "--group-by grouping",
+    f"The key to group disruptions by: {', '.join(_GROUPINGS)}.",
     type=click.Choice(_GROUPINGS),
     metavar="KEY",
     default="owner",
     show_default=True,
-    help=f"The key to group disruptions by: {', '.join(_GROUPINGS)}.",
 )
-@click.option("--all", "every", is_flag=True, help="List each disruption, or with --usage each hour.")
-@click.option(
-    "--usage", is_flag=True, help="Show what namespaces requested, by PriorityClass and hour, instead of disruptions."
-)
+@option("--all every", "List each disruption, or with --usage each hour.", is_flag=True)
+@option("--usage", "Show what namespaces requested, by PriorityClass and hour, instead of disruptions.", is_flag=True)
 @options.output_option_of(
     ("text", "json", "yaml", "csv", options.HTML),
     "How the answer is printed; csv has a row for each disruption, html a timeline with tables.",

@@ -27,7 +27,7 @@ from podium.app.bench import clusters, measurement, scheduling
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
 from podium.app.bench.simulating import SCORES, SimulationInput, measure_score, measure_simulation
 from podium.app.cluster import Cluster
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.console.options import Source, original_source_options, output_option, release_options
 from podium.app.console.output import in_json, new_page, show, show_page
 from podium.app.console.progress import ProgressBar
@@ -281,14 +281,12 @@ class _WantedText(click.ParamType[WorkloadSize]):
 
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("workloads", metavar="[WORKLOAD[@NODES[/PODS]]]...", nargs=-1, type=_WantedText())
-@click.option("--nodes", type=click.IntRange(1, _MOST_NODES), help="The number of nodes, unless given with @.")
-@click.option("--pods", type=click.IntRange(1, _MOST_PODS), help="The number of pods, unless given with @.")
-@click.option("--full", is_flag=True, help="All workloads at their full sizes; some minutes.")
+@option("--nodes", "The number of nodes, unless given with @.", type=click.IntRange(1, _MOST_NODES))
+@option("--pods", "The number of pods, unless given with @.", type=click.IntRange(1, _MOST_PODS))
+@option("--full", "All workloads at their full sizes; some minutes.", is_flag=True)
 @original_source_options
-@click.option("--save", metavar="FILE", help="A file to write the measurements to as well, as JSON.")
-@click.option(
-    "--compare", metavar="FILE", help="An earlier run, as --save or -o json wrote it: shows the ratios to it."
-)
+@option("--save", "A file to write the measurements to as well, as JSON.", metavar="FILE")
+@option("--compare", "An earlier run, as --save or -o json wrote it: shows the ratios to it.", metavar="FILE")
 @release_options
 @output_option
 def bench(

@@ -12,7 +12,7 @@ import inspect
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import IO, Any
@@ -76,6 +76,11 @@ LOADED_FIRST = {
 
 `up` and `scheduler` keep running and report their own progress. `bench` and `schema` need none of them.
 """
+
+
+def option(names: str, what: str, **settings: Any) -> Callable[[Any], Any]:
+    """Return a decorator that adds an option: its names and perhaps its parameter's, with blanks, and its help text."""
+    return click.option(*names.split(), help=what, **settings)
 
 
 class CommandFailure(click.ClickException):
@@ -246,15 +251,13 @@ fish_source are there too.
 
 
 @click.group(cls=LazyGroup, context_settings=_SETTINGS, epilog=_EPILOG)
-@click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
-)
-@click.option(
+@option("--version", "Show the version and exit.", is_flag=True, expose_value=False, is_eager=True, callback=_version)
+@option(
     "--traceback",
+    "Show tracebacks of errors, also of those in plugins.",
     is_flag=True,
     expose_value=False,
     callback=_trace,
-    help="Show tracebacks of errors, also of those in plugins.",
 )
 def podium() -> None:
     """Explain which pods run, wait and are disrupted in a Kubernetes cluster, and why.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from podium.app.console.command import KUBECTL_PLUGIN
+from podium.app.console.command import KUBECTL_PLUGIN, option
 from podium.app.using import client, completion
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -36,8 +36,8 @@ def adding(parameter: str, value_of: Callable[[dict[str, Any]], Any], *options: 
             return command(*arguments, **given, **{parameter: value})
 
         decorated: Callable[..., Any] = with_parameter
-        for option in reversed(options):
-            decorated = option(decorated)
+        for add in reversed(options):
+            decorated = add(decorated)
         return decorated
 
     return decorate
@@ -77,35 +77,32 @@ class Duration(Time):
         return duration_ns
 
 
-ledger_age_option = click.option(
-    "--ledger-age",
-    "ledger_age_ns",
+ledger_age_option = option(
+    "--ledger-age ledger_age_ns",
+    "For how long disruptions are kept there; 0: however old they are.",
     type=Duration(),
     default="2160h",
     show_default=True,
     metavar="DURATION",
-    help="For how long disruptions are kept there; 0: however old they are.",
 )
 
 
-validate_option = click.option(
-    "--validate",
-    "validation",
-    type=click.Choice(["strict", "warn", "ignore"]),
-    metavar="HOW",
-    help="Treat unknown fields, and values that kube-apiserver refuses, as errors (strict) or as warnings (warn), or "
+validate_option = option(
+    "--validate validation",
+    "Treat unknown fields, and values that kube-apiserver refuses, as errors (strict) or as warnings (warn), or "
     "ignore them. Without it, unknown fields are errors in pods and templates that no cluster has stored; all else is "
     "a warning.",
+    type=click.Choice(["strict", "warn", "ignore"]),
+    metavar="HOW",
 )
 
 
-namespace_option = click.option(
-    "-n",
-    "--namespace",
+namespace_option = option(
+    "-n --namespace",
+    "The namespace of a TARGET given without one.",
     shell_complete=completion.namespaces,
     default="default",
     show_default=True,
-    help="The namespace of a TARGET given without one.",
 )
 
 HTML = "html"
@@ -116,21 +113,21 @@ _FORMS = ("text", "json", "yaml")
 
 def output_option_of(forms: tuple[str, ...], what: str = "How the answer is printed.") -> Decorator[Any]:
     """Return the options for the form of the answer: one of ``forms``, text by default; and `--open` for HTML."""
-    option = click.option(
-        *("-o", "--output", "form"),
+    form_option = option(
+        "-o --output form",
+        f"{what} One of {', '.join(forms)}.",
         type=click.Choice(forms),
         metavar="FORM",
         default="text",
         show_default=True,
-        help=f"{what} One of {', '.join(forms)}.",
     )
     if HTML not in forms:
-        return option
+        return form_option
     return adding(
         "form",
         _form_of,
-        option,
-        click.option("--open", "opens", is_flag=True, help="Show the answer in the browser, as HTML."),
+        form_option,
+        option("--open opens", "Show the answer in the browser, as HTML.", is_flag=True),
     )
 
 
@@ -151,14 +148,12 @@ output_option = output_option_of(_FORMS)
 picture_output_option = output_option_of((*_FORMS, HTML))
 """The same for a command whose answer has a picture, too."""
 
-config_option = click.option(
-    "--config", metavar="FILE", help="A KubeSchedulerConfiguration; without it, that of a default kube-scheduler."
+config_option = option(
+    "--config", "A KubeSchedulerConfiguration; without it, that of a default kube-scheduler.", metavar="FILE"
 )
 
-ignore_extenders_option = click.option(
-    "--ignore-extenders",
-    is_flag=True,
-    help="Decide without the extenders of the configuration, which Podium does not call.",
+ignore_extenders_option = option(
+    "--ignore-extenders", "Decide without the extenders of the configuration, which Podium does not call.", is_flag=True
 )
 
 
@@ -175,19 +170,19 @@ def _release_of(given: dict[str, Any]) -> ReleaseChoice:
 release_options = adding(
     "release",
     _release_of,
-    click.option(
+    option(
         "--kubernetes-version",
+        "Decide as kube-scheduler of this version, 1.31 to 1.37, or a patch level such as 1.34.1; without it, of "
+        "the cluster's version, or 1.36.",
         metavar="VERSION",
         default="",
-        help="Decide as kube-scheduler of this version, 1.31 to 1.37, or a patch level such as 1.34.1; without it, of "
-        "the cluster's version, or 1.36.",
     ),
-    click.option(
+    option(
         "--feature-gates",
+        "Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
+        "preemption policy count.",
         metavar="GATES",
         default="",
-        help="Feature gates of that version, such as NodeDeclaredFeatures=false. NonPreemptingPriority=false lets no "
-        "preemption policy count.",
     ),
 )
 """Add the version that decides and its feature gates; the command gets them as ``release``."""
@@ -254,21 +249,19 @@ run_options = adding(
     "options",
     _run_options_of,
     *(
-        click.option(f"--{name}", f"{name.replace('-', '_')}_ns", type=type_, default=default, help=what)
+        option(f"--{name} {name.replace('-', '_')}_ns", what, type=type_, default=default)
         for name, (type_, default, what) in _TIMES.items()
     ),
     ignore_extenders_option,
     release_options,
     *(
-        click.option(f"--max-{name}", type=click.IntRange(min=1), metavar="N", help=f"{what}, instead of the default.")
+        option(f"--max-{name}", f"{what}, instead of the default.", type=click.IntRange(min=1), metavar="N")
         for name, what in _LIMITS.items()
     ),
 )
 """Add the options of a run; the command gets them as ``options``."""
 
-_seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="Chooses uids, and between equal nodes."
-)
+_seed_option = option("--seed", "Chooses uids, and between equal nodes.", type=int, default=0, show_default=True)
 
 
 def single_run_options(command: Decorated) -> Any:
@@ -330,38 +323,36 @@ def is_asked_by_kubectl() -> bool:
 
 
 _CLUSTER_OPTIONS = (
-    click.option(
+    option(
         "--context",
+        "Read the objects from the cluster of this context of the kubeconfig; nothing is changed there.",
         shell_complete=completion.contexts,
         metavar="NAME",
-        help="Read the objects from the cluster of this context of the kubeconfig; nothing is changed there.",
     ),
-    click.option(
+    option(
         "--kubeconfig",
+        "The kubeconfig; without it, those of KUBECONFIG, or ~/.kube/config. Without --context, its current one.",
         metavar="FILE",
-        help="The kubeconfig; without it, those of KUBECONFIG, or ~/.kube/config. Without --context, its current one.",
     ),
-    click.option(
-        "--allow-exec-plugins",
-        "allows_exec_plugins",
+    option(
+        "--allow-exec-plugins allows_exec_plugins",
+        "Run the program that the kubeconfig names for credentials.",
         is_flag=True,
-        help="Run the program that the kubeconfig names for credentials.",
     ),
 )
-_FILES = click.option(
-    *("-f", "--filename", "--cluster", "files"),
-    metavar="FILE",
-    multiple=True,
-    help="The cluster: manifests, YAML or JSON, gzipped or not, or a snapshot; a file, a directory with its folders, "
+_FILES = option(
+    "-f --filename --cluster files",
+    "The cluster: manifests, YAML or JSON, gzipped or not, or a snapshot; a file, a directory with its folders, "
     "or - for standard input. May be repeated.",
-)
-_OVERRIDES = click.option(
-    "--override",
-    "overrides",
     metavar="FILE",
     multiple=True,
-    help="Manifests as with -f, read after all others: each object takes the place of the one of its kind and name. "
+)
+_OVERRIDES = option(
+    "--override overrides",
+    "Manifests as with -f, read after all others: each object takes the place of the one of its kind and name. "
     "May be repeated.",
+    metavar="FILE",
+    multiple=True,
 )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.console.options import ClusterSource, Duration, cluster_options
 
 if TYPE_CHECKING:
@@ -27,31 +27,23 @@ Examples: evict a pod within its disruption budgets, retrying for up to five min
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("targets", nargs=-1, required=True, metavar="pod NAME...")
 @cluster_options
-@click.option(
-    "-n", "--namespace", metavar="NAME", help="The pods' namespace; default: that of the context, or default."
-)
-@click.option("--direct", "is_direct", is_flag=True, help="Delete the pods directly, ignoring disruption budgets.")
-@click.option(
-    "--grace-period",
-    "grace_seconds",
+@option("-n --namespace", "The pods' namespace; default: that of the context, or default.", metavar="NAME")
+@option("--direct is_direct", "Delete the pods directly, ignoring disruption budgets.", is_flag=True)
+@option(
+    "--grace-period grace_seconds",
+    "The grace period; default: that of each pod.",
     type=click.IntRange(0),
     metavar="SECONDS",
-    help="The grace period; default: that of each pod.",
 )
-@click.option(
+@option(
     "--timeout",
+    "How long to retry evictions that budgets refuse and to wait for the end of pods; 0 tries once.",
     type=Duration(),
     default="1m",
     show_default=True,
-    help="How long to retry evictions that budgets refuse and to wait for the end of pods; 0 tries once.",
 )
-@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the pods have ended.")
-@click.option(
-    "--dry-run",
-    "is_dry_run",
-    is_flag=True,
-    help="Ask the server whether it would accept the evictions; change nothing.",
-)
+@option("--wait/--no-wait waits", "Wait until the pods have ended.", default=True, show_default=True)
+@option("--dry-run is_dry_run", "Ask the server whether it would accept the evictions; change nothing.", is_flag=True)
 def delete(
     *, targets: tuple[str, ...], cluster: ClusterSource, namespace: str | None, timeout: int, **options: Any
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from podium.app.console import options
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.using import completion
 
 if TYPE_CHECKING:
@@ -28,22 +28,22 @@ Example: why does no pod of the Deployment go to node-3
 @click.command(cls=Command, epilog=_EPILOG)
 @click.argument("target", shell_complete=completion.targets)
 @options.source_options
-@click.option(
+@option(
     "--decision",
+    "Show the last decision about a pod that podium scheduler --decisions has written to this file.",
     metavar="FILE",
-    help="Show the last decision about a pod that podium scheduler --decisions has written to this file.",
 )
 @options.validate_option
 @options.namespace_option
-@click.option(
+@option(
     "--node",
+    "Explain one node: the verdict of every plugin, and the scores.",
     metavar="NODE",
     shell_complete=completion.nodes,
-    help="Explain one node: the verdict of every plugin, and the scores.",
 )
-@click.option("--all-nodes", is_flag=True, help="List every node with its verdict, however many there are.")
-@click.option("--outcomes", is_flag=True, help="List all equal outcomes, by preempted workloads.")
-@click.option("--scheduler", metavar="NAME", default="", help="The profile that decides, in place of the pod's own.")
+@option("--all-nodes", "List every node with its verdict, however many there are.", is_flag=True)
+@option("--outcomes", "List all equal outcomes, by preempted workloads.", is_flag=True)
+@option("--scheduler", "The profile that decides, in place of the pod's own.", metavar="NAME", default="")
 @options.settings_options
 @options.picture_output_option
 def explain(

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.console.options import Duration, config_option, release_options
 from podium.app.live.options import ProgramOptions, program_options
 
@@ -28,19 +28,14 @@ Exit codes: 0 after SIGINT or SIGTERM, 1 after it lost its lease.
 @click.command(cls=Command, epilog=_SCHEDULER_EPILOG)
 @config_option
 @release_options
-@click.option("--dry-run", is_flag=True, help="Log decisions and write nothing; needs only get, list and watch.")
-@click.option(
-    "--pause-preemption-file", "pause_file", metavar="FILE", default="", help="Preempt no pods while this file exists."
-)
-@click.option(
-    "--trim-avoid-lists", "trims_avoid_lists", is_flag=True, help="When leading, remove expired entries of avoid lists."
-)
-@click.option("--decisions", metavar="FILE", default="", help="Append each decision to this file, as a line of JSON.")
-@click.option(
-    "--allow-insecure-preemption",
-    "allows_insecure_preemption",
+@option("--dry-run", "Log decisions and write nothing; needs only get, list and watch.", is_flag=True)
+@option("--pause-preemption-file pause_file", "Preempt no pods while this file exists.", metavar="FILE", default="")
+@option("--trim-avoid-lists trims_avoid_lists", "When leading, remove expired entries of avoid lists.", is_flag=True)
+@option("--decisions", "Append each decision to this file, as a line of JSON.", metavar="FILE", default="")
+@option(
+    "--allow-insecure-preemption allows_insecure_preemption",
+    "Preempt even if the API server's certificate is not checked.",
     is_flag=True,
-    help="Preempt even if the API server's certificate is not checked.",
 )
 @program_options("kube-scheduler")
 def scheduler(*, program: ProgramOptions, **own: Any) -> None:
@@ -68,12 +63,12 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.command(cls=Command, epilog=_EXPORTER_EPILOG)
 @config_option
 @release_options
-@click.option("--interval", type=click.IntRange(1), default=30, show_default=True, help="Seconds between evaluations.")
-@click.option("--processes", type=click.IntRange(1, 16), default=2, show_default=True, help="Processes that evaluate.")
-@click.option("--shapes", metavar="FILE", default="", help="Pods; the exporter counts how many more like each fit.")
-@click.option("--zone-label", "zone_labels", multiple=True, help="A node label of zones; the first one counts.")
-@click.option("--pool-label", "pool_labels", multiple=True, help="A node label of node pools; the first one counts.")
-@click.option("--rack-label", "rack_labels", multiple=True, help="A node label of racks; the first one counts.")
+@option("--interval", "Seconds between evaluations.", type=click.IntRange(1), default=30, show_default=True)
+@option("--processes", "Processes that evaluate.", type=click.IntRange(1, 16), default=2, show_default=True)
+@option("--shapes", "Pods; the exporter counts how many more like each fit.", metavar="FILE", default="")
+@option("--zone-label zone_labels", "A node label of zones; the first one counts.", multiple=True)
+@option("--pool-label pool_labels", "A node label of node pools; the first one counts.", multiple=True)
+@option("--rack-label rack_labels", "A node label of racks; the first one counts.", multiple=True)
 @program_options()
 def exporter(*, program: ProgramOptions, shapes: str, interval: int, processes: int, **given: Any) -> None:
     """Serve metrics and a report on which failures a cluster can take.
@@ -103,18 +98,14 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.command(cls=Command, epilog=_ADMISSION_EPILOG)
 @config_option
 @release_options
-@click.option(
+@option(
     "--self-signed",
+    "Make a certificate for this ValidatingWebhookConfiguration, renew it, and write its authority there.",
     metavar="NAME",
     default="",
-    help="Make a certificate for this ValidatingWebhookConfiguration, renew it, and write its authority there.",
 )
-@click.option(
-    "--time-limit", type=Duration(), default="100ms", show_default=True, help="Answer without warnings after this time."
-)
-@click.option(
-    "--reviews", type=click.IntRange(1, 1_000), default=16, show_default=True, help="Reviews in progress at a time."
-)
+@option("--time-limit", "Answer without warnings after this time.", type=Duration(), default="100ms", show_default=True)
+@option("--reviews", "Reviews in progress at a time.", type=click.IntRange(1, 1_000), default=16, show_default=True)
 @program_options()
 def admission(*, program: ProgramOptions, self_signed: str, time_limit: int, reviews: int) -> None:
     """Warn users whose pods would find no node, or preempt others: a validating admission webhook.
@@ -152,7 +143,7 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.command(cls=Command, epilog=_UI_EPILOG)
 @config_option
 @release_options
-@click.option("--open", "opens", is_flag=True, help="Show it in the default browser.")
+@option("--open opens", "Show it in the default browser.", is_flag=True)
 @program_options()
 def ui(*, program: ProgramOptions, opens: bool) -> None:
     """Show a cluster in a browser: what is wrong now, its nodes and pods, and the questions of explain and plan.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from podium.app.console.command import option
 from podium.app.console.options import ClusterSource, Decorator, Duration, adding, ledger_age_option
 
 if TYPE_CHECKING:
@@ -26,48 +27,36 @@ Settings = TypeVar("Settings", bound="ProgramSettings")
 
 _SECOND = 10**9
 _ACCESS = (
-    click.option("--kubeconfig", metavar="FILE", default="", help="The kubeconfig; default: KUBECONFIG."),
-    click.option("--context", metavar="NAME", default="", help="The context; default: the current one."),
+    option("--kubeconfig", "The kubeconfig; default: KUBECONFIG.", metavar="FILE", default=""),
+    option("--context", "The context; default: the current one.", metavar="NAME", default=""),
 )
 _HEALTH = ("host", "port", "certificate_file", "key_file", "token_file", "has_page", "page_token_file")
 _LEASE = ("elects", "namespace", "name", "duration_ns", "renew_deadline_ns", "retry_period_ns")
 _OWN = ("concurrency", "qps", "burst", "request_timeout", "ledger", "ledger_age_ns", "log_format", "verbosity")
 _LEDGER = (
-    click.option(
-        "--ledger", metavar="FILE", default="", help="Record disruptions in this file, for podium ledger -f FILE."
-    ),
+    option("--ledger", "Record disruptions in this file, for podium ledger -f FILE.", metavar="FILE", default=""),
     ledger_age_option,
 )
 _OTHERS = (
-    click.option(
-        "--bind-address", "host", default="127.0.0.1", show_default=True, help="The address of health and metrics."
-    ),
-    click.option(
-        "--port",
-        "--secure-port",
-        "port",
+    option("--bind-address host", "The address of health and metrics.", default="127.0.0.1", show_default=True),
+    option(
+        "--port --secure-port port",
+        "The port of health and metrics; 0: any free port. Default: none.",
         type=click.IntRange(0, 65535),
-        help="The port of health and metrics; 0: any free port. Default: none.",
     ),
-    click.option("--tls-cert-file", "certificate_file", metavar="FILE", default="", help="The certificate for HTTPS."),
-    click.option("--tls-private-key-file", "key_file", metavar="FILE", default="", help="The key of the certificate."),
-    click.option(
-        "--metrics-token-file", "token_file", metavar="FILE", default="", help="The token that /metrics requires."
-    ),
-    click.option("--page", "has_page", is_flag=True, help="Serve the web page of the cluster on that port."),
-    click.option("--page-token-file", metavar="FILE", default="", help="The token that the web page requires."),
-    click.option(
-        "--concurrency", type=click.IntRange(1, 1_000), default=32, show_default=True, help="Concurrent requests."
-    ),
-    click.option("--kube-api-qps", "qps", type=click.FloatRange(0), help="Requests per second; default: unlimited."),
-    click.option(
-        "--kube-api-burst", "burst", type=click.IntRange(1), help="Burst of requests beyond that; default: 100."
-    ),
+    option("--tls-cert-file certificate_file", "The certificate for HTTPS.", metavar="FILE", default=""),
+    option("--tls-private-key-file key_file", "The key of the certificate.", metavar="FILE", default=""),
+    option("--metrics-token-file token_file", "The token that /metrics requires.", metavar="FILE", default=""),
+    option("--page has_page", "Serve the web page of the cluster on that port.", is_flag=True),
+    option("--page-token-file", "The token that the web page requires.", metavar="FILE", default=""),
+    option("--concurrency", "Concurrent requests.", type=click.IntRange(1, 1_000), default=32, show_default=True),
+    option("--kube-api-qps qps", "Requests per second; default: unlimited.", type=click.FloatRange(0)),
+    option("--kube-api-burst burst", "Burst of requests beyond that; default: 100.", type=click.IntRange(1)),
     click.option("--request-timeout", type=Duration(), default="30s", show_default=True),
-    click.option("--allow-exec-plugins", is_flag=True, help="Run the kubeconfig's credential plugins."),
+    option("--allow-exec-plugins", "Run the kubeconfig's credential plugins.", is_flag=True),
     *_LEDGER,
     click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
-    click.option("-v", "--verbosity", type=click.IntRange(0, 10), default=0, help="The log verbosity."),
+    option("-v --verbosity", "The log verbosity.", type=click.IntRange(0, 10), default=0),
 )
 
 
@@ -165,17 +154,14 @@ def program_options(lease_name: str = "", *, connects_by_config: bool = True) ->
     prefix = "--leader-elect"
     times = {"lease-duration": "15s", "renew-deadline": "10s", "retry-period": "2s"}
     lease = (
-        click.option(
-            f"{prefix}/--no-leader-elect", "lease_elects", default=None, help="Work only as the leader; the default."
-        ),
-        click.option(f"{prefix}-resource-namespace", "lease_namespace", metavar="NAME", help="Default: kube-system."),
-        click.option(f"{prefix}-resource-name", "lease_name", metavar="NAME", help=f"Default: {lease_name}."),
+        option(f"{prefix}/--no-leader-elect lease_elects", "Work only as the leader; the default.", default=None),
+        option(f"{prefix}-resource-namespace lease_namespace", "Default: kube-system.", metavar="NAME"),
+        option(f"{prefix}-resource-name lease_name", f"Default: {lease_name}.", metavar="NAME"),
         *(
-            click.option(
-                f"{prefix}-{time}",
-                f"lease_{time.removeprefix('lease-').replace('-', '_')}_ns",
+            option(
+                f"{prefix}-{time} lease_{time.removeprefix('lease-').replace('-', '_')}_ns",
+                f"Default: {default}.",
                 type=Duration(),
-                help=f"Default: {default}.",
             )
             for time, default in times.items()
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.app.console.command import Command, CommandFailure
+from podium.app.console.command import Command, CommandFailure, option
 from podium.app.console.options import Source, settings_options, source_options, validate_option
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ Examples: the entry of an assistant's configuration; a server for several assist
 @source_options
 @validate_option
 @settings_options
-@click.option(
-    "--port", type=click.IntRange(0, 65535), help="Serve HTTP on this port of 127.0.0.1, at /mcp; 0 chooses one."
-)
-@click.option("--token-file", metavar="FILE", help="The token that HTTP clients must send; only its owner may read it.")
+@option("--port", "Serve HTTP on this port of 127.0.0.1, at /mcp; 0 chooses one.", type=click.IntRange(0, 65535))
+@option("--token-file", "The token that HTTP clients must send; only its owner may read it.", metavar="FILE")
 def mcp(
     *,
     source: Source,

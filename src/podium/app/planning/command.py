@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from podium.api.errors import InputError, shown
-from podium.app.console.command import Command, Group
+from podium.app.console.command import Command, Group, option
 from podium.app.console.options import Duration, Source, namespace_option, output_option, source_options
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
@@ -27,12 +27,11 @@ from podium.app.using import completion
 
 
 @click.command(cls=QuestionCommand)
-@click.option(
-    "-n",
-    "--namespace",
+@option(
+    "-n --namespace",
+    "Answer for the pods of this namespace; all are decided about.",
     default="",
     shell_complete=completion.namespaces,
-    help="Answer for the pods of this namespace; all are decided about.",
 )
 @deciding_options("pods")
 def pending(*, inputs: DecisionInputs, namespace: str) -> None:
@@ -50,14 +49,14 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
 
 @click.command(cls=QuestionCommand)
 @manifest_arguments()
-@click.option(
+@option(
     "--replicas",
+    "Place this many, one after another; the default is as many as fit.",
     type=click.IntRange(min=1, max=MAX_PLACED_PODS),
     metavar="N",
-    help="Place this many, one after another; the default is as many as fit.",
 )
-@click.option("--preempt", "preempts", is_flag=True, help="Let them preempt pods of lower priority.")
-@click.option("--after-pending", is_flag=True, help="Place the pending pods first.")
+@option("--preempt preempts", "Let them preempt pods of lower priority.", is_flag=True)
+@option("--after-pending", "Place the pending pods first.", is_flag=True)
 @deciding_options("nodes")
 def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -> None:
     """Count how many pods like this one fit, where, and what limits their number, by the shape of nodes.
@@ -115,20 +114,12 @@ def plan() -> None:
 
 @plan.command(cls=QuestionCommand)
 @node_arguments
-@click.option("--parallel", is_flag=True, help="Drain the nodes at once; otherwise one after another.")
-@click.option(
-    "--timeout", "timeout_ns", type=Duration(), help="Give up each drain after this time; the default is never."
-)
-@click.option(
-    "--grace-period",
-    "grace_seconds",
-    type=click.IntRange(min=0),
-    metavar="SECONDS",
-    help="The grace period of all pods.",
-)
-@click.option("--force", is_flag=True, help="Also evict pods without a controller.")
-@click.option("--delete-emptydir-data", is_flag=True, help="Also evict pods with emptyDir volumes, whose data is lost.")
-@click.option("--disable-eviction", is_flag=True, help="Delete the pods past their disruption budgets.")
+@option("--parallel", "Drain the nodes at once; otherwise one after another.", is_flag=True)
+@option("--timeout timeout_ns", "Give up each drain after this time; the default is never.", type=Duration())
+@option("--grace-period grace_seconds", "The grace period of all pods.", type=click.IntRange(min=0), metavar="SECONDS")
+@option("--force", "Also evict pods without a controller.", is_flag=True)
+@option("--delete-emptydir-data", "Also evict pods with emptyDir volumes, whose data is lost.", is_flag=True)
+@option("--disable-eviction", "Delete the pods past their disruption budgets.", is_flag=True)
 @playing_options
 def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: Any) -> None:
     """Drain nodes: how long that takes, which budget holds which pods, what blocks it and how to unblock that.
@@ -142,7 +133,7 @@ def drain(*, inputs: RunInputs, nodes: Sequence[str], selector: str, **options: 
 
 @plan.command(cls=QuestionCommand)
 @node_arguments
-@click.option("--for", "for_ns", type=Duration(), help="Let them come back after this time; the default is never.")
+@option("--for for_ns", "Let them come back after this time; the default is never.", type=Duration())
 @playing_options
 def fail(*, inputs: RunInputs, nodes: Sequence[str], selector: str, for_ns: int | None) -> None:
     """Let nodes fail at once: which workloads lose pods, which get them back and when, and which do not.
@@ -171,20 +162,18 @@ def deploy(*, inputs: RunInputs, manifests: tuple[str, ...]) -> None:
 @plan.command(cls=QuestionCommand)
 @click.argument("target", metavar="[KIND/NAME]", default="", shell_complete=completion.targets)
 @click.argument("assignments", nargs=-1, metavar="[FIELD=VALUE]...")
-@click.option("-p", "--patch", default="", help="A strategic merge patch of the object, in JSON or YAML.")
-@click.option(
-    "--patch-file",
-    "patch_files",
+@option("-p --patch", "A strategic merge patch of the object, in JSON or YAML.", default="")
+@option(
+    "--patch-file patch_files",
+    "Such patches of any objects: each names its own by kind and metadata.name. May be repeated.",
     metavar="FILE",
     multiple=True,
-    help="Such patches of any objects: each names its own by kind and metadata.name. May be repeated.",
 )
-@click.option(
-    "-n",
-    "--namespace",
+@option(
+    "-n --namespace",
+    "The object's namespace; it may also precede its name.",
     default="",
     shell_complete=completion.namespaces,
-    help="The object's namespace; it may also precede its name.",
 )
 @playing_options
 def change(
@@ -210,23 +199,21 @@ def change(
 
 
 @plan.command(cls=QuestionCommand)
-@click.option(
+@option(
     "--add",
+    "The number of nodes to add of each kind; the default is 1.",
     type=click.IntRange(min=1, max=MAX_ADDED_NODES),
     metavar="N",
-    help="The number of nodes to add of each kind; the default is 1.",
 )
-@click.option(
-    "--like", metavar="NODE", default="", shell_complete=completion.nodes, help="The node of the cluster to copy."
-)
-@click.option(
+@option("--like", "The node of the cluster to copy.", metavar="NODE", default="", shell_complete=completion.nodes)
+@option(
     "--remove",
+    "A node to drain and remove. May be repeated.",
     multiple=True,
     metavar="NODE",
     shell_complete=completion.nodes,
-    help="A node to drain and remove. May be repeated.",
 )
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Remove the nodes with these labels.")
+@option("-l --selector", "Remove the nodes with these labels.", default="", metavar="LABELS")
 @manifest_arguments(is_required=False)
 @playing_options
 def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> None:
@@ -242,12 +229,11 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
 
 
 @plan.command(cls=QuestionCommand)
-@click.option(
-    "--rescheduler",
-    "rescheduler_file",
+@option(
+    "--rescheduler rescheduler_file",
+    "A ReschedulerConfiguration or a DeschedulerPolicy; the default is a cautious one.",
     metavar="FILE",
     default="",
-    help="A ReschedulerConfiguration or a DeschedulerPolicy; the default is a cautious one.",
 )
 @playing_options
 def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
@@ -258,15 +244,9 @@ def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
 
 
 @plan.command(cls=QuestionCommand)
-@click.option(
-    "--before", "before_files", metavar="FILE", multiple=True, help="The first setting; the default is the cluster."
-)
-@click.option(
-    "--after", "after_files", metavar="FILE", multiple=True, required=True, help="The second setting. May be repeated."
-)
-@click.option(
-    "--renew-priorities", "renews_priorities", is_flag=True, help="Give pods the priority that their class then has."
-)
+@option("--before before_files", "The first setting; the default is the cluster.", metavar="FILE", multiple=True)
+@option("--after after_files", "The second setting. May be repeated.", metavar="FILE", multiple=True, required=True)
+@option("--renew-priorities renews_priorities", "Give pods the priority that their class then has.", is_flag=True)
 @playing_options
 def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequence[str], **options: bool) -> None:
     """Compare two settings over one cluster: which workloads gain, lose or move.
@@ -282,7 +262,7 @@ def diff(*, inputs: RunInputs, before_files: Sequence[str], after_files: Sequenc
 
 
 @plan.command(cls=QuestionCommand)
-@click.option("--to", required=True, metavar="VERSION", help="The Kubernetes version of the control plane, like 1.36.")
+@option("--to", "The Kubernetes version of the control plane, like 1.36.", required=True, metavar="VERSION")
 @playing_options
 def upgrade(*, inputs: RunInputs, to: str) -> None:
     """Upgrade the control plane: which pods run, wait or go elsewhere with another Kubernetes version.
@@ -299,12 +279,11 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
 @plan.command(cls=Command)
 @click.argument("file")
 @source_options
-@click.option(
-    "--plugin",
-    "plugins",
+@option(
+    "--plugin plugins",
+    "Load this plugin if the saved configuration names it; no other one is loaded. May be repeated.",
     metavar="MODULE:CLASS",
     multiple=True,
-    help="Load this plugin if the saved configuration names it; no other one is loaded. May be repeated.",
 )
 @output_option
 @click.pass_context

@@ -13,7 +13,7 @@ import click
 
 from podium.api.collector import collector_paused
 from podium.app.console import options as shared
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.planning.constants import FINDING_CODES, MAX_SAMPLES
 from podium.app.using import completion
 
@@ -85,7 +85,7 @@ class _Manifests(click.types.StringParamType):
 def node_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the arguments that select nodes: names, also short ones and patterns, and a label selector."""
     help_text = "The nodes with these labels, in kubectl's syntax."
-    command = click.option("-l", "--selector", default="", metavar="LABELS", help=help_text)(command)
+    command = option("-l --selector", help_text, default="", metavar="LABELS")(command)
     return click.argument("nodes", nargs=-1, metavar="[NODE]...", shell_complete=completion.nodes)(command)
 
 
@@ -251,42 +251,41 @@ _OPTIONS = (
         "How the answer is printed; csv is the impact by workload or the question's own table, html a picture, "
         "markdown a comment for a pull request, github annotations and, in an Action, the job's summary.",
     ),
-    click.option(
+    option(
         "--save",
+        "Save the question, its answer and a fingerprint of the cluster for podium plan check FILE.",
         metavar="FILE",
         default="",
-        help="Save the question, its answer and a fingerprint of the cluster for podium plan check FILE.",
     ),
-    click.option(
-        "--scenario",
-        "scenario_file",
+    option(
+        "--scenario scenario_file",
+        "Write the cluster and the change for podium simulate -f FILE, which gives the same result.",
         metavar="FILE",
         default="",
-        help="Write the cluster and the change for podium simulate -f FILE, which gives the same result.",
     ),
-    click.option(
+    option(
         "--fail-on",
+        f"Exit with 2 for findings with these codes, separated by commas: {', '.join(FINDING_CODES)}; or any.",
         type=FindingCodes(),
         default=(),
         metavar="CODES",
-        help=f"Exit with 2 for findings with these codes, separated by commas: {', '.join(FINDING_CODES)}; or any.",
     ),
-    click.option("--timeline", is_flag=True, help="Show the timeline of questions that are played."),
-    click.option("--pods", is_flag=True, help="Show each pod: of the workloads with an impact, or asked about."),
-    click.option("--nodes", "all_nodes", is_flag=True, help="Show every node."),
-    click.option(
+    option("--timeline", "Show the timeline of questions that are played.", is_flag=True),
+    option("--pods", "Show each pod: of the workloads with an impact, or asked about.", is_flag=True),
+    option("--nodes all_nodes", "Show every node.", is_flag=True),
+    option(
         "--outcomes",
-        is_flag=True,
-        help="List the outcomes that the plan may have by chance, by the workloads that lose pods: run it several "
+        "List the outcomes that the plan may have by chance, by the workloads that lose pods: run it several "
         "times with different tie-breaks.",
+        is_flag=True,
     ),
-    click.option(
+    option(
         "--samples",
+        "The number of runs for --outcomes.",
         type=click.IntRange(min=1, max=MAX_SAMPLES),
         default=20,
         show_default=True,
         metavar="N",
-        help="The number of runs for --outcomes.",
     ),
 )
 
@@ -336,6 +335,6 @@ def _with_inputs(
             return command(inputs=kind(**own), **given)
 
     decorated: Callable[..., Any] = with_inputs
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
+    for add in reversed(_OPTIONS):
+        decorated = add(decorated)
     return decorated

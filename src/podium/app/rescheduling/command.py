@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from podium.app.console import options
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.live.options import ProgramOptions, program_options
 
 if TYPE_CHECKING:
@@ -32,42 +32,38 @@ def _config_map(_ctx: click.Context, _param: click.Parameter, value: str) -> str
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.option(
-    *("-f", "--filename", "--cluster", "files"),
+@option(
+    "-f --filename --cluster files",
+    "Plan once for the cluster in these files (manifests, a dump, or a snapshot; a directory, or - for standard "
+    "input); with --context, for that cluster and the files. May be repeated.",
     metavar="FILE",
     multiple=True,
-    help="Plan once for the cluster in these files (manifests, a dump, or a snapshot; a directory, or - for standard "
-    "input); with --context, for that cluster and the files. May be repeated.",
 )
-@click.option(
-    "--rescheduler",
-    "rescheduler_file",
+@option(
+    "--rescheduler rescheduler_file",
+    "A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
     metavar="FILE",
-    help="A ReschedulerConfiguration, or a DeschedulerPolicy; without it, a cautious one.",
 )
-@click.option(
-    "--rescheduler-config-map",
-    "config_map",
+@option(
+    "--rescheduler-config-map config_map",
+    "A ConfigMap to watch, with the configuration under config.yaml; it can also pause the rescheduler.",
     metavar="NAMESPACE/NAME",
     default="",
     callback=_config_map,
-    help="A ConfigMap to watch, with the configuration under config.yaml; it can also pause the rescheduler.",
 )
 @options.config_option
-@click.option("--evict", is_flag=True, help="Evict pods. Without it, plans are only printed and nothing is written.")
-@click.option("--once", "is_once", is_flag=True, help="Make one plan, and end.")
-@click.option(
-    "--scheduler-honors-avoid-lists/--scheduler-ignores-avoid-lists",
-    "honors_avoid_lists",
+@option("--evict", "Evict pods. Without it, plans are only printed and nothing is written.", is_flag=True)
+@option("--once is_once", "Make one plan, and end.", is_flag=True)
+@option(
+    "--scheduler-honors-avoid-lists/--scheduler-ignores-avoid-lists honors_avoid_lists",
+    "Whether the schedulers honor avoid lists. Default: only those of Podium's own API server do.",
     default=None,
-    help="Whether the schedulers honor avoid lists. Default: only those of Podium's own API server do.",
 )
-@click.option("--pause-file", metavar="FILE", default="", help="Evict no pods while this file exists.")
-@click.option(
-    "--count-disruptions/--no-count-disruptions",
-    "counts_disruptions",
+@option("--pause-file", "Evict no pods while this file exists.", metavar="FILE", default="")
+@option(
+    "--count-disruptions/--no-count-disruptions counts_disruptions",
+    "Count disruptions for rates of budgets, unless a podium scheduler does. Default with --evict.",
     default=True,
-    help="Count disruptions for rates of budgets, unless a podium scheduler does. Default with --evict.",
 )
 @options.validate_option
 @options.ignore_extenders_option

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from podium.app.console import options as shared
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
@@ -32,53 +32,40 @@ four times as fast
 @click.command(cls=Command, epilog=_EPILOG)
 @shared.source_options
 @shared.validate_option
-@click.option(
-    "--trace",
-    "trace_files",
+@option(
+    "--trace trace_files",
+    "Play a production trace of GPUs: the two files of openb (Alibaba cluster-trace-gpu-v2023), nodes and pods, "
+    "or the file of DLRM (cluster-trace-gpu-v2025), for which nodes are supposed. Repeat it for each file.",
     multiple=True,
     metavar="FILE",
-    help="Play a production trace of GPUs: the two files of openb (Alibaba cluster-trace-gpu-v2023), nodes and pods, "
-    "or the file of DLRM (cluster-trace-gpu-v2025), for which nodes are supposed. Repeat it for each file.",
 )
-@click.option(
-    "--trace-limit", type=click.IntRange(min=0), metavar="N", help="Only the first pods of the trace, this many."
-)
-@click.option(
-    "--trace-nodes",
-    "trace_share",
+@option("--trace-limit", "Only the first pods of the trace, this many.", type=click.IntRange(min=0), metavar="N")
+@option(
+    "--trace-nodes trace_share",
+    "Only this share of the trace's nodes of each model and size, such as 0.3.",
     metavar="SHARE",
     type=click.FloatRange(0, 1, min_open=True),
     default=1.0,
-    help="Only this share of the trace's nodes of each model and size, such as 0.3.",
 )
-@click.option(
-    "--trace-devices", is_flag=True, help="GPUs of the trace are devices that pods claim, not an amount for each node."
-)
-@click.option(
-    "--trace-owners", is_flag=True, help="Pods of the trace have ReplicaSets and Jobs, which replace evicted ones."
-)
-@click.option(
-    "--save", metavar="FILE", help="Write the trace as manifests and a Scenario for -f, and play nothing; - for stdout."
-)
-@click.option("--from", "from_ns", type=shared.Duration(), default=0, help="Play a recording from this time on.")
-@click.option(
-    "--to", "to_ns", type=shared.Duration(), help="Play a recording or a scenario up to this time of its own."
-)
-@click.option(
+@option("--trace-devices", "GPUs of the trace are devices that pods claim, not an amount for each node.", is_flag=True)
+@option("--trace-owners", "Pods of the trace have ReplicaSets and Jobs, which replace evicted ones.", is_flag=True)
+@option("--save", "Write the trace as manifests and a Scenario for -f, and play nothing; - for stdout.", metavar="FILE")
+@option("--from from_ns", "Play a recording from this time on.", type=shared.Duration(), default=0)
+@option("--to to_ns", "Play a recording or a scenario up to this time of its own.", type=shared.Duration())
+@option(
     "--speed",
+    "Speed up the steps of a recording or a scenario, or the arrivals of a trace's pods, by this factor.",
     type=click.FloatRange(0.001, 1_000_000),
     default=1.0,
-    help="Speed up the steps of a recording or a scenario, or the arrivals of a trace's pods, by this factor.",
 )
-@click.option(
-    "--expendable-pods-priority-cutoff",
-    "priority_cutoff",
+@option(
+    "--expendable-pods-priority-cutoff priority_cutoff",
+    "The autoscaler ignores pods with a lower priority; overrides the scenario's cut-off.",
     type=int,
     metavar="N",
-    help="The autoscaler ignores pods with a lower priority; overrides the scenario's cut-off.",
 )
 @shared.picture_output_option
-@click.option("--events", "every_event", is_flag=True, help="List every event, however many there are.")
+@option("--events every_event", "List every event, however many there are.", is_flag=True)
 @shared.single_run_options
 def simulate(
     *,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 from podium.app.console.options import ClusterSource, Duration, Source, cluster_options, original_source_options
 
 if TYPE_CHECKING:
@@ -27,15 +27,14 @@ Examples: save the current context's cluster, and explain what would happen to a
 
 @click.command(cls=Command, epilog=_SNAPSHOT_EPILOG)
 @original_source_options
-@click.option("--save", "target", metavar="FILE", required=True, help="The file; - is standard output.")
-@click.option(
-    "--include",
-    "kept",
+@option("--save target", "The file; - is standard output.", metavar="FILE", required=True)
+@option(
+    "--include kept",
+    "Keep what is omitted by default: annotations that Podium does not read, env (environment, commands, probes "
+    "and hooks of containers), managed-fields, secrets. May be repeated.",
     type=click.Choice(["annotations", "env", "managed-fields", "secrets"]),
     metavar="PART",
     multiple=True,
-    help="Keep what is omitted by default: annotations that Podium does not read, env (environment, commands, probes "
-    "and hooks of containers), managed-fields, secrets. May be repeated.",
 )
 def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     """Save what explanations and simulations read of a cluster in a file.
@@ -107,17 +106,17 @@ Example: record for an hour, and replay it with another configuration
 
 @click.command(cls=Command, epilog=_RECORD_EPILOG)
 @cluster_options
-@click.option("--save", "target", metavar="FILE", required=True, help="The file to write; with --every, the folder.")
-@click.option("--for", "length", type=Duration(), help="How long to record; default: until interrupted.")
-@click.option(
+@option("--save target", "The file to write; with --every, the folder.", metavar="FILE", required=True)
+@option("--for length", "How long to record; default: until interrupted.", type=Duration())
+@option(
     "--max-size",
+    "End before the file exceeds this size, uncompressed; with --every, begin the next one.",
     type=click.IntRange(1, 1000),
     default=500,
     show_default=True,
     metavar="MIB",
-    help="End before the file exceeds this size, uncompressed; with --every, begin the next one.",
 )
-@click.option("--every", type=Duration(), help="Begin another file after this time, in a folder.")
+@option("--every", "Begin another file after this time, in a folder.", type=Duration())
 def record(*, cluster: ClusterSource, target: str, length: int | None, max_size: int, every: int | None) -> None:
     """Record the changes of a cluster in a file.
 

@@ -11,7 +11,7 @@ import click
 
 from podium.api.errors import PodiumError, escape
 from podium.app.console import options as shared
-from podium.app.console.command import Command
+from podium.app.console.command import Command, option
 
 if TYPE_CHECKING:
     from podium.api.errors import Validation
@@ -40,63 +40,55 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 
 @click.command(cls=Command, epilog=_EPILOG)
 @shared.source_options
-@click.option(
-    "--vary",
-    "varied",
-    metavar="NAME=VALUE,...",
-    multiple=True,
-    help="A setting with several values; several settings are combined. NAME is an option of simulate (until, "
+@option(
+    "--vary varied",
+    "A setting with several values; several settings are combined. NAME is an option of simulate (until, "
     "start-delay, bind-delay, expendable-pods-priority-cutoff, feature-gates), filename (a further file of objects), "
     "config (a configuration's file), a field of the configuration (percentageOfNodesToScore, maxFutilePreemptions, "
     "nominationClearing), or an argument of a plugin such as DefaultPreemption.spareMirrorPods.",
+    metavar="NAME=VALUE,...",
+    multiple=True,
 )
-@click.option("--seeds", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="The number of seeds.")
-@click.option("--first-seed", type=int, default=0, show_default=True, help="The first of them; the others follow.")
+@option("--seeds", "The number of seeds.", type=click.IntRange(1, 1_000_000), default=1, show_default=True)
+@option("--first-seed", "The first of them; the others follow.", type=int, default=0, show_default=True)
 @shared.validate_option
 @shared.config_option
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="The number of parallel runs; one per core if unset."
-)
-@click.option(
+@option("-j --jobs", "The number of parallel runs; one per core if unset.", type=click.IntRange(min=1), metavar="N")
+@option(
     "--folder",
-    metavar="URL",
-    help="Keep the outcome of each run in a folder or an object store (s3://bucket/folder), and play only runs that "
+    "Keep the outcome of each run in a folder or an object store (s3://bucket/folder), and play only runs that "
     "have none there: a sweep that was stopped goes on.",
+    metavar="URL",
 )
-@click.option("--again", is_flag=True, help="Play runs again whose outcome in the folder is an error.")
-@click.option("--known", is_flag=True, help="Play nothing; answer with the runs that the folder has.")
-@click.option(
+@option("--again", "Play runs again whose outcome in the folder is an error.", is_flag=True)
+@option("--known", "Play nothing; answer with the runs that the folder has.", is_flag=True)
+@option(
     "--shard",
+    "Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
     metavar="I/N",
     default="0/1",
     show_default=True,
     callback=_read_shard,
-    help="Play only every Nth run, beginning with number I, from 0: so N machines share a sweep.",
 )
-@click.option(
-    "--dask", "scheduler", metavar="URL", help="Play them on the workers of a Dask scheduler: tcp://host:8786."
-)
-@click.option(
+@option("--dask scheduler", "Play them on the workers of a Dask scheduler: tcp://host:8786.", metavar="URL")
+@option(
     "--kubernetes",
-    is_flag=True,
-    help="Play them in the pods of an Indexed Job, which share the --folder in an object store: create it, follow it, "
+    "Play them in the pods of an Indexed Job, which share the --folder in an object store: create it, follow it, "
     "and delete it at its end.",
+    is_flag=True,
 )
-@click.option("--pods", type=click.IntRange(1, 10_000), default=8, show_default=True, help="The Job's pods.")
-@click.option("--image", help="Their image; default: that of --job, or podium with this version as its tag.")
-@click.option(
-    "--job",
-    "job_file",
+@option("--pods", "The Job's pods.", type=click.IntRange(1, 10_000), default=8, show_default=True)
+@option("--image", "Their image; default: that of --job, or podium with this version as its tag.")
+@option(
+    "--job job_file",
+    "A Job to complete, with what the pods need besides: credentials of the store, resources, tolerations.",
     metavar="FILE",
-    help="A Job to complete, with what the pods need besides: credentials of the store, resources, tolerations.",
 )
-@click.option("--job-context", default="", metavar="NAME", help="The context of the Job; default: the current one.")
-@click.option("--dry-run", is_flag=True, help="Prepare the folder, and print the Job instead of creating it.")
-@click.option("--planned", metavar="PLAN", help="Play the sweep that the folder has for a Job's pods.")
+@option("--job-context", "The context of the Job; default: the current one.", default="", metavar="NAME")
+@option("--dry-run", "Prepare the folder, and print the Job instead of creating it.", is_flag=True)
+@option("--planned", "Play the sweep that the folder has for a Job's pods.", metavar="PLAN")
 @shared.output_option_of(_FORMS)
-@click.option(
-    "--save", "answer_file", type=click.Path(dir_okay=False, writable=True), help="The file to write the answer to."
-)
+@option("--save answer_file", "The file to write the answer to.", type=click.Path(dir_okay=False, writable=True))
 @shared.run_options
 def sweep(
     *,

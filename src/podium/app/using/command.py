@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from podium.app.console.command import LOADED_FIRST, Command, CommandFailure
+from podium.app.console.command import LOADED_FIRST, Command, CommandFailure, option
 from podium.app.console.options import Duration, Source, source_options, validate_option
 from podium.app.using import client
 
@@ -37,18 +37,15 @@ _MODULES = ("podium.app.planning.command", "podium.app.planning.plans", "podium.
 @click.argument("names", metavar="[FILE]...", nargs=-1)
 @source_options
 @validate_option
-@click.option(
-    "--idle", "idle_ns", type=Duration(), default="1h", show_default=True, help="End after this time unasked."
-)
-@click.option(
-    "--max-age",
-    "max_age_ns",
+@option("--idle idle_ns", "End after this time unasked.", type=Duration(), default="1h", show_default=True)
+@option(
+    "--max-age max_age_ns",
+    "Read a live cluster again before a question if it was read longer ago. Answers state when it was read.",
     type=Duration(),
     default="5m",
     show_default=True,
-    help="Read a live cluster again before a question if it was read longer ago. Answers state when it was read.",
 )
-@click.option("--stop", is_flag=True, help="End the session.")
+@option("--stop", "End the session.", is_flag=True)
 def use(
     *, names: tuple[str, ...], source: Source, validation: Validation | None, idle_ns: int, max_age_ns: int, stop: bool
 ) -> None:
