@@ -11,8 +11,7 @@ from podium.apirequests.authorization import User
 from podium.apirequests.http_mapping import Paths, incoming_request, request_of
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import Request
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
 from tests.store.objects import pod, serving

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.apirequests.http_mapping import Paths, ResourcePath, name_problem, path_of
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN, POD, APIResources
+from podium.store.api_resources import BUILT_IN, POD, APIResource, APIResources
 
 NODE, DEPLOYMENT, NAMESPACE = BUILT_IN["", "Node"], BUILT_IN["apps", "Deployment"], BUILT_IN["", "Namespace"]
 

@@ -18,7 +18,7 @@ from podium.controllers.actions import (
 )
 from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import ActionFinished, Changed, Problem, Tick
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent

@@ -10,7 +10,7 @@ from podium.controllers.actions import Record
 from podium.controllers.disruption.budget import TrackedBudget
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.observations import Changed, Deleted, Tick
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from tests.controllers.store_rig import UNREADY, WEB, Rig, pod, replica_set
 from tests.sim.objects import budget, job, owned, workload

@@ -10,8 +10,7 @@ import pytest
 from podium.apirequests.authorization import User
 from podium.server.backend import ServedDocument
 from podium.server.kubernetes_documents import KubernetesDocuments
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import POD
+from podium.store.api_resources import POD, APIResource
 from podium.store.errors import StoreError
 from tests.server.serving import NOW, LocalBackend
 from tests.store.objects import Raw, budget, node, pod

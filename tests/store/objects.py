@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store.api_resources import APIResource, APIResources
 
 Raw = dict[str, Any]
 

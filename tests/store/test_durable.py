@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.durable_journal import DurableJournal, JournalError, JournalInUseError
 from podium.store.errors import StoreError
 from podium.store.store import Store

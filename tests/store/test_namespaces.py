@@ -1,6 +1,6 @@
 """Namespaces, in a store that requires them."""
 
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.cleanup import NamespaceCleaner
 from podium.store.store import Store
 from tests.store.collecting import steps_at

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.input.yaml import MAX_DEPTH
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.patching import PatchType
 from podium.store.store import Store
 from tests.store.objects import Raw, node, pod, serving

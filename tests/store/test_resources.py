@@ -3,8 +3,7 @@
 import pytest
 
 from podium.api.structural.structural import read_structural
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store.api_resources import APIResource, APIResources
 from podium.store.store import Store
 from tests.store.objects import pod, priority_class, serving
 from tests.store.refusals import answer, refusal

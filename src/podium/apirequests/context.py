@@ -20,7 +20,7 @@ from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
 from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
 from podium.store.store import Store

@@ -16,7 +16,7 @@ from podium.api.meta import Raw, object_at, value_at
 from podium.apirequests.authorization import User
 from podium.apirequests.parameters import ALL, NO_PARAMETERS, Parameters, check_deletion, check_parameters, query_of
 from podium.apirequests.request import FieldValidation, Request, Response, Verb
-from podium.store import api_resource, api_resources, stored
+from podium.store import api_resources, stored
 from podium.store.errors import StoreError, bad_request
 from podium.store.patching import PatchType
 
@@ -281,7 +281,7 @@ def error_of(code: int, body: Raw | None, retry_after_s: int | None = None) -> S
     )
 
 
-def _path(request: Request, resource: api_resource.APIResource) -> str:
+def _path(request: Request, resource: api_resources.APIResource) -> str:
     if request.key and (request.verb != "create" or request.subresource):
         namespace, _, name = request.key.rpartition("/")
         return path_of(resource, namespace, name, request.subresource)
@@ -307,7 +307,7 @@ class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
     version in the path is the storage version.
     """
 
-    resource: api_resource.APIResource
+    resource: api_resources.APIResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
@@ -362,7 +362,7 @@ class Paths:
         return any(api_version in of.served_versions for of in self._resources.all())
 
 
-def path_of(resource: api_resource.APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+def path_of(resource: api_resources.APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:
     """Return the decoded path of a collection, an object, or a subresource.
 
     Raises ValueError for what no path can express: a segment with a slash, or a namespaced object without a namespace.

@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.controllers import controller as aspect
 from podium.controllers.observations import Changed, Deleted
-from podium.store import api_resource, listing, watch_log
+from podium.store import api_resources, listing, watch_log
 from podium.store.stored import Stored
 
 ObjectObservation = Changed | Deleted
@@ -61,7 +61,7 @@ def first_seen(stored: Stored) -> Changed:
     return Changed(stored.object, stored.raw)
 
 
-def received(resource: api_resource.APIResource, raw: Raw) -> Stored:
+def received(resource: api_resources.APIResource, raw: Raw) -> Stored:
     """Return an object from its wire form in a list or a watch. Raises InputError for an unreadable object."""
     object_ = read(raw, resource.type)
     return Stored(raw, object_, int(object_.metadata.resource_version or 0), resource, object_.key)

@@ -18,7 +18,7 @@ from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
 from podium.apirequests.authorization import Authorizer
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.custom_kinds import DEFINITION
 from podium.store.errors import StoreError, too_large_object, unknown_kind
 from podium.store.store import Store

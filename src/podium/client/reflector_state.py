@@ -24,7 +24,7 @@ from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import ObjectObservation, arrived, differences, received
 from podium.apirequests.request import Request
 from podium.client.session import PAGE, Send, Wait
-from podium.store import api_resource, errors, listing, version_conversion
+from podium.store import api_resources, errors, listing, version_conversion
 from podium.store.stored import Stored
 
 _SECOND = 10**9
@@ -71,7 +71,7 @@ class ReflectorState:
     the objects, "" means all namespaces.
     """
 
-    resource: api_resource.APIResource
+    resource: api_resources.APIResource
     _: KW_ONLY
     seed: int = 0
     namespace: str = ""
@@ -302,7 +302,7 @@ class ObjectReader:
     the number of reads that failed.
     """
 
-    def __init__(self, resource: api_resource.APIResource, *, is_any_version: bool) -> None:
+    def __init__(self, resource: api_resources.APIResource, *, is_any_version: bool) -> None:
         self._resource = resource
         # The server may be of another version, which serves the kind in other API versions.
         kind = SERVED_KINDS.get((resource.group, resource.kind)) if is_any_version else None

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from podium.api.kinds import group_order
 from podium.api.meta import Raw
-from podium.store.api_resource import APIResource, Subresource
+from podium.store.api_resources import APIResource, Subresource
 from podium.store.custom_kinds import version_order
 
 AGGREGATED = "apidiscovery.k8s.io"

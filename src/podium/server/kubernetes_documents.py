@@ -23,7 +23,7 @@ from podium.server.resource_metrics import METRICS_VERSION, resource_metrics
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
-from podium.store import api_resource, api_resources, custom_kinds
+from podium.store import api_resources, custom_kinds
 from podium.store.stored import encoded
 
 _JSON = "application/json"
@@ -54,7 +54,7 @@ class KubernetesDocuments:
         self._backend = backend
         self._reviews = Reviews(identify, authorizer)
         self._version = -1
-        self._kinds: list[api_resource.APIResource] = []
+        self._kinds: list[api_resources.APIResource] = []
         # Cached documents, by path and format.
         self._made: dict[tuple[str, str], ServedDocument] = {}
 
@@ -89,7 +89,7 @@ class KubernetesDocuments:
         """Return whether a path accepts POST requests, as reviews do."""
         return review_at(path.rstrip("/")) is not None
 
-    def table(self, resource: api_resource.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+    def table(self, resource: api_resources.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
 
         `include_object` is None, Metadata or Object: the object data in each row. Raises StoreError 400.

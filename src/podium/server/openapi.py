@@ -17,7 +17,7 @@ from podium.api.meta import Raw, object_at, objects_at
 from podium.api.schemas import schema as catalogue
 from podium.apirequests.http_mapping import JSON, METHODS, PATCH_TYPES, PROTOBUF, YAML
 from podium.server.discovery import type_of
-from podium.store.api_resource import APIResource, Subresource
+from podium.store.api_resources import APIResource, Subresource
 
 _ANYTHING: Raw = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _OBJECT_META = catalogue.Object("ObjectMeta")

@@ -16,8 +16,7 @@ from podium.api.storage import PersistentVolume, PersistentVolumeClaim, Persiste
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.store.admission import admission_control, priorities, quotas
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN, APIResources
+from podium.store.api_resources import BUILT_IN, APIResource, APIResources
 from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
 from podium.store.errors import StoreError, already_exists, bad_request, forbidden, invalid, not_found
 from podium.store.field_ownership import FieldWriter

@@ -19,8 +19,7 @@ from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
 from podium.api.validation import findings
-from podium.store.api_resource import APIResource, ScalePaths
-from podium.store.api_resources import BUILT_IN, APIResources
+from podium.store.api_resources import BUILT_IN, APIResource, APIResources, ScalePaths
 from podium.store.conditions import is_true, with_condition, with_conditions
 from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.api.errors import InputError, MalformedError, PodiumError, escape
 from podium.api.meta import MAX_OBJECT_BYTES
 from podium.api.validation.findings import Finding
-from podium.store.api_resource import APIResource
+
+if TYPE_CHECKING:
+    from podium.store.api_resources import APIResource
 
 _MAX_MESSAGE = 2_000
 

@@ -20,8 +20,7 @@ from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.ownership import EMPTY, Comparison, FieldSet, KeyMissingError, Shape
 from podium.api.schemas.schema import is_type
 from podium.api.times import format_time
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import APIResources
+from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import SET_BY_SERVER
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
-from podium.store import api_resource, api_resources, version_conversion, watch_log
+from podium.store import api_resources, version_conversion, watch_log
 from podium.store.errors import bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import Stored, encoded, framed
@@ -29,7 +29,7 @@ _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 class ObjectSelector:
     """A selection of the objects of a kind; `namespace` "" means all namespaces."""
 
-    resource: api_resource.APIResource
+    resource: api_resources.APIResource
     namespace: str = ""
     labels: Selector = EVERYTHING
     fields: FieldSelector = _EVERY_FIELD

@@ -11,7 +11,7 @@ from podium.api.errors import shown
 from podium.api.input.yaml import MAX_DEPTH
 from podium.api.meta import Raw, value_at
 from podium.api.schemas.schema import schema_of, write_out_amounts
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, Raw
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.stored import Reading, Stored
 from podium.store.watch_log import WatchEvent, WatchLog
 

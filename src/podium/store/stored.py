@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from podium.api.meta import Kubernetes, Raw
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.version_conversion import converted
 
 Reading = TypeVar("Reading", bound=Kubernetes)

@@ -10,7 +10,7 @@ from typing import Any
 
 from podium.api.forms import KindForm, form_of
 from podium.api.meta import Raw
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 
 _ANNOTATION = "autoscaling.alpha.kubernetes.io/"

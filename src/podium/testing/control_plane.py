@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -20,17 +23,89 @@ from podium.api.times import format_duration, parse_duration, parse_time
 from podium.api.versions.choice import read_choice
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import Request, Response
+from podium.app.serving.serving import write_kubeconfig
 from podium.client.webhook_caller import call_webhook
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane.assembly import DEFAULT_TEMPLATE, InitialContent, assemble, check_template, open_store
 from podium.controlplane.component_names import SWITCHABLE
 from podium.controlplane.components import ControlPlaneSettings
+from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.framework.rescheduling.configuration import load_rescheduler, read_settings
 from podium.framework.settings.configuration import Configuration, load_configuration
-from podium.runtime.clock import SystemClock, VirtualClock
-from podium.store.api_resource import APIResource
+from podium.runtime.clock import Clock, SystemClock, VirtualClock
+from podium.server.http.server import Server
+from podium.store.api_resources import APIResource
 from podium.store.listing import ListOptions
-from podium.testing.served import Served
+
+Result = TypeVar("Result")
+
+
+class Served:
+    """A server on loopback until it is stopped; ``url`` is its address, ``kubeconfig`` a file for clients.
+
+    The control plane belongs to the server's thread; `call` runs functions there.
+    """
+
+    def __init__(self, plane: EmbeddedControlPlane, pace: Clock) -> None:
+        """Start the server; return when it accepts clients."""
+        self._plane = plane
+        self._pace = pace
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="podium-server", daemon=True)
+        self._folder = tempfile.TemporaryDirectory(prefix="podium-")
+        self.kubeconfig = Path(self._folder.name) / "kubeconfig"
+        self._thread.start()
+        try:
+            self._server, self._running = self._await(self._start())
+            self.url = self._server.address
+            write_kubeconfig(self.kubeconfig, self.url)
+        except BaseException:
+            self._end_loop()
+            raise
+
+    @property
+    def is_here(self) -> bool:
+        """Return whether the caller is on the server's thread."""
+        return threading.current_thread() is self._thread
+
+    def call(self, work: Callable[[], Result]) -> Result:
+        """Run a function on the server's thread, and return its result or raise its error."""
+
+        async def done() -> Result:
+            await self._plane.idle()
+            return work()
+
+        return self._await(done())
+
+    def stop(self) -> None:
+        """Stop the server and its thread. Raises the control plane's error if it has failed."""
+        try:
+            self._await(self._stop())
+        finally:
+            self._end_loop()
+
+    async def _start(self) -> tuple[Server, asyncio.Task[None]]:
+        server = Server(self._plane)
+        await server.start()
+        return server, asyncio.ensure_future(ControlPlaneRunner(self._plane, self._pace).run())
+
+    async def _stop(self) -> None:
+        await self._server.stop()
+        has_failed = self._running.done()
+        self._running.cancel()
+        found = await asyncio.gather(self._running, return_exceptions=True)
+        if has_failed and isinstance(found[0], BaseException):
+            raise found[0]
+
+    def _await(self, work: Coroutine[Any, Any, Result]) -> Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._folder.cleanup()
+
 
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
@@ -43,7 +118,6 @@ _LOOK_SECONDS = 0.005
 # Clients count as idle after so long without writes.
 _QUIET_SECONDS = 0.05
 Given = ParamSpec("Given")
-Result = TypeVar("Result")
 
 Objects = str | Path | Raw | Iterable[Raw]
 """Kubernetes objects: one or several dictionaries, YAML or JSON text, or the path of a file or directory."""

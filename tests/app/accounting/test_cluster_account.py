@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.api.times import format_time
-from podium.app.accounting.account import Account
-from podium.app.accounting.cluster import reconstructed_account
+from podium.app.accounting.account import Account, reconstructed_account
 from podium.app.console.command import podium as command
 from podium.controllers.ledger.disruption import Disruption, ReplacementPod
 from tests.app.snapshots.fake_api_server import FakeAPIServer, serving

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import podium
+from podium.app.planning.answer import MOST_CHARACTERS, plan_markdown, workflow_commands
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.review import MOST_CHARACTERS, plan_markdown, workflow_commands
 from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, written
 
 HIGH = priority_class("high", 1000)

@@ -17,7 +17,7 @@ from podium.server.discovery import (
     resource_list,
     served_kinds,
 )
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.custom_kinds import version_order
 from tests.store.objects import Raw, serving
 

@@ -17,7 +17,7 @@ from podium.server.http.settings import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.protobuf import encode
 from podium.server.reviews import ADMINISTRATOR
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from tests.server.serving import PODS, Client, LocalBackend, with_server
 from tests.store.objects import Raw, budget, node, pod, running
 

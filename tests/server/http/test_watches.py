@@ -11,7 +11,7 @@ from podium.api.meta import Raw
 from podium.server.http import loops
 from podium.server.http.settings import ServerLimits
 from podium.server.kubernetes_documents import KubernetesDocuments
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, LocalBackend, until_closed, with_server
 from tests.store.objects import pod

@@ -10,7 +10,7 @@ import pytest
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery import served_kinds
 from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document, document_of_v2
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from tests.store.objects import Raw, serving
 
 GVK = "x-kubernetes-group-version-kind"

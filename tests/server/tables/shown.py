@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from podium.server.tables.columns import table_of
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN
+from podium.store.api_resources import BUILT_IN, APIResource
 from tests.store.objects import HOUR, Raw
 
 NOW = 500_000 * HOUR

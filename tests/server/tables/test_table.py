@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from podium.server.tables.columns import PRINTERS, table_of
 from podium.server.tables.custom import custom_printer, found_at
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN, POD
+from podium.store.api_resources import BUILT_IN, POD, APIResource
 from podium.store.errors import StoreError
 from tests.server.tables.shown import AN_HOUR_AGO, NOW, columns, row
 from tests.store.objects import Raw

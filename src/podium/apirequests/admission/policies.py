@@ -27,7 +27,7 @@ from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.structural.structural import declaration, escaped
 from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
-from podium.store import api_resource, api_resources, field_ownership, patching
+from podium.store import api_resources, field_ownership, patching
 from podium.store.errors import StoreError, forbidden
 from podium.store.store import Store
 
@@ -422,7 +422,7 @@ class AdmissionAttributes:
     """
 
     operation: str
-    resource: api_resource.APIResource
+    resource: api_resources.APIResource
     api_version: str
     subresource: str = ""
     object: Raw | None = None

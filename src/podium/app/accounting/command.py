@@ -109,7 +109,7 @@ def ledger(
 
 
 def _account(file: str | None, data_dir: str | None, cluster: options.ClusterSource | None) -> Account:
-    from podium.app.accounting.account import directory_account, read_account
+    from podium.app.accounting.account import cluster_account, directory_account, read_account
 
     if file is not None and data_dir is not None:
         raise click.UsageError("Name one thing to read: -f FILE, or --data-dir DIR.")
@@ -124,6 +124,4 @@ def _account(file: str | None, data_dir: str | None, cluster: options.ClusterSou
         return kept
     if kept is not None and not kept.is_dated:
         raise click.UsageError("A simulation has no dates: with --context, use the ledger of that cluster.")
-    from podium.app.accounting.cluster import cluster_account
-
     return cluster_account(cluster or options.ClusterSource(), kept)

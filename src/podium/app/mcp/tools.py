@@ -15,8 +15,7 @@ from podium.api.errors import PodiumError, shown
 from podium.api.input.codec import Document, load_text, objects_in
 from podium.api.pod import Pod
 from podium.api.times import format_time
-from podium.app.accounting.account import LedgerQuery, answer_of
-from podium.app.accounting.cluster import dumped_account
+from podium.app.accounting.account import LedgerQuery, answer_of, dumped_account
 from podium.app.accounting.text import headline_of, write_ledger
 from podium.app.cluster import Cluster
 from podium.app.console.page import Page, counted

@@ -186,7 +186,7 @@ class QuestionInputs:
             click.echo(answer.summary or answer.headline, err=True)
             click.echo(plan_csv(answer), nl=False)
         elif self.form == "markdown":
-            from podium.app.planning.review import plan_markdown
+            from podium.app.planning.answer import plan_markdown
 
             click.echo(plan_markdown(answer), nl=False)
         elif self.form == "github":
@@ -198,7 +198,7 @@ class QuestionInputs:
 
     def _annotate(self, answer: PlanAnswer) -> None:
         """Print GitHub's annotations on the question's own files; add Markdown to the summary of the job, if any."""
-        from podium.app.planning.review import plan_markdown, workflow_commands
+        from podium.app.planning.answer import plan_markdown, workflow_commands
 
         context = click.get_current_context()
         files = [*context.params.get("manifests", ()), *context.params.get("after_files", ())]

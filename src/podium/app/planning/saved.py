@@ -27,8 +27,7 @@ from podium.app.answers import Renderable
 from podium.app.console.cells import counted, listed, text_of
 from podium.app.console.output import write_private
 from podium.app.console.page import Cell, Page, Part
-from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.review import diff_line
+from podium.app.planning.answer import PlanAnswer, diff_line
 
 KIND = "SavedPlan"
 SCHEMA_VERSION = 1

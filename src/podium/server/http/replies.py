@@ -18,7 +18,7 @@ from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw
 from podium.apirequests.http_mapping import JSON, PROTOBUF, YAML
 from podium.server.protobuf import encode, encode_item, encode_list, message_of
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import ListPage
 from podium.store.stored import encoded

@@ -24,7 +24,7 @@ from podium.server.backend import Backend
 from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
 from podium.server.http.settings import ServerLimits
 from podium.server.protobuf import encode, encode_event
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import Notice, Watch
 from podium.store.stored import encoded, framed

@@ -28,7 +28,7 @@ from podium.api.meta import Raw
 from podium.server.tables.cell_functions import CELL_FUNCTIONS
 from podium.server.tables.cells import AGE, NAME, Cell, Printer, TableColumn, completion, event_row, pod_row
 from podium.server.tables.custom import custom_printer
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import bad_request
 
 _COLUMNS = """

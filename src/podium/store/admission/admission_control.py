@@ -27,8 +27,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission import priorities
 from podium.store.admission.pod_admission import admit_pod, check_claim_limits, check_pod_limits
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import POD
+from podium.store.api_resources import POD, APIResource
 from podium.store.errors import forbidden
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored

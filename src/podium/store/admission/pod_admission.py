@@ -24,8 +24,7 @@ from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import POD
+from podium.store.api_resources import POD, APIResource
 from podium.store.errors import StoreError, forbidden
 
 # The defaults that every pod has, including those of simulations.

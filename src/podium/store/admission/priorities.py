@@ -16,8 +16,7 @@ from podium.api.policy import PRIORITY_RULE_ANNOTATION, PriorityClass
 from podium.api.resource_requests import qos_class
 from podium.api.selectors import EVERYTHING, LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import PodTemplate
-from podium.store.api_resource import APIResource
-from podium.store.api_resources import BUILT_IN, POD, POD_GROUP
+from podium.store.api_resources import BUILT_IN, POD, POD_GROUP, APIResource
 from podium.store.errors import StoreError, forbidden, invalid
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored

@@ -19,7 +19,7 @@ from podium.api.validation.findings import Finding, Findings, Place
 from podium.api.validation.objects import check_usable, find_problems, refuse_metadata, validate
 from podium.store.admission.pod_admission import readmit_pod
 from podium.store.admission.priorities import readmit_group
-from podium.store.api_resource import APIResource
+from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
 from podium.store.stored import SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
