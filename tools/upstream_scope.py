@@ -45,10 +45,14 @@ E2E = """
 apimachinery/aggregator.go | Aggregator | aggregation
 apimachinery/apiserver_identity.go | kube-apiserver identity | etcd
 apimachinery/coordinatedleaderelection.go | CoordinatedLeaderElection | off
+apimachinery/crd_conversion_webhook.go, apimachinery/crd_selectable_fields.go | webhooks in containers | process
 apimachinery/etcd_failure.go | Etcd failure | etcd
 apimachinery/flowcontrol.go | API priority and fairness: which requests go first | load
+apimachinery/openapiv3.go | OpenAPIV3 of an aggregated API server | aggregation
 apimachinery/protocol.go | CBOR | off
+apimachinery/sharding.go | ShardedListAndWatch | off
 apimachinery/storage_version.go | StorageVersion resources | off
+apimachinery/webhook.go | AdmissionWebhook: webhooks in containers; those at a URL are called | process
 apps/daemon_restart.go | DaemonRestart | host
 apps/statefulset.go | Deploy clustered applications | process
 auth/certificates.go | Certificates API: what is signed | signing
@@ -119,18 +123,25 @@ proxy.sh | paths to pods and Services | network
 
 
 PLAYED = """
+apimachinery/aggregated_discovery.go, apimachinery/discovery.go | server/discovery/test_documents.py
+apimachinery/apply.go | apirequests/test_applying.py, store/test_managed_fields.py
 apimachinery/chunking.go | store/test_listing.py, server/tables/test_table.py
 apimachinery/table_conversion.go, apimachinery/watchlist.go | store/test_listing.py, server/tables/test_table.py
 apimachinery/crd_publish_openapi.go | server/openapi/test_documents.py, store/test_definitions.py
 apimachinery/crd_validation_rules.go | server/openapi/test_documents.py, store/test_definitions.py
 apimachinery/crd_validation_ratcheting.go | store/test_definitions.py, apirequests/test_custom_objects.py
+apimachinery/crd_watch.go, apimachinery/watch.go | store/test_watch.py
+apimachinery/custom_resource_definition.go | store/test_definitions.py
 apimachinery/field_validation.go | store/test_definitions.py, apirequests/test_custom_objects.py
 apimachinery/garbage_collector.go | store/test_garbage.py, store/test_deletion.py
 apimachinery/health_handlers.go | server/test_kubernetes_documents.py
 apimachinery/mutatingadmissionpolicy.go | apirequests/test_admission_policies.py
 apimachinery/validatingadmissionpolicy.go | apirequests/test_admission_policies.py
 apimachinery/namespace.go | store/test_namespaces.py
+apimachinery/openapiv3.go | server/openapi/test_documents.py
+apimachinery/request_timeout.go, apimachinery/server_version.go | server/http/test_replies.py
 apimachinery/resource_quota.go, scheduling/limit_range.go | store/test_quota.py, store/test_limit_ranges.py
+apimachinery/webhook.go | controlplane/test_webhooks.py
 apps/daemon_set.go | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
 apps/deployment.go | controllers/test_deployments.py, controllers/test_rollouts.py
 apps/disruption.go | store/test_eviction.py, controllers/test_disruption_controller.py

@@ -192,6 +192,13 @@ def test_what_configures_admission_is_never_denied() -> None:
     assert create(asked, config_map()).code == 201
 
 
+def test_a_policy_that_cannot_be_parsed_is_refused() -> None:
+    for validation in ({"expression": "object."}, {"expression": "true", "messageExpression": "'a"}):
+        response = API().ask("create", "ValidatingAdmissionPolicy", body=validating(validation))
+        assert response.code == 422
+        assert "compilation failed: ERROR: <input>:1:" in str(response.to_dict()["message"])
+
+
 def test_a_policy_that_cannot_be_evaluated_is_warned_of() -> None:
     response = API().ask("create", "ValidatingAdmissionPolicy", body=validating({"expression": "authorizer.x()"}))
     assert response.code == 201

@@ -99,6 +99,11 @@ def test_a_claim_and_its_volume_point_at_each_other() -> None:
     assert found.raw["status"]["capacity"] == {"storage": "10Gi"}
 
 
+def test_a_bound_claim_has_the_attributes_class_of_its_volume() -> None:
+    found = Volumes(claim(), volume(volumeAttributesClassName="gold")).bind("disk")
+    assert found.raw["status"]["currentVolumeAttributesClassName"] == "gold"
+
+
 def test_a_bound_claim_is_marked_so_that_schedulers_take_it_for_bound() -> None:
     found = Volumes(claim(), volume()).bind("disk")
 

@@ -73,7 +73,7 @@ class Rig:
 
     async def call(self, call: WebhookCall) -> WebhookAnswer:
         self.calls.append(call)
-        answer = self.hooks.get(call.url.rpartition("/")[2].partition(".")[0])
+        answer = self.hooks.get(call.url.partition("?")[0].rpartition("/")[2].partition(".")[0])
         return WebhookAnswer(problem="connection refused") if answer is None else WebhookAnswer(answer(call.body))
 
     def ask(self, verb: Any, kind: str = "ConfigMap", key: str = "", **more: Any) -> Response:
@@ -102,6 +102,14 @@ def test_a_validating_webhook_is_asked_about_the_object_as_it_will_be() -> None:
     assert (request["userInfo"]["username"], request["dryRun"]) == ("me", False)
     assert request["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
     assert call.seconds == 10
+
+
+def test_the_url_of_a_call_states_its_timeout() -> None:
+    to = {"url": f"{URL}/check?mode=fast"}
+    rig = Rig(webhooks("Validating", hook(timeoutSeconds=3, clientConfig=to)), check=allowed)
+    assert rig.create().code == 201
+    [call] = rig.calls
+    assert (call.url, call.seconds) == (f"{URL}/check?mode=fast&timeout=3s", 3)
 
 
 def test_a_denial_has_the_webhooks_code_and_message() -> None:
@@ -193,6 +201,28 @@ def test_deletions_and_status_updates_are_reviewed() -> None:
     assert seen == [("CREATE", "", False), ("DELETE", "", True), ("UPDATE", "status", False)]
 
 
+def test_connections_to_pods_are_reviewed_before_they_are_refused() -> None:
+    rig = Rig(webhooks("Validating", hook(resource="pods/attach")), check=denying(message="keep out"))
+    response = rig.ask("get", "Pod", "default/web", subresource="attach", identity=User("me"))
+    assert message(response) == 'admission webhook "check.example.com" denied the request: keep out'
+    [call] = rig.calls
+    request = call.body["request"]
+    assert (request["operation"], request["subResource"], request["name"]) == ("CONNECT", "attach", "web")
+    assert request["userInfo"]["username"] == "me"
+    for subresource in ("exec", "log"):
+        assert rig.ask("get", "Pod", "default/web", subresource=subresource).code == 501
+    assert len(rig.calls) == 1
+
+
+@pytest.mark.parametrize("kind", ["Mutating", "Validating"])
+def test_webhooks_with_a_condition_that_cannot_be_parsed_are_refused(kind: str) -> None:
+    conditions = [{"name": "bad", "expression": "object.metadata.name ="}]
+    raw = webhooks(kind, hook(matchConditions=conditions))
+    refusal = message(Rig().ask("create", raw["kind"], body=raw))
+    place = 'webhooks[0].matchConditions[0].expression: Invalid value: "object.metadata.name =": compilation failed'
+    assert place in refusal
+
+
 def test_what_configures_webhooks_is_not_reviewed() -> None:
     rig = Rig(webhooks("Validating", hook(resource="*")), check=denying())
     assert rig.ask("delete", "ValidatingWebhookConfiguration", "validating").code == 200
@@ -245,4 +275,4 @@ def test_a_service_is_reached_by_its_endpoints_under_its_own_name() -> None:
         assert rig.ask("create", kind, namespace="default", body=body).code == 201
     assert rig.create().code == 201
     [call] = rig.calls
-    assert (call.url, call.server_name) == ("https://10.1.2.3:9443/check", "hooks.default.svc")
+    assert (call.url, call.server_name) == ("https://10.1.2.3:9443/check?timeout=10s", "hooks.default.svc")

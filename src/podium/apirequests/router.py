@@ -120,6 +120,8 @@ class Router:
         self._audited = {}
         try:
             resource = self.store.resources.named(request.kind)
+            if resource.name == "Pod" and request.subresource in handlers.UNSERVED:
+                raise self._no_connection(resource, request)
             handle = _handle_of(resource, request)
             if not resource.is_custom and request.kind != DEFINITION and request.patch_type != "apply":
                 self._plain[request.verb, request.kind, request.subresource] = handle
@@ -197,19 +199,33 @@ class Router:
                 self._validate(replace(seen, object={**raw, "metadata": metadata}), warnings)
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
+    def _no_connection(self, resource: APIResource, request: Request) -> StoreError:
+        """Return the refusal of a connection to a pod: that of a policy or a webhook, or that no container runs."""
+        namespace, _, name = request.key.rpartition("/")
+        seen = AdmissionAttributes(
+            operation="CONNECT",
+            resource=resource,
+            api_version="v1",
+            subresource=request.subresource,
+            object={"metadata": {"name": name, "namespace": namespace}},
+            user=request.identity,
+            authorizer=self._authorizer,
+        )
+        if request.subresource != "log":
+            self._validate(seen, [])
+        reason = "containers do not run, so that they have no output and take no connections"
+        return StoreError(501, "NotImplemented", f"pods/{request.subresource}: nodes are simulated: {reason}")
+
     def _validate(self, seen: AdmissionAttributes, warnings: list[str]) -> None:
         self._policies.validate(seen, warnings, self._audited)
         self._webhooks.validate(seen, warnings)
 
 
 def _handle_of(resource: APIResource, request: Request) -> _Handle:
-    """Return the handler of the request. Raises StoreError 404, 405 and 501."""
+    """Return the handler of the request. Raises StoreError 404 and 405."""
     verb, subresource = request.verb, request.subresource
     handle = _HANDLERS.get((verb, subresource))
     if handle is None or (not subresource and verb not in resource.verbs):
-        if resource.name == "Pod" and subresource in handlers.UNSERVED:
-            reason = "containers do not run, so that they have no output and take no connections"
-            raise StoreError(501, "NotImplemented", f"pods/{subresource}: nodes are simulated: {reason}")
         if subresource not in _SUBRESOURCES:
             raise unknown_kind(f"{request.kind}/{subresource}")
         what = f"{resource.qualified}/{subresource}" if subresource else resource.qualified

@@ -222,6 +222,8 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume, now: int) -> l
     elif claim.status.phase != _BOUND:
         spec = volume.spec
         status = {"phase": _BOUND, "accessModes": list(spec.access_modes), "capacity": dict(spec.capacity)}
+        if spec.volume_attributes_class_name:
+            status["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name
         actions.append(PatchObject(_CLAIM, claim.key, claim.metadata.uid, {"status": status}, _NAME, "status"))
     return actions
 

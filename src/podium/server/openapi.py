@@ -317,7 +317,8 @@ def schemas_of(type_: catalogue.Object) -> dict[str, Raw]:
 def _schema(type_: str) -> Raw:
     name = type_.rpartition(".")[2]
     properties = {field: _property(f"{name}.{field}", one) for field, one in catalogue.fields_of(type_).items()}
-    return _with_description({"type": "object", "properties": properties}, described(name))
+    fields = {"properties": properties} if properties else {}
+    return _with_description({"type": "object", **fields}, described(name))
 
 
 def _property(of: str, field: catalogue.Field) -> Raw:

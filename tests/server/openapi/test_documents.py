@@ -66,6 +66,13 @@ def test_every_openapi_reference_resolves(api_version: str) -> None:
 
 
 @pytest.mark.parametrize("api_version", VERSIONS)
+def test_schemas_have_no_empty_parts_which_are_lost_when_clients_write_them_again(api_version: str) -> None:
+    for schema in written(api_version)["components"]["schemas"].values():
+        assert schema.get("properties", True)
+        assert schema.get("required", True)
+
+
+@pytest.mark.parametrize("api_version", VERSIONS)
 def test_every_kind_is_found_by_its_group_version_and_kind(api_version: str) -> None:
     found = written(api_version)
     marked = [one.get("x-kubernetes-group-version-kind", []) for one in found["components"]["schemas"].values()]

@@ -241,8 +241,11 @@ class Rule:
     takes_optional: bool = False
 
     def broken(self, value: Value, old: Value | None, spent: Variables) -> str:
-        """Return the message for a value that breaks the rule; "" for a valid one. `spent` accumulates the cost."""
-        if self.program is None or (self.is_about_change and old is None):
+        """Return the message for a value that breaks the rule; "" for a valid one. `spent` accumulates the cost.
+
+        Once it is exhausted, no rule is evaluated.
+        """
+        if self.program is None or spent.cost > spent.limit or (self.is_about_change and old is None):
             return ""
         before: Value = old
         if self.takes_optional:
@@ -250,8 +253,9 @@ class Rule:
         scope = Variables({"self": value, "oldSelf": before}, spent.limit - spent.cost)
         try:
             holds = self.program.evaluate(scope)
-        except CostExceededError:
-            return f"rule evaluation error: {self.text}: the rules of this object cost too much to evaluate"
+        except CostExceededError as error:
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            return f"'{error}': {why}: {self.text}"
         except EvaluationError as error:
             return f"rule evaluation error: {error} evaluating rule: {self.text}"
         finally:

@@ -47,10 +47,17 @@ _MAX_BYTES = 1024 * 1024
 
 declare(
     """\
+ApplyConfiguration JSONPatch MatchCondition Variable: expression:cel
+AuditAnnotation: valueExpression:cel
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
 CSINodeSpec: drivers##name
 ConfigMap: @config_map
+Mutation: applyConfiguration jsonPatch
+MutatingAdmissionPolicy ValidatingAdmissionPolicy: spec
+MutatingAdmissionPolicySpec: matchConditions mutations variables
+MutatingWebhook ValidatingWebhook: matchConditions
+MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks
 Namespace:
 Node: spec status
 NodePodPreemptionPolicy: disableResizePreemption:..20 disableResizePreemption:key
@@ -69,6 +76,8 @@ ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
+ValidatingAdmissionPolicySpec: auditAnnotations matchConditions validations variables
+Validation: expression:cel messageExpression:cel
 VolumeNodeResources: count:0..*
 """,
     """\

@@ -30,6 +30,8 @@ from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 from podium.api import checks
+from podium.api.cel.syntax import parse
+from podium.api.cel.values import CompileError
 from podium.api.errors import InputError, shown
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of
@@ -462,8 +464,18 @@ def _driver_problem(text: str) -> str | None:
     return subdomain_problem(text.lower())
 
 
+def _syntax_problem(text: str) -> str | None:
+    """Return the problem of an expression that cannot be parsed."""
+    try:
+        parse(text)
+    except (CompileError, RecursionError) as error:
+        return f"{shown(text)}: compilation failed: {error}"
+    return None
+
+
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
+    "cel": _syntax_problem,
     "cidr": lambda text: _cidr_problem(text.strip()),
     "config-key": config_key_problem,
     "driver": _driver_problem,

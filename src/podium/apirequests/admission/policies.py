@@ -418,7 +418,7 @@ EXEMPT = frozenset(
 class AdmissionAttributes:
     """A request as admission sees it: the object that it writes, the one before, and the user.
 
-    `object` is None for deletions, `old` for creations. `operation` is CREATE, UPDATE or DELETE.
+    `object` is None for deletions, `old` for creations. `operation` is CREATE, UPDATE, DELETE or CONNECT.
     """
 
     operation: str

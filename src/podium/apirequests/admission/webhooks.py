@@ -173,12 +173,13 @@ class Webhooks:
             address = _address(self._store, namespace, name, int(service.get("port") or 443))
             path = str(service.get("path") or "/").lstrip("/")
             url, server_name = f"https://{address}/{path}", f"{name}.{namespace}.svc"
+        seconds = hook.get("timeoutSeconds") or _DEFAULT_SECONDS
         return WebhookCall(
-            url=url,
+            url=f"{url}{'&' if '?' in url else '?'}timeout={seconds}s",
             body=body,
             server_name=server_name,
             authority=base64.b64decode(str(config.get("caBundle") or "")).decode("ascii", "replace"),
-            seconds=hook.get("timeoutSeconds") or _DEFAULT_SECONDS,
+            seconds=seconds,
         )
 
 

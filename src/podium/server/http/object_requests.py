@@ -104,8 +104,8 @@ class ObjectRequests:
         place = what.place
         if not _has_part(place):
             # The body does not matter: the response says that the subresource does not exist.
-            request = Request(verb=what.verb, kind=place.resource.name, key=place.key, subresource=place.subresource)
-            return request, [], 0
+            kind, part, user = place.resource.name, place.subresource, exchange.caller.identity
+            return Request(verb=what.verb, kind=kind, key=place.key, subresource=part, identity=user), [], 0
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
         seconds = seconds_of(what.parameters.timeout, self.limits.request_seconds)
         data = await read_body(exchange.request, self.limits.body_bytes, seconds)
