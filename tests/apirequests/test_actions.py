@@ -192,9 +192,9 @@ def test_an_answer_contains_the_written_version(type_: type[Action]) -> None:
     api = cluster()
     about = WRITTEN.get(type_)
 
-    answered = carry_out(api.answer, CASES[type_].make(api), NOW, "scheduler")
+    finished = carry_out(api.answer, CASES[type_].make(api), NOW, "scheduler")
 
-    assert answered.written == (None if about is None else api.raw(*about))
+    assert finished.written == (None if about is None else api.raw(*about))
 
 
 @pytest.mark.parametrize("type_", [one for one in WRITTEN if one is not CreateObject], ids=lambda type_: type_.__name__)

@@ -27,7 +27,7 @@ def step(machine: LeaderElection, api: API, now: int, *, answers: bool = True) -
     if isinstance(ask, Wait):
         return None
     response = api.answer(ask.request, now)
-    machine.answered(response if answers else None, now)
+    machine.on_response(response if answers else None, now)
     return ask.request
 
 
@@ -121,7 +121,7 @@ def test_a_lease_that_was_acquired_without_an_answer_is_given_back() -> None:
     found = machine.ask(NOW)
     assert not isinstance(found, Wait)
     assert not machine.may_hold
-    machine.answered(api.answer(found.request, NOW), NOW)
+    machine.on_response(api.answer(found.request, NOW), NOW)
     creation = machine.ask(NOW)
     assert not isinstance(creation, Wait)
     api.answer(creation.request, NOW)
@@ -152,7 +152,7 @@ def test_a_leader_that_cannot_renew_stops_before_another_may_lead() -> None:
     for second in range(2, 10):
         machine.ask(NOW + second * SECOND)
         if machine._sent is not None:
-            machine.answered(None, NOW + second * SECOND)
+            machine.on_response(None, NOW + second * SECOND)
     assert machine.leads
     machine.ask(NOW + 10 * SECOND)
 
@@ -166,7 +166,7 @@ def test_a_renewal_counts_from_when_it_was_sent() -> None:
     ask = machine.ask(NOW + 2 * SECOND)
     assert not isinstance(ask, Wait)
 
-    machine.answered(api.answer(ask.request, NOW + 2 * SECOND), NOW + 6 * SECOND)
+    machine.on_response(api.answer(ask.request, NOW + 2 * SECOND), NOW + 6 * SECOND)
 
     assert machine.writes_until_ns() == NOW + 12 * SECOND
 
@@ -213,7 +213,7 @@ def test_a_rejected_lease_update_is_retried_and_reported(error: StoreError) -> N
     machine = candidate("a")
     machine.ask(NOW)
 
-    machine.answered(Response(code=error.code, error=error), NOW)
+    machine.on_response(Response(code=error.code, error=error), NOW)
 
     assert machine.problem == str(error)
     assert isinstance(machine.ask(NOW), Wait)
@@ -249,17 +249,17 @@ def test_never_may_two_write_at_once(story: list[tuple[int, int, str]]) -> None:
         if machine._sent is not None:
             for index, response in [entry for entry in late if entry[0] == who]:
                 late.remove((index, response))
-                machine.answered(response, now)
+                machine.on_response(response, now)
         ask = machine.ask(now)
         if machine.is_lost:
             machines[who] = LeaderElection(LeaseSettings(identity=f"{machine.settings.identity}'"))
         elif not isinstance(ask, Wait):
             if fate == "nothing":
-                machine.answered(None, now)
+                machine.on_response(None, now)
                 continue
             response = api.answer(ask.request, now)
             if fate == "late":
                 late.append((who, response))
             else:
-                machine.answered(response if fate == "well" else None, now)
+                machine.on_response(response if fate == "well" else None, now)
         assert sum(now < machine.writes_until_ns() for machine in machines) <= 1

@@ -32,7 +32,7 @@ class Live:
 
     async def __aenter__(self) -> "Live":
         self.cluster.reflect()
-        await self.cluster.synced()
+        await self.cluster.wait_synced()
         self.run = asyncio.ensure_future(self.cluster.run([self.component]))
         return self
 
@@ -75,7 +75,7 @@ def test_a_failing_reflector_ends_the_run_and_its_waiters(
             await live.cluster.close()
             live.cluster.reflect()
             with pytest.raises(LookupError):
-                await live.cluster.synced(server.store.version)
+                await live.cluster.wait_synced(server.store.version)
             await live.cluster.close()
             await live.cluster.transport.close()
             await live.session.close()

@@ -76,7 +76,7 @@ def test_the_objects_are_first_asked_for_as_events_of_a_watch() -> None:
 def test_a_namespaced_reflector_lists_only_its_namespace() -> None:
     machine = machine_of(namespace="shop")
     first = asked(machine)
-    machine.refused(error(400, "BadRequest"), NOW)
+    machine.on_refused(error(400, "BadRequest"), NOW)
     listed = asked(machine)
     assert (first.request.verb, first.request.namespace) == ("watch", "shop")
     assert (listed.request.verb, listed.request.namespace) == ("list", "shop")
@@ -99,7 +99,7 @@ def test_a_watch_continues_where_the_list_ended() -> None:
     machine = synced(stored("a", 2))
 
     seen, _ = machine.events([event("MODIFIED", stored("a", 11)), event("DELETED", stored("a", 12))], NOW)
-    machine.ended(NOW + 300 * SECOND, NOW)
+    machine.on_watch_end(NOW + 300 * SECOND, NOW)
 
     assert reported(seen) == ["changed a@11", "gone a@12"]
     ask = asked(machine, NOW + 300 * SECOND)
@@ -120,7 +120,7 @@ def test_a_server_that_knows_no_such_watch_is_asked_for_pages_at_once(code: int)
     machine = machine_of()
     asked(machine)
 
-    machine.refused(error(code, "Invalid"), NOW)
+    machine.on_refused(error(code, "Invalid"), NOW)
     first = asked(machine).request
     assert (first.verb, first.options.limit, first.options.continue_token) == ("list", PAGE, "")
     assert (
@@ -149,7 +149,7 @@ def test_an_expired_version_causes_a_relist_that_reports_missing_objects(by_even
         status = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
         assert machine.events([event("ERROR", status)], NOW) == ([], False)
     else:
-        machine.refused(error(410, "Expired"), NOW)
+        machine.on_refused(error(410, "Expired"), NOW)
     assert asked(machine, NOW + 10 * SECOND).request.options.send_initial_events is True
     seen, _ = machine.events(
         [event("ADDED", stored("a", 2)), event("ADDED", stored("c", 20, uid="other")), bookmark(30, ends_initial=True)],
@@ -163,10 +163,10 @@ def test_an_expired_version_causes_a_relist_that_reports_missing_objects(by_even
 def test_a_list_with_expired_pages_restarts() -> None:
     machine = machine_of()
     asked(machine)
-    machine.refused(error(422, "Invalid"), NOW)
+    machine.on_refused(error(422, "Invalid"), NOW)
     machine.page({"metadata": {"continue": "more"}, "items": [pod_item("a", 1)]}, NOW)
 
-    machine.refused(error(410, "Expired"), NOW)
+    machine.on_refused(error(410, "Expired"), NOW)
 
     again = asked(machine, NOW + 10 * SECOND).request.options
     assert again.continue_token == ""
@@ -196,7 +196,7 @@ def test_reconnect_waits_grow_to_half_a_minute_and_reset_after_success() -> None
 def test_a_server_that_asks_for_patience_has_it() -> None:
     machine = machine_of()
 
-    machine.refused(error(429, "TooManyRequests", retryAfterSeconds=9), NOW)
+    machine.on_refused(error(429, "TooManyRequests", retryAfterSeconds=9), NOW)
 
     assert machine.ask(NOW + 8 * SECOND) == Wait(NOW + 9 * SECOND)
 
@@ -204,7 +204,7 @@ def test_a_server_that_asks_for_patience_has_it() -> None:
 def test_a_kind_that_the_server_does_not_have_has_no_objects_and_is_asked_for_again_later() -> None:
     machine = synced(stored("a", 2))
 
-    seen = machine.refused(error(404, "NotFound"), NOW)
+    seen = machine.on_refused(error(404, "NotFound"), NOW)
 
     assert reported(seen) == ["gone a@2"]
     assert (machine.is_synced, machine.is_absent) == (True, True)
@@ -219,7 +219,7 @@ def test_a_kind_that_is_hidden_counts_as_absent_where_it_may_be_absent_alone(is_
     machine = machine_of(is_optional=is_optional)
     asked(machine)
 
-    machine.refused(error(403, "Forbidden"), NOW)
+    machine.on_refused(error(403, "Forbidden"), NOW)
 
     assert (machine.is_absent, machine.is_hidden, machine.is_synced) == (is_optional,) * 3
     assert machine.problem.startswith("403 Forbidden")
@@ -277,7 +277,7 @@ def test_managed_fields_are_dropped_from_the_cache() -> None:
 def test_a_page_requested_before_a_relist_is_not_the_whole_list() -> None:
     machine = machine_of()
     asked(machine)
-    machine.refused(error(400, "BadRequest"), NOW)
+    machine.on_refused(error(400, "BadRequest"), NOW)
     asked(machine)
     machine.page({"metadata": {"resourceVersion": "10"}, "items": [stored("a", 2), stored("b", 3)]}, NOW)
     machine.list_anew()
@@ -326,7 +326,7 @@ class TestAKindInSeveralVersions:
         machine = ReflectorState(BUILT_IN["scheduling.k8s.io", "PodGroup"], is_optional=is_optional)
         for _ in range(missing):
             asked(machine)
-            machine.refused(error(404, "NotFound"), NOW)
+            machine.on_refused(error(404, "NotFound"), NOW)
         return machine
 
     def test_a_cluster_of_1_37_has_newer_versions(self) -> None:
@@ -359,7 +359,7 @@ class TestAKindInSeveralVersions:
     def test_a_kind_is_absent_if_the_server_has_no_version_and_is_then_probed_again(self) -> None:
         machine = self.given()
 
-        machine.refused(error(404, "NotFound"), NOW)
+        machine.on_refused(error(404, "NotFound"), NOW)
 
         assert machine.is_absent
         assert asked(machine, NOW + 60 * SECOND).request.api_version == ""
@@ -368,11 +368,11 @@ class TestAKindInSeveralVersions:
         machine = self.given()
         assert machine.problem == ""
 
-        machine.refused(error(404, "NotFound"), NOW)
+        machine.on_refused(error(404, "NotFound"), NOW)
 
         problem = machine.problem
         assert problem.startswith("404 NotFound")
-        machine.refused(error(404, "NotFound"), NOW + 60 * SECOND)
+        machine.on_refused(error(404, "NotFound"), NOW + 60 * SECOND)
         assert machine.problem == problem
 
     def test_a_required_kind_is_not_requested_in_another_version(self) -> None:

@@ -41,7 +41,7 @@ class Rig:
     async def __aenter__(self) -> "Rig":
         self.task = asyncio.ensure_future(self.reflector.run())
         async with asyncio.timeout(20):
-            await self.reflector.synced()
+            await self.reflector.wait_synced()
         return self
 
     async def __aexit__(self, *_: object) -> None:

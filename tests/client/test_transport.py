@@ -39,9 +39,9 @@ class Rig:
             self.session, self._answered, time.time_ns, on_fault=self.faults.append, **options
         )
 
-    def _answered(self, asked: RequestedAction, answered: ActionFinished) -> None:
-        assert answered.action is asked.action
-        self.answers.append(answered)
+    def _answered(self, requested: RequestedAction, finished: ActionFinished) -> None:
+        assert finished.action is requested.action
+        self.answers.append(finished)
 
     async def send(self, *actions: Action) -> list[Problem | None]:
         for action in actions:
@@ -432,8 +432,8 @@ def test_an_answer_that_cannot_be_handed_over_holds_up_no_later_action_on_the_sa
     async def story(rig: Rig) -> None:
         taken: list[Action] = []
 
-        def fail_once(asked: RequestedAction, answered: ActionFinished) -> None:
-            taken.append(asked.action)
+        def fail_once(requested: RequestedAction, finished: ActionFinished) -> None:
+            taken.append(requested.action)
             if len(taken) == 1:
                 raise RuntimeError("by way of a test")
 

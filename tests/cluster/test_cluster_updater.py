@@ -73,12 +73,12 @@ def test_an_object_change_includes_the_previous_state_if_kept() -> None:
     first, second, space = node("n"), node("n", cpu=2), namespace("shop")
 
     assert feed.known_node("n") is None
-    assert feed.changed(first) == ObjectChange(None, first)
-    assert feed.changed(second) == ObjectChange(first, second)
+    assert feed.update_object(first) == ObjectChange(None, first)
+    assert feed.update_object(second) == ObjectChange(first, second)
     assert feed.known_node("n") is second
-    assert feed.changed(space) == feed.changed(space) == ObjectChange(None, space)
-    assert feed.gone(second) == ObjectChange(second, None)
-    assert feed.gone(second) is None
+    assert feed.update_object(space) == feed.update_object(space) == ObjectChange(None, space)
+    assert feed.delete_object(second) == ObjectChange(second, None)
+    assert feed.delete_object(second) is None
 
 
 NAMES, UIDS, NODES = st.sampled_from("ab"), st.sampled_from("uv"), st.sampled_from(("", "n", "m"))
@@ -105,9 +105,9 @@ def reported(feed: ClusterUpdater, story: list[tuple[str, Any]]) -> None:
         if isinstance(one, Pod):
             feed.settle(feed.pod_changed(one) if what == "changed" else feed.pod_gone(one))
         elif what == "changed":
-            feed.changed(one)
+            feed.update_object(one)
         else:
-            feed.gone(one)
+            feed.delete_object(one)
 
 
 def end_of(story: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

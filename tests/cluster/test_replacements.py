@@ -36,7 +36,7 @@ def show(feed: ClusterUpdater, one: Node | Pod) -> None:
     if isinstance(one, Pod):
         feed.settle(feed.pod_changed(one))
     else:
-        feed.changed(one)
+        feed.update_object(one)
 
 
 def first(feed: ClusterUpdater) -> list[str]:
@@ -134,7 +134,7 @@ def test_hints_end_with_their_list_and_their_node() -> None:
     show(feed, with_list("n1"))
     assert first(feed) == ["a"]
 
-    feed.gone(node("n2"))
+    feed.delete_object(node("n2"))
     assert first(feed) == []
 
 

@@ -176,8 +176,8 @@ class Scene:
             "the server fails to bind (5xx)": lambda: self.bound(Problem(503, "ServiceUnavailable", "no server")),
             "an internal error (500) for the third time in a row": lambda: [self.bound(BROKEN) for _ in range(3)][-1],
             "the binding has no answer": lambda: self.bound(NO_ANSWER),
-            "the API shows it on the node": lambda: (self.bindings.seen("p", "n"), None),
-            "the API shows it on another node": lambda: (self.bindings.seen("p", "m"), None),
+            "the API shows it on the node": lambda: (self.bindings.on_bound("p", "n"), None),
+            "the API shows it on another node": lambda: (self.bindings.on_bound("p", "m"), None),
             "it is deleted, or gone": lambda: (self.bindings.withdraw("p"), None),
             "a preemption calls it back": self.cancel,
         }
@@ -228,7 +228,7 @@ def test_binding_cycles_do_what_their_table_says(stage: BindingStage, happening:
 def test_nothing_is_left_of_a_cycle_that_has_ended(stage: BindingStage) -> None:
     scene = Scene(stage)
 
-    scene.bindings.seen("p", "n")
+    scene.bindings.on_bound("p", "n")
 
     assert (len(scene.bindings), scene.bindings.next_deadline(), scene.waiting_pods.get("p")) == (0, None, None)
 

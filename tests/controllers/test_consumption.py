@@ -32,9 +32,9 @@ def hours(rows: tuple[UsageEntry, ...], resource: str = "cpu") -> list[tuple[int
 
 def test_a_pod_counts_from_its_binding_to_its_end_in_each_hour() -> None:
     consumption = Consumption()
-    consumption.changed(pod("a", cpu="2"), 0)
-    consumption.changed(running("a", cpu="2", class_="high"), 30 * MINUTE)
-    consumption.changed(running("a", cpu="2", class_="high"), 70 * MINUTE)
+    consumption.on_update(pod("a", cpu="2"), 0)
+    consumption.on_update(running("a", cpu="2", class_="high"), 30 * MINUTE)
+    consumption.on_update(running("a", cpu="2", class_="high"), 70 * MINUTE)
     consumption.remove(running("a").metadata.uid, 150 * MINUTE)
 
     assert hours(consumption.read(9 * HOUR_NS)) == [
@@ -54,7 +54,7 @@ def test_consumption_is_split_by_namespace_class_and_priority_and_sorted() -> No
     for number, (namespace, class_, priority) in enumerate(
         [("shop", "low", 1), ("shop", "high", 9), ("lab", "", 0), ("shop", "low", 2), ("shop", "low", 1)]
     ):
-        consumption.changed(running(f"p{number}", namespace=namespace, class_=class_, priority=priority), 0)
+        consumption.on_update(running(f"p{number}", namespace=namespace, class_=class_, priority=priority), 0)
 
     rows = consumption.read(HOUR_NS)
 
@@ -68,7 +68,7 @@ def test_consumption_is_split_by_namespace_class_and_priority_and_sorted() -> No
 
 def test_drained_consumption_is_not_reported_again() -> None:
     consumption = Consumption()
-    consumption.changed(running("a"), 0)
+    consumption.on_update(running("a"), 0)
 
     assert hours(consumption.take(HOUR_NS // 2)) == [(0, "default", "", 0.5)]
     assert hours(consumption.take(HOUR_NS)) == [(0, "default", "", 0.5)]
@@ -78,8 +78,8 @@ def test_drained_consumption_is_not_reported_again() -> None:
 
 def test_a_pod_that_asks_for_more_counts_for_more_from_then_on() -> None:
     consumption = Consumption()
-    consumption.changed(running("a", cpu="1"), 0)
-    consumption.changed(running("a", cpu="3"), 30 * MINUTE)
+    consumption.on_update(running("a", cpu="1"), 0)
+    consumption.on_update(running("a", cpu="3"), 30 * MINUTE)
 
     assert hours(consumption.read(HOUR_NS)) == [(0, "default", "", 2.0)]
 
@@ -99,7 +99,7 @@ def test_the_sums_are_those_of_counting_each_pod_minute_by_minute(lives: list[tu
     for minute, begins, number in events:
         one = running(f"p{number}", cpu=str(lives[number][2]), namespace=lives[number][3])
         if begins:
-            consumption.changed(one, minute * MINUTE)
+            consumption.on_update(one, minute * MINUTE)
         else:
             consumption.remove(one.metadata.uid, minute * MINUTE)
 

@@ -71,13 +71,13 @@ class LedgerRig:
     def put(self, found: Pod, at_s: int = 0, *, is_added: bool = False) -> Pod:
         """Create or change a pod."""
         self.pods[found.key] = found
-        self.ledger.changed(found, at_s * _SECOND, is_added=is_added)
+        self.ledger.on_update(found, at_s * _SECOND, is_added=is_added)
         return found
 
     def go(self, found: Pod, at_s: int) -> None:
         """Remove a pod."""
         self.pods.pop(found.key, None)
-        self.ledger.gone(found, at_s * _SECOND)
+        self.ledger.on_delete(found, at_s * _SECOND)
 
     def end(self, found: Pod, at_s: int, reason: str = "PreemptionByScheduler") -> Pod:
         """Begin to end a pod, with a disruption reason ("" for none)."""
@@ -86,8 +86,8 @@ class LedgerRig:
     def preempt(self, victim: Pod, preemptor: Pod, at_s: int, rationale: Rationale | None = _GROUNDS) -> Pod:
         """Mark a pod and delete it for another one, as a scheduler."""
         mark = ReportStatus("Pod", victim.key, victim.metadata.uid, preemptor.key, (_TARGET,), rationale=rationale)
-        self.ledger.asked(mark, SCHEDULER)
-        self.ledger.asked(DeleteObject("Pod", victim.key, victim.metadata.uid, preemptor.key), SCHEDULER)
+        self.ledger.on_action(mark, SCHEDULER)
+        self.ledger.on_action(DeleteObject("Pod", victim.key, victim.metadata.uid, preemptor.key), SCHEDULER)
         return self.end(victim, at_s)
 
     def came(self) -> list[str]:
@@ -219,9 +219,11 @@ def test_victims_of_an_insufficient_earlier_plan_were_wasted() -> None:
 def test_an_eviction_is_wasted_when_the_replacement_returns() -> None:
     report = LedgerRig()
     victim = report.put(running("a", owner="web"))
-    report.ledger.asked(Evict(victim.key, victim.metadata.uid, "rescheduler", "rescheduler"), "rescheduler")
+    report.ledger.on_action(Evict(victim.key, victim.metadata.uid, "rescheduler", "rescheduler"), "rescheduler")
     report.end(victim, 1, "EvictionByEvictionAPI")
-    report.ledger.asked(Record(victim.key, victim.metadata.uid, "Normal", DESCHEDULED, "moved off n"), "rescheduler")
+    report.ledger.on_action(
+        Record(victim.key, victim.metadata.uid, "Normal", DESCHEDULED, "moved off n"), "rescheduler"
+    )
     report.put(owned(pod("a-2"), "web"), 1, is_added=True)
     report.put(ready(owned(pod("a-2"), "web"), "n"), 2)
 
@@ -242,7 +244,7 @@ def test_the_cause_depends_on_the_condition_and_the_component() -> None:
         report = LedgerRig()
         found = report.put(running("a"))
         if component:
-            report.ledger.asked(DeleteObject("Pod", found.key, found.metadata.uid, component), component)
+            report.ledger.on_action(DeleteObject("Pod", found.key, found.metadata.uid, component), component)
         report.end(found, 1, reason)
 
         assert [record.cause for record in report.records.values()] == [cause]
@@ -252,7 +254,7 @@ def test_a_gang_that_gives_its_nodes_back_preempts_no_pod() -> None:
     report = LedgerRig()
     found = report.put(running("a", owner="web"))
     evicted = Evict(found.key, found.metadata.uid, GANG_RELEASE, SCHEDULER, rationale=Rationale("the rule", "2 pods"))
-    report.ledger.asked(evicted, "default-scheduler")
+    report.ledger.on_action(evicted, "default-scheduler")
     report.end(found, 1, "EvictionByEvictionAPI")
 
     (record,) = report.records.values()
@@ -282,9 +284,9 @@ def test_a_pod_that_its_kubelet_ends_has_ended_at_once_and_is_reported_once() ->
 def test_external_deletions_count_and_those_of_components_do_not() -> None:
     report = LedgerRig()
     by_alice, by_its_owner, after_error = (report.put(running(name)) for name in ("a", "b", "c"))
-    report.ledger.wanted(by_alice.metadata.uid, "alice")
+    report.ledger.on_client_request(by_alice.metadata.uid, "alice")
     owner = "ReplicaSet default/web"
-    report.ledger.asked(DeleteObject("Pod", by_its_owner.key, by_its_owner.metadata.uid, owner), owner)
+    report.ledger.on_action(DeleteObject("Pod", by_its_owner.key, by_its_owner.metadata.uid, owner), owner)
     for found in (by_alice, by_its_owner, after_error):
         report.end(found, 1, "")
 
@@ -296,8 +298,8 @@ def test_external_deletions_count_and_those_of_components_do_not() -> None:
 def test_a_rejected_disruption_does_not_affect_later_ones() -> None:
     report = LedgerRig()
     found = report.put(running("a"))
-    report.ledger.wanted(found.metadata.uid, "alice")
-    report.ledger.refused(found.metadata.uid)
+    report.ledger.on_client_request(found.metadata.uid, "alice")
+    report.ledger.on_refused(found.metadata.uid)
     report.end(found, 1, "")
 
     assert report.records == {}
@@ -328,7 +330,7 @@ def test_a_deletion_is_a_workloads_own_where_it_has_more_pods_than_it_wants(
     found = report.put(running("a", owner="web"))
     found = replace(found, metadata=replace(found.metadata, resource_version="8"))
     if hears_requests:
-        report.ledger.wanted(found.metadata.uid, "alice")
+        report.ledger.on_client_request(found.metadata.uid, "alice")
     report.end(found, 1, "")
 
     expected = counts_where_heard if hears_requests else counts_where_seen
@@ -449,7 +451,7 @@ def test_no_pod_comes_in_place_of_two() -> None:
     came = replace(came, metadata=replace(came.metadata, creation_timestamp=format_time(2 * _SECOND)))
     for at_s, found in ((2, came), (3, ready(came, "m")), (4, ready(came, "m"))):
         report.pods[found.key] = found
-        report.ledger.changed(found, at_s * _SECOND)
+        report.ledger.on_update(found, at_s * _SECOND)
 
     assert report.came() == ["default/c", ""]
     assert report.again(5).came() == ["default/c", ""]
@@ -478,8 +480,8 @@ def test_an_eviction_that_was_refused_says_nothing_of_what_comes_later() -> None
     report = LedgerRig()
     found = report.put(running("a"))
     evict = Evict(found.key, found.metadata.uid, "drain", "drain")
-    report.ledger.asked(evict, "drain")
-    report.ledger.answered(evict, Problem(429, "TooManyRequests", "no"))
+    report.ledger.on_action(evict, "drain")
+    report.ledger.on_result(evict, Problem(429, "TooManyRequests", "no"))
     report.end(found, 1, "EvictionByEvictionAPI")
 
     assert [record.cause for record in report.records.values()] == ["eviction"]
@@ -551,7 +553,7 @@ def test_an_irrelevant_pod_costs_the_same_at_any_ledger_size() -> None:
         for index, preemptor in enumerate(preemptors):
             report.go(report.preempt(report.put(running(f"p{index}", owner=f"web{index}")), preemptor, 1), 2)
         other = owned(pod("other", on="n"), "other")
-        found.append(sum(operations(partial(report.ledger.changed, other, 3, is_added=True)).values()))
+        found.append(sum(operations(partial(report.ledger.on_update, other, 3, is_added=True)).values()))
 
     assert found[0] == found[1]
 

@@ -147,11 +147,11 @@ class BudgetUse:
 
         def counted(action: Action, now: int, by: str = "") -> ActionFinished:
             covering = self._covering(action) if isinstance(action, Evict) else []
-            answered = carry_out(action, now, by)
-            if isinstance(action, Evict) and answered.problem is None:
+            finished = carry_out(action, now, by)
+            if isinstance(action, Evict) and finished.problem is None:
                 for budget in covering:
                     self._count(budget, action, now)
-            return answered
+            return finished
 
         simulation.server.carry_out = counted  # type: ignore[method-assign]
 

@@ -141,7 +141,7 @@ class Shown:
             if isinstance(each, Pod):
                 self.feed.pod_changed(each)
             else:
-                self.feed.changed(each)
+                self.feed.update_object(each)
 
     def refusals(self, at_seconds: int = 1) -> set[str]:
         """Return what keeps a pod of the ReplicaSet web off nodes so long after the evictions."""

@@ -297,10 +297,10 @@ def test_late_or_missed_observations_break_nothing(story: str, what: str) -> Non
 @pytest.mark.parametrize(
     ("what", "story", "bug"),
     [
-        ("refused", "a drain within a budget", instead(NodeDrain, "_answered", nothing)),
-        ("refused", "a drain within a budget", instead(DisruptionController, "_answered", none_of_it)),
-        ("refused", "a node that fails", instead(WorkloadController, "_answered", none_of_it)),
-        ("refused", "one device, and then the next pod", instead(ResourceClaims, "_answered", none_of_it)),
+        ("refused", "a drain within a budget", instead(NodeDrain, "_on_finished", nothing)),
+        ("refused", "a drain within a budget", instead(DisruptionController, "_on_finished", none_of_it)),
+        ("refused", "a node that fails", instead(WorkloadController, "_on_finished", none_of_it)),
+        ("refused", "one device, and then the next pod", instead(ResourceClaims, "_on_finished", none_of_it)),
         ("crash after", "pods that are moved and bound", instead(Moves, "read_avoid_lists", nothing)),
     ],
 )

@@ -50,10 +50,10 @@ class Log:
             component.rest = None
         self.driver.show_existing(component, existing)
 
-    def send(self, asked: RequestedAction, now: int) -> None:
-        self.asked.append(asked)
-        self.sent[asked.component.name] += 1
-        self.said.append(f"{now - START_NS} {asked.component.name} {asked.action}")
+    def send(self, requested: RequestedAction, now: int) -> None:
+        self.asked.append(requested)
+        self.sent[requested.component.name] += 1
+        self.said.append(f"{now - START_NS} {requested.component.name} {requested.action}")
 
     def answer(self, problem: Problem | None) -> None:
         asked = self.asked.pop(0)

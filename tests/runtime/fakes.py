@@ -22,6 +22,6 @@ class FakeTransport:
         self.asked: list[RequestedAction] = []
         self.times: list[int] = []
 
-    def send(self, asked: RequestedAction, now: int) -> None:
-        self.asked.append(asked)
+    def send(self, requested: RequestedAction, now: int) -> None:
+        self.asked.append(requested)
         self.times.append(now)

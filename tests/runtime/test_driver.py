@@ -311,9 +311,9 @@ def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
     rig.machine(0).plan = [deletion("p"), deletion("q")]
     send = rig.transport.send
 
-    def crash(asked: RequestedAction, now: int) -> None:
-        send(asked, now)
-        rig.driver.stop(asked.component)
+    def crash(requested: RequestedAction, now: int) -> None:
+        send(requested, now)
+        rig.driver.stop(requested.component)
 
     rig.transport.send = crash  # type: ignore[method-assign]
     rig.driver.show("Pod", Changed(THING))

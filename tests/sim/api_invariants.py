@@ -38,9 +38,9 @@ def check_requests(simulation: Simulation) -> None:
 
     def checked(action: Action, now: int, by: str = "") -> ActionFinished:
         version = store.version
-        answered = carry_out(action, now, by)
+        finished = carry_out(action, now, by)
         # A14, F6, F7: what is refused has changed nothing.
-        assert answered.problem is None or store.version == version, answered
-        return answered
+        assert finished.problem is None or store.version == version, finished
+        return finished
 
     server.carry_out = checked  # type: ignore[method-assign]

@@ -38,11 +38,11 @@ class BudgetChecker:
 
         def checked(action: Action, now: int, by: str = "") -> ActionFinished:
             healthy = [one for one in self._pods() if is_healthy(one)]
-            answered = carry_out(action, now, by)
-            if isinstance(action, Evict) and answered.problem is None:
+            finished = carry_out(action, now, by)
+            if isinstance(action, Evict) and finished.problem is None:
                 lost = [one for one in healthy if one.key == action.pod]
                 self._check_left(lost)
-            return answered
+            return finished
 
         server.carry_out = checked  # type: ignore[method-assign]
 

@@ -250,11 +250,11 @@ class Court:
             return self.carry_out(action, now, by)
         self.after_step()
         pod = self.judges.before_eviction(action.pod)
-        answered = self.carry_out(action, now, by)
-        if answered.problem is None and pod is not None and pod["metadata"]["uid"] == action.uid:
+        finished = self.carry_out(action, now, by)
+        if finished.problem is None and pod is not None and pod["metadata"]["uid"] == action.uid:
             # What the eviction wrote is not shown yet: budgets are as they were before it.
             self.judges.evicted(pod, action.component, Fraction(now - self.simulation.settings.start_ns, 10**9))
-        return answered
+        return finished
 
 
 def kinds_of(stories: Iterator[Mapping[str, int]]) -> dict[str, int]:

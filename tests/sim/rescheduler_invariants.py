@@ -104,10 +104,10 @@ class ReschedulerChecker:
             elif before is not None:
                 self._check_time(before[0], now)
             budgets = [] if before is None else self._budgets_over(before[0])
-            answered = carry_out(action, now, by)
-            if before is not None and answered.problem is None:
+            finished = carry_out(action, now, by)
+            if before is not None and finished.problem is None:
                 self._check(before[0], before[1], budgets, now)
-            return answered
+            return finished
 
         server.carry_out = checked  # type: ignore[method-assign]
 

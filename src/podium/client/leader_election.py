@@ -105,7 +105,7 @@ class LeaderElection:
             return self._wait(now)
         return self._send("update", self._record(now), now)
 
-    def answered(self, response: Response | None, now: int) -> None:
+    def on_response(self, response: Response | None, now: int) -> None:
         """Process the response to the last request; None if no answer arrived."""
         if self._sent is None:
             raise ValueError("nothing was asked for")
@@ -253,7 +253,7 @@ class Elector:
         if isinstance(ask, Wait):
             await asyncio.sleep(max(0.0, (ask.until_ns - self.now()) / _SECOND))
         else:
-            self.machine.answered(await self._answer(ask.request), self.now())
+            self.machine.on_response(await self._answer(ask.request), self.now())
 
     async def _answer(self, request: Request) -> Response | None:
         try:

@@ -115,7 +115,7 @@ class LiveCluster:
         """The kinds that the server does not allow this client to list."""
         return [kind for kind, reflector in self.reflectors.items() if reflector.machine.is_hidden]
 
-    async def synced(self, least_version: int = 0) -> None:
+    async def wait_synced(self, least_version: int = 0) -> None:
         """Return when all kinds are synced, at a version or later.
 
         Raises the error of a reflector that fails.
@@ -152,14 +152,14 @@ class LiveCluster:
             except TimeoutError:
                 continue
 
-    def send(self, asked: RequestedAction, now: int) -> None:
+    def send(self, requested: RequestedAction, now: int) -> None:
         """Send an action of a component on the event loop, in order; see `Transport`."""
         if self._is_closed:
             return
         if self._in_thread:
-            self._loop.call_soon_threadsafe(self.transport.send, asked, now)
+            self._loop.call_soon_threadsafe(self.transport.send, requested, now)
         else:
-            self.transport.send(asked, now)
+            self.transport.send(requested, now)
 
     def find(self, kind: str, key: str) -> Stored | None:
         """Return an object as last received from the API server, or None; safe to call from any thread."""

@@ -49,7 +49,7 @@ class Reflector:
                 await self._watch(ask)
             self._after()
 
-    async def synced(self) -> None:
+    async def wait_synced(self) -> None:
         """Return when all objects of the kind are known."""
         while not self.machine.is_synced:
             await self._moved.wait()
@@ -62,7 +62,7 @@ class Reflector:
 
         Versions are compared across kinds, since all kinds that scheduling reads are in one store.
         """
-        await self.synced()
+        await self.wait_synced()
         try:
             async with asyncio.timeout(patience_s if len(self.machine.known) > _FEW else 0):
                 await self._reach(version)
@@ -104,7 +104,7 @@ class Reflector:
             self.machine.broke(str(error), self.now())
             return
         if response.error is not None:
-            self._tell(self.machine.refused(response.error, self.now()))
+            self._tell(self.machine.on_refused(response.error, self.now()))
         else:
             self._tell(self.machine.page(response.object or {}, self.now()))
 
@@ -118,14 +118,14 @@ class Reflector:
         except NoAnswerError as error:
             machine.broke(str(error), self.now())
         except StoreError as error:
-            self._tell(machine.refused(error, self.now()))
+            self._tell(machine.on_refused(error, self.now()))
         except TimeoutError:
             if not watching.expired():
                 raise
             # A new list was requested.
         else:
             if ended:
-                machine.ended(self.now(), began_ns)
+                machine.on_watch_end(self.now(), began_ns)
         finally:
             self._watching = None
 

@@ -136,7 +136,7 @@ class ReflectorState:
         self._continue = more if isinstance(more, str) else ""
         if self._continue:
             return []
-        return self._listed(_version(metadata.get("resourceVersion")))
+        return self._on_list(_version(metadata.get("resourceVersion")))
 
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[ObjectObservation], bool]:
         """Process watch events; return the observations, and whether the watch continues."""
@@ -149,7 +149,7 @@ class ReflectorState:
             if type_ == "ERROR":
                 code = raw.get("code")
                 refusal = error_of(code if isinstance(code, int) else 500, raw)
-                return observed + self.refused(refusal, now), False
+                return observed + self.on_refused(refusal, now), False
             if type_ == "BOOKMARK":
                 observed += self._bookmark(raw, now)
             elif self.stage is ReflectorStage.WATCH_LIST:
@@ -158,13 +158,13 @@ class ReflectorState:
                 observed += self._event(type_, raw)
         return observed, True
 
-    def ended(self, now: int, began_ns: int) -> None:
+    def on_watch_end(self, now: int, began_ns: int) -> None:
         """Record the normal end of a watch; watches that repeatedly end at once cause a backoff."""
         self.problem = ""
         if now - began_ns < _SECOND or self.stage is ReflectorStage.WATCH_LIST:
             self._fail(now)
 
-    def refused(self, error: errors.StoreError, now: int) -> list[ObjectObservation]:
+    def on_refused(self, error: errors.StoreError, now: int) -> list[ObjectObservation]:
         """Process a refusal; return the resulting observations."""
         code = error.code
         if code == 404 and self.reader.try_next_version():
@@ -239,9 +239,9 @@ class ReflectorState:
         if self.stage is not ReflectorStage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        return self._listed(version) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
+        return self._on_list(version) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
 
-    def _listed(self, version: int) -> list[ObjectObservation]:
+    def _on_list(self, version: int) -> list[ObjectObservation]:
         """Process the complete list at a version; return the differences from the known objects."""
         there, self._there = self._there, {}
         self.counts.lists += 1

@@ -108,24 +108,24 @@ class HTTPTransport:
         self._room = asyncio.Semaphore(self.settings.concurrency)
         self._rate = RequestRate(self.settings.per_second, self.settings.burst)
 
-    def send(self, asked: RequestedAction, now: int) -> None:
-        if isinstance(asked.action, Record):
+    def send(self, requested: RequestedAction, now: int) -> None:
+        if isinstance(requested.action, Record):
             # Events are written in the background; controllers do not wait for them.
-            self._report(asked, ActionFinished(asked.action))
+            self._report(requested, ActionFinished(requested.action))
             if len(self._events) >= _MOST_EVENTS:
                 self.counts.dropped_events += 1
                 return
-            self._events.append((asked.action, asked.component.name))
+            self._events.append((requested.action, requested.component.name))
             if self._event_writers < min(_EVENT_WRITERS, len(self._events)):
                 self._event_writers += 1
                 self._begin(self._write_events())
             return
-        about = _about(asked.action)
+        about = _about(requested.action)
         lane = self._lanes.get(about)
         if lane is not None:
-            lane.append(asked)
+            lane.append(requested)
             return
-        self._lanes[about] = deque((asked,))
+        self._lanes[about] = deque((requested,))
         self._begin(self._drive(about))
 
     async def drain(self, patience_s: float) -> bool:
@@ -153,43 +153,43 @@ class HTTPTransport:
         while lane:
             asked = lane[0]
             try:
-                answered = await self._carry_out(asked)
+                finished = await self._carry_out(asked)
             except Exception as error:
                 # The component gets an answer in any case.
                 self.on_fault(error)
-                answered = ActionFinished(asked.action, Problem(0, "", f"{_LOST}: {error}"))
-            self._report(asked, answered)
+                finished = ActionFinished(asked.action, Problem(0, "", f"{_LOST}: {error}"))
+            self._report(asked, finished)
             lane.popleft()
         del self._lanes[about]
 
-    def _report(self, asked: RequestedAction, answered: ActionFinished) -> None:
+    def _report(self, requested: RequestedAction, finished: ActionFinished) -> None:
         """Deliver an action's answer. If that fails, other actions still continue."""
         try:
-            self.answer(asked, answered)
+            self.answer(requested, finished)
         except Exception as error:
             self.on_fault(error)
 
-    async def _carry_out(self, asked: RequestedAction) -> ActionFinished:
+    async def _carry_out(self, requested: RequestedAction) -> ActionFinished:
         """Carry out an action; after a lost answer, read the object and retry."""
-        action = asked.action
-        answered = await self._ask_for(asked)
+        action = requested.action
+        finished = await self._ask_for(requested)
         for number in range(_TRIES - 1):
-            if answered.answer is not Answer.UNKNOWN:
-                return answered
+            if finished.answer is not Answer.UNKNOWN:
+                return finished
             self.counts.lost += 1
             await asyncio.sleep(_FIRST_PAUSE_S * 2**number)
             found = await self._look(action)
             if found:
                 return ActionFinished(action)
             if found is None and not is_repeatable(action):
-                return answered
+                return finished
             # If the first request was still in flight, the retry is refused; another read shows why.
-            again = await self._ask_for(asked)
+            again = await self._ask_for(requested)
             is_in_conflict = again.problem is not None and again.problem.code == 409
             if is_in_conflict and await self._look(action):
                 return ActionFinished(action)
-            answered = again
-        return answered
+            finished = again
+        return finished
 
     async def _look(self, action: Action) -> bool | None:
         """Return whether a write was done; None if that cannot be determined."""
@@ -213,16 +213,18 @@ class HTTPTransport:
             return is_it and bool(value_at(raw, "spec", "nodeName") == action.node_name)
         return not is_it or bool(value_at(raw, "metadata", "deletionTimestamp"))
 
-    async def _ask_for(self, asked: RequestedAction) -> ActionFinished:
+    async def _ask_for(self, requested: RequestedAction) -> ActionFinished:
         """Carry out an action, and return its result in every case."""
-        binder, action = self.binder, asked.action
+        binder, action = self.binder, requested.action
         if binder is not None and isinstance(action, Bind) and binder.binds(action):
             async with self._room:
                 left_s = self.seconds_to_write()
                 problem = await binder.bind(action, left_s) if left_s > 0 else _not_reached(_NOT_SENT)
             if problem is None or not binder.is_ignorable:
                 return ActionFinished(action, problem)
-        conversation = conversation_of(action, asked.component.name, self.now(), is_podium_server=self.is_podium_server)
+        conversation = conversation_of(
+            action, requested.component.name, self.now(), is_podium_server=self.is_podium_server
+        )
         return await self._hold(action, conversation)
 
     async def _hold(self, action: Action, conversation: Conversation, first: Request | None = None) -> ActionFinished:
@@ -352,9 +354,9 @@ class DryTransport:
     answer: Callable[[RequestedAction, ActionFinished], None]
     on_action: Callable[[RequestedAction], None] = lambda asked: None
 
-    def send(self, asked: RequestedAction, now: int) -> None:
-        self.on_action(asked)
-        self.answer(asked, ActionFinished(asked.action))
+    def send(self, requested: RequestedAction, now: int) -> None:
+        self.on_action(requested)
+        self.answer(requested, ActionFinished(requested.action))
 
     async def drain(self, patience_s: float) -> bool:
         return True

@@ -555,7 +555,7 @@ class ClusterUpdater:
         else:
             cluster.add_pod(record)
 
-    def changed(self, item: Kubernetes) -> ObjectChange:
+    def update_object(self, item: Kubernetes) -> ObjectChange:
         """Record an added or changed object that is not a pod."""
         if isinstance(item, Node):
             before: Kubernetes | None = self.known_node(item.metadata.name)
@@ -565,7 +565,7 @@ class ClusterUpdater:
         self._cluster.put(item)
         return ObjectChange(before, item)
 
-    def gone(self, item: Kubernetes) -> ObjectChange | None:
+    def delete_object(self, item: Kubernetes) -> ObjectChange | None:
         """Record the deletion of an object that is not a pod; None for an unknown node."""
         if isinstance(item, Node):
             if item.metadata.name not in self._cluster.nodes.row_of:

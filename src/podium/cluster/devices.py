@@ -334,7 +334,7 @@ class ClaimCache:
         """Record that a pod was removed from a claim's reservations, whatever older observations show."""
         self._unreserved.setdefault(pod_uid, set()).add(uid)
 
-    def reserved(self, uid: str, pod_uid: str) -> None:
+    def on_reserved(self, uid: str, pod_uid: str) -> None:
         """Record that a claim was reserved for a pod."""
         self._unreserved.get(pod_uid, set()).discard(uid)
 

@@ -68,9 +68,9 @@ class ClusterView(ABC):
                 self.budgets.requires_all = self._policy.spec.several_budgets == "RequireAll"
                 return before.spec != self._policy.spec
         if raw is None:
-            self._updater.gone(object_)
+            self._updater.delete_object(object_)
         else:
-            self._updater.changed(object_)
+            self._updater.update_object(object_)
         return isinstance(object_, self.relevant)
 
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:

@@ -59,14 +59,14 @@ class WorkQueue(Generic[Key]):
         """Process the key at a time, or at the earlier one that was set before; None changes nothing."""
         self._timers.set(key, earliest((self._timers.times.get(key), time_ns)))
 
-    def answer(self, key: Key, answered: ActionFinished, now: int) -> None:
+    def answer(self, key: Key, finished: ActionFinished, now: int) -> None:
         """Take in the answer to a write for the key; unless it is over, retry later."""
-        answer = answered.answer
+        answer = finished.answer
         if answer.is_over:
             self.succeed(key)
             return
         self._refusals[key] = self._refusals[key] + 1 if answer.lasts else 0
-        self._backoff.fail(key, now, answered.wait_ns)
+        self._backoff.fail(key, now, finished.wait_ns)
         self._retries.set(key, self._backoff.until(key, now), recurs=self._refusals[key] >= _STUCK_AFTER)
 
     @property
@@ -185,10 +185,10 @@ class Reconciler(ABC, Generic[Key]):
     def _reconcile(self, key: Key, now: int) -> list[Action]:
         """Return the actions that bring a key closer to its wanted state, if it still exists."""
 
-    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
+    def _on_finished(self, finished: ActionFinished, now: int) -> list[Action]:
         """Note the answer to an action; return events."""
-        key = self._take_key(answered.action)
-        return [] if key is None else self._handle_answer(key, answered, now)
+        key = self._take_key(finished.action)
+        return [] if key is None else self._handle_answer(key, finished, now)
 
     def _take_key(self, action: Action) -> Key | None:
         """End the wait for an action's answer; return the key for which it was requested, None if that is gone."""
@@ -203,12 +203,12 @@ class Reconciler(ABC, Generic[Key]):
                     self._queue.add(key)
         return key
 
-    def _handle_answer(self, key: Key, answered: ActionFinished, now: int) -> list[Action]:
+    def _handle_answer(self, key: Key, finished: ActionFinished, now: int) -> list[Action]:
         """Handle the answer to an action for a key that is not gone; return events."""
-        self._queue.answer(key, answered, now)
+        self._queue.answer(key, finished, now)
         return []
 
-    def _happened(self, observation: Observation) -> None:
+    def _on_other(self, observation: Observation) -> None:
         """Note an observation of another type."""
 
     def _forget(self, key: Key) -> None:
@@ -225,10 +225,10 @@ class Reconciler(ABC, Generic[Key]):
         if type(observation) is Deleted:
             return self._observe(observation.object, None, now)
         if type(observation) is ActionFinished:
-            return self._answered(observation, now)
+            return self._on_finished(observation, now)
         if type(observation) is Tick:
             return self._reconcile_due(now)
-        self._happened(observation)
+        self._on_other(observation)
         return []
 
     def deadline(self) -> Deadline:

@@ -27,21 +27,21 @@ class DisruptionAccount:
         self._rules = rules
         self._ledger = DisruptionLedger(self._keep, store.reading, last_id=file.last_id)
         # They take an action of a component before it is carried out, and the problem with it.
-        self.asked = self._ledger.asked
-        self.answered = self._ledger.answered
+        self.on_action = self._ledger.on_action
+        self.on_result = self._ledger.on_result
         self.tallies = DisruptionTotals(file.last_id)
         self._consumption = Consumption()
         self._usage_due_ns = now + _USAGE_PERIOD_NS
         pods = self._pods()
         for pod in pods:
             self._ledger.known(pod)
-            self._consumption.changed(pod, now)
+            self._consumption.on_update(pod, now)
         earlier = file.earlier()
         for record, _ in earlier.followed:
             self.tallies.known(record)
         self._ledger.resume(earlier, pods, self._since, now)
 
-    def requested(self, request: Request) -> None:
+    def on_request(self, request: Request) -> None:
         """Record a client's request before it is answered, if it deletes or evicts a pod."""
         is_eviction = _is_eviction(request)
         if is_eviction or self._is_deletion(request):
@@ -49,18 +49,18 @@ class DisruptionAccount:
             if stored is not None:
                 # The component that an Eviction states; other problems of it are reported elsewhere.
                 found = value_at(request.body, "metadata", "annotations", COMPONENT) if is_eviction else None
-                self._ledger.wanted(stored.uid, request.user, found if isinstance(found, str) else "")
+                self._ledger.on_client_request(stored.uid, request.user, found if isinstance(found, str) else "")
 
-    def responded(self, request: Request, response: Response) -> None:
+    def on_response(self, request: Request, response: Response) -> None:
         """Record the response: a refused request disrupts nothing; the pods of a deleted collection are known now."""
         if response.error is not None:
             if _is_eviction(request) or self._is_deletion(request):
                 stored = self._store.find(_POD, request.key)
                 if stored is not None:
-                    self._ledger.refused(stored.uid)
+                    self._ledger.on_refused(stored.uid)
         elif self._is_deletion(request) and not request.key and response.page is not None:
             for stored in response.page.items:
-                self._ledger.wanted(stored.uid, request.user)
+                self._ledger.on_client_request(stored.uid, request.user)
 
     def observe(self, event: WatchEvent, now: int) -> None:
         pod = event.stored.object
@@ -74,11 +74,11 @@ class DisruptionAccount:
                     self._ledger.benefits(uid, f"{namespace}/{name}", room)
             return
         if event.type == "DELETED":
-            self._ledger.gone(pod, now)
+            self._ledger.on_delete(pod, now)
             self._consumption.remove(pod.metadata.uid, now)
         else:
-            self._consumption.changed(pod, now)
-            self._ledger.changed(pod, now, is_added=event.type == "ADDED")
+            self._consumption.on_update(pod, now)
+            self._ledger.on_update(pod, now, is_added=event.type == "ADDED")
 
     def catch_up(self, now: int) -> None:
         """Compare all pods, after more writes than can be processed one by one."""

@@ -97,7 +97,7 @@ class EmbeddedControlPlane:
         # The request that is answered off the event loop: it alone may use the plane.
         self._off_loop: asyncio.Task[Response] | None = None
         self._calling: set[asyncio.Task[None]] = set()
-        self._live = LiveRuntime(clock.now, self, self._listed, self._failed, self._power.news)
+        self._live = LiveRuntime(clock.now, self, self._listed, self._on_failure, self._power.news)
         self._components = {component.name: component for component in components_of(settings, nodes)}
         # The version up to which the components have observed the writes.
         self._shown = store.version
@@ -182,15 +182,15 @@ class EmbeddedControlPlane:
 
     def _begin(self, request: Request, now: int) -> None:
         if self._leases is not None:
-            self._leases.asked(request, now)
+            self._leases.on_request(request, now)
         if self.account is not None:
-            self.account.requested(request)
+            self.account.on_request(request)
 
     def _finish(self, request: Request, response: Response, now: int) -> Response:
         if self.account is not None:
-            self.account.responded(request, response)
+            self.account.on_response(request, response)
         if self._leases is not None:
-            self._leases.answered(request, response, now)
+            self._leases.on_response(request, response, now)
         if self.store.version != self._shown or self._live.has_arrived:
             self._publish(now)
             # The runner must be notified even if writes can no longer be persisted.
@@ -277,32 +277,32 @@ class EmbeddedControlPlane:
 
     # Actions and observations of components
 
-    def send(self, asked: RequestedAction, now: int) -> None:
+    def send(self, requested: RequestedAction, now: int) -> None:
         """Carry out an action of a component."""
         if self.account is not None:
-            self.account.asked(asked.action, asked.component.name)
-        self._send(asked, now, WebhookAnswers())
+            self.account.on_action(requested.action, requested.component.name)
+        self._send(requested, now, WebhookAnswers())
 
-    def _send(self, asked: RequestedAction, now: int, answers: WebhookAnswers) -> None:
+    def _send(self, requested: RequestedAction, now: int, answers: WebhookAnswers) -> None:
         account = self.account
         try:
             with self._router.knowing(answers):
-                answered = self._carry_out(asked, now)
+                finished = self._carry_out(requested, now)
         except CallNeededError as needed:
-            self._call_first(needed.call, asked, now, answers)
+            self._call_first(needed.call, requested, now, answers)
             return
         if account is not None:
-            account.answered(asked.action, answered.problem)
+            account.on_result(requested.action, finished.problem)
         self._publish(now)
-        self._live.answer(asked, answered)
+        self._live.answer(requested, finished)
 
-    def _call_first(self, call: WebhookCall, asked: RequestedAction, now: int, answers: WebhookAnswers) -> None:
+    def _call_first(self, call: WebhookCall, requested: RequestedAction, now: int, answers: WebhookAnswers) -> None:
         """Carry out an action after the call of a webhook."""
 
         async def called() -> None:
             answers[call.key] = await self.call(call)
             await self.idle()
-            self._send(asked, now, answers)
+            self._send(requested, now, answers)
             self.on_work()
 
         try:
@@ -314,25 +314,25 @@ class EmbeddedControlPlane:
             self._calling.add(task)
             task.add_done_callback(self._calling.discard)
 
-    def _carry_out(self, asked: RequestedAction, now: int) -> ActionFinished:
-        action = asked.action
+    def _carry_out(self, requested: RequestedAction, now: int) -> ActionFinished:
+        action = requested.action
         try:
             if isinstance(action, Record):
-                self._record(action, self._name_of(asked), now)
+                self._record(action, self._name_of(requested), now)
                 return ActionFinished(action)
             before = self._events.before(action)
-            answered = actions.carry_out(self._events.answer, action, now)
-            if answered.problem is None:
+            finished = actions.carry_out(self._events.answer, action, now)
+            if finished.problem is None:
                 for record in self._events.events_of(action, before):
-                    self._record(record, asked.component.name, now)
-            return answered
+                    self._record(record, requested.component.name, now)
+            return finished
         except StoreError as error:
             return ActionFinished(action, problem_of(error))
         except (PodiumError, CallNeededError):
             raise
         except Exception as error:
             # Answer like kube-apiserver after an internal error.
-            _LOG.exception("%s asked for something over which the API server stumbled", asked.component.name)
+            _LOG.exception("%s asked for something over which the API server stumbled", requested.component.name)
             return ActionFinished(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
 
     def _record(self, record: Record, component: str, now: int) -> None:
@@ -340,12 +340,12 @@ class EmbeddedControlPlane:
         with suppress(StoreError):
             run_conversation(self._recorder.record(record, component, now), self._router.answer, now)
 
-    def _name_of(self, asked: RequestedAction) -> str:
+    def _name_of(self, requested: RequestedAction) -> str:
         """Return the reporting component of an Event; a scheduler uses the name of its pod."""
-        stored = self.store.find(_POD, asked.action.pod) if isinstance(asked.action, Record) else None
-        if asked.component.waits and stored is not None and isinstance(stored.object, Pod):
+        stored = self.store.find(_POD, requested.action.pod) if isinstance(requested.action, Record) else None
+        if requested.component.waits and stored is not None and isinstance(stored.object, Pod):
             return stored.object.spec.scheduler_name
-        return asked.component.name
+        return requested.component.name
 
     def _publish(self, now: int) -> None:
         """Show the writes to the components."""
@@ -383,7 +383,7 @@ class EmbeddedControlPlane:
             if is_watched_kind(resource.name, watches):
                 yield from (first_seen(stored) for stored in self.store.objects(resource.name))
 
-    def _failed(self, component: Component, error: Exception, restart_ns: int) -> None:
+    def _on_failure(self, component: Component, error: Exception, restart_ns: int) -> None:
         wait_seconds = max(0, restart_ns - self._clock.now()) // 10**9
         _LOG.error("%s failed and restarts in %d s", component.name, wait_seconds, exc_info=error)
 

@@ -102,7 +102,7 @@ class NodeLeases:
     _renewed: dict[str, int] = field(default_factory=dict)
     _due_ns: int | None = None
 
-    def asked(self, request: Request, now: int) -> None:
+    def on_request(self, request: Request, now: int) -> None:
         """Renew the Leases that a request is about to read."""
         if request.kind != _LEASE or request.verb not in _READS:
             return
@@ -112,7 +112,7 @@ class NodeLeases:
         elif not request.key and request.namespace in ("", NAMESPACE):
             self.renew_all(now)
 
-    def answered(self, request: Request, response: Response, now: int) -> None:
+    def on_response(self, request: Request, response: Response, now: int) -> None:
         """Record an answered request; a watch of Leases makes them due on time."""
         if response.watch is not None and request.kind == _LEASE and request.namespace in ("", NAMESPACE):
             self._watches.add(response.watch)

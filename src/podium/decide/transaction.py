@@ -63,7 +63,7 @@ class RollbackLog:
 class Follower(Protocol):
     """An object that changes something else in the same transaction with each pod that comes or leaves."""
 
-    def left(self, pod: PodRecord) -> None:
+    def on_pod_left(self, pod: PodRecord) -> None:
         """React to a pod that has left its node."""
 
     def comes(self, pod: PodRecord, row: int) -> None:
@@ -143,7 +143,7 @@ class ClusterTransaction(RollbackLog):
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
         if self.follower is not None:
-            self.follower.left(record)
+            self.follower.on_pod_left(record)
         return record.without_node()
 
     def join_group(self, pod: PodRecord) -> None:

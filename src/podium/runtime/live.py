@@ -53,7 +53,7 @@ class LiveRuntime:
     _restarts: Deadlines[Component] = field(default_factory=Deadlines)
 
     def __post_init__(self, transport: Transport) -> None:
-        self._driver = Runtime(transport, on_failure=None if self.on_failure is None else self._failed)
+        self._driver = Runtime(transport, on_failure=None if self.on_failure is None else self._on_failure)
 
     # Methods for any thread
 
@@ -84,8 +84,8 @@ class LiveRuntime:
         """Queue an observation for one component that does not come from the API."""
         self._hand_in(partial(self._driver.enqueue, component, observation))
 
-    def answer(self, asked: RequestedAction, answered: ActionFinished) -> None:
-        self._hand_in(partial(self._driver.answer, asked, answered))
+    def answer(self, requested: RequestedAction, finished: ActionFinished) -> None:
+        self._hand_in(partial(self._driver.answer, requested, finished))
 
     def stop(self) -> None:
         """Make `turn` return before it does anything more."""
@@ -156,7 +156,7 @@ class LiveRuntime:
             for observation in self.listed(component.machine.watches):
                 self._driver.enqueue(component, observation)
 
-    def _failed(self, component: Component, error: Exception) -> None:
+    def _on_failure(self, component: Component, error: Exception) -> None:
         now = self.now()
         restart_ns = self._backoffs.setdefault(component, CrashBackOff()).next_start_ns(now)
         self._failures[component] = f"{type(error).__name__}: {error}"

@@ -73,7 +73,7 @@ class RequestedAction(msgspec.Struct, frozen=True):
 class Transport(Protocol):
     """An interface that carries out the actions of components."""
 
-    def send(self, asked: RequestedAction, now: int) -> None:
+    def send(self, requested: RequestedAction, now: int) -> None:
         """Start an action; the actions of one component take effect in order.
 
         The result is passed to the driver's ``answer``: immediately or later, and exactly once. An action whose answer
@@ -215,17 +215,17 @@ class Runtime:
             self._rouse(component)
         self._inbox.append(((component,), component.began, (observation,)))
 
-    def answer(self, asked: RequestedAction, answered: ActionFinished) -> None:
+    def answer(self, requested: RequestedAction, finished: ActionFinished) -> None:
         """Queue the result of an action for the component that requested it, unless that has begun another life.
 
         The result of a `Record` is not delivered.
         """
-        if type(asked.action) is Record:
+        if type(requested.action) is Record:
             return
-        component = asked.component
+        component = requested.component
         if component.is_at_rest and (component.rest is None or not component.rest.ahead):
             self._rouse(component)
-        self._inbox.append(((component,), asked.began, (answered,)))
+        self._inbox.append(((component,), requested.began, (finished,)))
 
     @property
     def has_mail(self) -> bool:

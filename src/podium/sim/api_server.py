@@ -53,7 +53,7 @@ class APIServer:
     def carry_out(self, action: Action, now: int, by: str = "") -> ActionFinished:
         """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""
         if type(action) is Record:
-            self.ledger.asked(action, by)
+            self.ledger.on_action(action, by)
             # The store's log reports bindings better: it includes those whose answer was lost.
             if action.reason != "Scheduled":
                 self.history.record(action, by or self.scheduler_of(action), now)
@@ -61,15 +61,15 @@ class APIServer:
         type_, author = type(action), by or self.scheduler_of(action)
         by = getattr(action, "cause", "") or author
         if by == SCENARIO and isinstance(action, DeleteObject) and action.kind == "Pod":
-            self.ledger.wanted(action.uid, by)
+            self.ledger.on_client_request(action.uid, by)
         elif type_ in DISRUPTING:
-            self.ledger.asked(action, author)
+            self.ledger.on_action(action, author)
         version = self._log.version
         try:
-            answered = carry_out(self._router.answer, action, now)
-            if answered.problem is not None:
-                self.ledger.answered(action, answered.problem)
-            return answered
+            finished = carry_out(self._router.answer, action, now)
+            if finished.problem is not None:
+                self.ledger.on_result(action, finished.problem)
+            return finished
         finally:
             self._pass_on(version, now, by, getattr(action, "message", "") if type_ in _OWN_MESSAGE else "")
 

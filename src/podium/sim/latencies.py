@@ -80,8 +80,8 @@ class RequestsInFlight:
         """Return the usual time from an event to the effect of a controller's request."""
         return self._latency_ns * _HOPS_OF_OTHERS
 
-    def send(self, asked: RequestedAction, now: int) -> None:
-        component, action = asked.component, asked.action
+    def send(self, requested: RequestedAction, now: int) -> None:
+        component, action = requested.component, requested.action
         usual_ns = self._latency_ns * (_HOPS_OF_SCHEDULER if component.waits else _HOPS_OF_OTHERS)
         arrives_ns = now + usual_ns
         if self._random is not None:
@@ -90,7 +90,7 @@ class RequestsInFlight:
             arrives_ns = self._last_ns[component.place] = max(drawn_ns, self._last_ns.get(component.place, 0))
         if type(action) is BindClaim:
             self._claims_bound_ns[action.pod_uid] = arrives_ns
-        self._requests.add(arrives_ns, asked)
+        self._requests.add(arrives_ns, requested)
 
     def take(self, now: int | None = None) -> RequestedAction | None:
         """Remove and return the next request if it has arrived by ``now`` (None: in any case), else None."""

@@ -59,7 +59,7 @@ class PlacementLog:
         self._attempts = 0
         self._rows = 0
 
-    def attempted(self, queued: QueuedPod, runner: Runner) -> None:
+    def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Record the attempt at a pod that is about to begin."""
         if self._then is not None:
             self._then(queued, runner)

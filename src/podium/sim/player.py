@@ -114,7 +114,7 @@ class Player:
         request = Request(verb="create", kind=kind, body=apply.raw, reading=apply.object)
         error = self.server.ask(request, steps.SCENARIO, now).error
         if error is not None:
-            self._refused(step, apply.object.key, error.code, error.message, now)
+            self._on_refused(step, apply.object.key, error.code, error.message, now)
 
     def _patch(self, step: steps.ScenarioStep, change: steps.Patch, now: int) -> None:
         stored = self._find(step, change.kind, change.key, now)
@@ -124,7 +124,7 @@ class Player:
             stored, now, verb="patch", subresource=change.subresource, body=change.patch, patch_type=change.type
         )
         if error is not None:
-            self._refused(step, change.key, error.code, error.message, now)
+            self._on_refused(step, change.key, error.code, error.message, now)
 
     def _each(self, step: steps.ScenarioStep, selected: steps.SelectedObjects, now: int) -> Notices:
         """Apply the change to each matching object, by key; objects that terminate are not deleted again."""
@@ -238,9 +238,9 @@ class Player:
         """Process an action, which may be refused."""
         problem = self.server.carry_out(action, now).problem
         if problem is not None:
-            self._refused(step, key, problem.code, problem.message, now)
+            self._on_refused(step, key, problem.code, problem.message, now)
 
-    def _refused(self, step: steps.ScenarioStep, key: str, code: int, message: str, now: int) -> None:
+    def _on_refused(self, step: steps.ScenarioStep, key: str, code: int, message: str, now: int) -> None:
         """Skip a step that quotas or bounds forbid, since these may change; raise other errors."""
         if code != _FORBIDDEN or not any(limit in message for limit in _LIMITS):
             raise step.error(message)

@@ -96,11 +96,11 @@ def simulation_of(
     until_ns = scenario.until_ns if options.until_ns is None else options.until_ns
     log = PlacementLog(options.scheduler_seed, options.on_attempt) if options.records_placements else None
     if log is not None:
-        options = replace(options, on_attempt=log.attempted)
+        options = replace(options, on_attempt=log.on_attempt)
     recordings = recordings_of(documents)
     replay = next((Replay(recording, start_ns, options.on_attempt) for recording, _ in recordings), None)
     if replay is not None:
-        options = replace(options, on_attempt=replay.attempted)
+        options = replace(options, on_attempt=replay.on_attempt)
     recorded_ns = None if replay is None else replay.recording.termination_ns
     settings = SimulationSettings(
         seed=options.seed,

@@ -55,7 +55,7 @@ class LimitMeter(CallCount):
         self._objects: set[str] = set()
         history.watch_number(self._check_all)
 
-    def wanted(self, object_: Kubernetes) -> None:
+    def on_write(self, object_: Kubernetes) -> None:
         """Check the number of pods that a written object asks for."""
         pods = pods_wanted(object_)
         if pods > self._limits.objects:
@@ -67,7 +67,7 @@ class LimitMeter(CallCount):
         if len(self._objects) > self._limits.objects:
             raise self._reached("objects", self._limits.objects, f"{by or 'the scenario'} makes {what}")
 
-    def gone(self, uid: str) -> None:
+    def on_delete(self, uid: str) -> None:
         """Stop counting a deleted object."""
         self._objects.discard(uid)
 

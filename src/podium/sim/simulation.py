@@ -251,18 +251,18 @@ class Simulation:
             kinds = (kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, watches))
             self.driver.show_existing(component, map(self._existing, kinds))
 
-    def send(self, asked: RequestedAction, now: int) -> None:
+    def send(self, requested: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
         has_faults = self._faults is not None
-        if has_faults and self._crashes(asked, is_done=False):
+        if has_faults and self._crashes(requested, is_done=False):
             return
-        action = asked.action
+        action = requested.action
         if type(action) is Record and not (has_faults or self._takes_time):
-            self.server.carry_out(action, self.now, "" if asked.component.waits else asked.component.name)
+            self.server.carry_out(action, self.now, "" if requested.component.waits else requested.component.name)
             return
         if type(action) is ReportUnschedulable and action.rewords and not (has_faults or self._takes_time):
             self._held[action.uid] = action
-            self.driver.answer(asked, ActionFinished(action))
+            self.driver.answer(requested, ActionFinished(action))
             return
         if self._held and (held := self._held.pop(getattr(action, "uid", ""), None)) is not None:
             self._write_held(held)
@@ -270,13 +270,13 @@ class Simulation:
         if self._takes_time:
             delay_ns += self._in_flight.volume_wait_ns(action, now)
         if delay_ns:
-            self._agenda.add(now + delay_ns, partial(self._carry_out, asked), _ON_ITS_WAY)
+            self._agenda.add(now + delay_ns, partial(self._carry_out, requested), _ON_ITS_WAY)
         elif self._takes_time and type(action) is not Record:
-            self._in_flight.send(asked, now)
+            self._in_flight.send(requested, now)
         else:
-            self._carry_out(asked)
+            self._carry_out(requested)
         if has_faults:
-            self._crashes(asked, is_done=True)
+            self._crashes(requested, is_done=True)
 
     def _write_held(self, report: ReportUnschedulable) -> None:
         """Write the message of a pod, if it still waits."""
@@ -291,7 +291,7 @@ class Simulation:
         initial = [WatchEvent("ADDED", stored, None) for stored in objects]
         for event in initial:
             self.history.begin(event, self.now)
-            self._meter.wanted(event.stored.object)
+            self._meter.on_write(event.stored.object)
             if isinstance(event.stored.object, Pod):
                 self.ledger.known(event.stored.object)
         self.meters.start(initial)
@@ -387,9 +387,9 @@ class Simulation:
         self._collects_ns = None
         return True
 
-    def _crashes(self, asked: RequestedAction, *, is_done: bool) -> bool:
-        component = asked.component
-        outage_ns = self._faults.outage_ns(component.name, asked.action, is_done=is_done) if self._faults else None
+    def _crashes(self, requested: RequestedAction, *, is_done: bool) -> bool:
+        component = requested.component
+        outage_ns = self._faults.outage_ns(component.name, requested.action, is_done=is_done) if self._faults else None
         if outage_ns is None:
             return False
         self.history.add(self.now, "Crashed", None, None, component.name)
@@ -407,33 +407,33 @@ class Simulation:
         own = (scheduler.bind_delay_ns for scheduler in self.scenario.schedulers if scheduler.name == name)
         return next((delay_ns for delay_ns in own if delay_ns is not None), self.settings.bind_delay_ns)
 
-    def _carry_out(self, asked: RequestedAction) -> None:
+    def _carry_out(self, requested: RequestedAction) -> None:
         """Process an action as often as the faults determine, and answer it."""
-        component, action, server = asked.component, asked.action, self.server
+        component, action, server = requested.component, requested.action, self.server
         # A scheduler is identified by the `schedulerName` of its pods.
         by, delay_ns, written = "" if component.waits else component.name, 0, server.written
         if self.settings.replay is not None:
             action = self.settings.replay.named(action, self.store)
         if self._faults is None:
-            answered = server.carry_out(action, self.now, by)
+            finished = server.carry_out(action, self.now, by)
         else:
             outcome = self._faults.outcome(component.name, action)
             came = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
-            answered = came[0] if came and outcome.problem is None else ActionFinished(action, outcome.problem)
+            finished = came[0] if came and outcome.problem is None else ActionFinished(action, outcome.problem)
             delay_ns = outcome.delay_ns
         if server.written != written:
             self._stall_detector.write(component.name, server.written - written)
         if type(action) is Bind:
             self.bind_attempts += 1
-            if answered.problem is None and (finishes := self._finishes.get(action.pod)):
+            if finished.problem is None and (finishes := self._finishes.get(action.pod)):
                 after_ns, finish = finishes.popleft()
                 self._agenda.add(self.now + after_ns, partial(self._play, finish), _STEP)
         elif type(action) is Evict:
-            self.meters.answered(action, answered.problem, self.now)
+            self.meters.on_result(action, finished.problem, self.now)
         if delay_ns:
-            self._agenda.add(self.now + delay_ns, partial(self.driver.answer, asked, answered), _ON_ITS_WAY)
+            self._agenda.add(self.now + delay_ns, partial(self.driver.answer, requested, finished), _ON_ITS_WAY)
         else:
-            self.driver.answer(asked, answered)
+            self.driver.answer(requested, finished)
 
     def _distribute(self, event: WatchEvent, now: int, by: str, message: str) -> None:
         """Distribute a write to all components."""
@@ -442,18 +442,18 @@ class Simulation:
         if event.type == "ADDED":
             self._meter.made(stored.uid, f"{stored.kind} {stored.key}", by)
         elif event.type == "DELETED":
-            self._meter.gone(stored.uid)
+            self._meter.on_delete(stored.uid)
             self._in_flight.forget(stored.uid)
             self._held.pop(stored.uid, None)
         if type(object_) is Pod:
             is_ending = object_.metadata.deletion_timestamp is not None
             # The ledger needs pods that are not disrupted only while disruptions are open.
             if event.type == "DELETED":
-                self.ledger.gone(object_, now)
+                self.ledger.on_delete(object_, now)
             elif is_ending or object_.status.phase == "Failed" or self.ledger.open:
-                self.ledger.changed(object_, now, is_added=event.type == "ADDED")
+                self.ledger.on_update(object_, now, is_added=event.type == "ADDED")
         elif event.type != "DELETED":
-            self._meter.wanted(object_)
+            self._meter.on_write(object_)
         self._backlog.put(event, now, by, message)
         if self._informers is None:
             self.driver.show(stored.resource.name, observation_of(event), aspects_of(event, self.store))

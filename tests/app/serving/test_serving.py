@@ -82,12 +82,12 @@ def test_requests_of_one_turn_are_kept_together_before_any_is_answered(tmp_path:
             body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
             assert plane.answer(Request(verb="create", kind="ConfigMap", body=body)).code == 201
             was_kept = plane.is_kept
-            await keeping.kept()
+            await keeping.wait_durable()
             report.append((was_kept, plane.is_kept, journal.syncs))
 
         await asyncio.gather(*map(create, range(20)))
         assert report == [(False, True, 1)] * 20
-        await keeping.kept()
+        await keeping.wait_durable()
         assert journal.syncs == 1
 
     asyncio.run(played())
@@ -112,7 +112,7 @@ def test_a_cancelled_request_spares_others_and_a_failure_reaches_all(
     async def played() -> None:
         keeping = GroupCommit(plane)
         create("a")
-        leaving, staying = (asyncio.ensure_future(keeping.kept()) for _ in range(2))
+        leaving, staying = (asyncio.ensure_future(keeping.wait_durable()) for _ in range(2))
         await asyncio.sleep(0)
         leaving.cancel()
         await staying
@@ -124,7 +124,7 @@ def test_a_cancelled_request_spares_others_and_a_failure_reaches_all(
         create("b")
         with monkeypatch.context() as patched:
             patched.setattr(journal, "sync", fail)
-            found = await asyncio.gather(keeping.kept(), keeping.kept(), return_exceptions=True)
+            found = await asyncio.gather(keeping.wait_durable(), keeping.wait_durable(), return_exceptions=True)
         assert [str(problem) for problem in found] == ["the disk is full"] * 2
 
     asyncio.run(played())

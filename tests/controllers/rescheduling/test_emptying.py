@@ -27,18 +27,18 @@ PART = PartOf(3, 2.0)
 def test_a_started_emptying_continues_until_the_rest_can_leave_at_once() -> None:
     emptying = Emptying()
 
-    emptying.planned(planned(("a", PART)), 0)
+    emptying.on_plan(planned(("a", PART)), 0)
     assert emptying.node == "a"
-    emptying.planned(planned(("b", None)), 1)
+    emptying.on_plan(planned(("b", None)), 1)
     assert emptying.node == "a"
-    emptying.planned(planned(("a", None)), 2)
+    emptying.on_plan(planned(("a", None)), 2)
     assert emptying.node == ""
 
 
 def test_emptying_is_given_up_after_an_idle_hour_and_retried_with_growing_waits() -> None:
     emptying, begun = Emptying(), 0
     for cool_down in (HOUR, 2 * HOUR, 4 * HOUR):
-        emptying.planned(planned(("a", PART)), begun)
+        emptying.on_plan(planned(("a", PART)), begun)
         emptying.look(begun + HOUR - 1, HOUR)
         assert (emptying.node, emptying.given_up(begun + HOUR - 1)) == ("a", frozenset())
 
@@ -53,7 +53,7 @@ def test_each_evicted_part_extends_the_emptying_by_an_hour() -> None:
     emptying = Emptying()
 
     for hour in range(3):
-        emptying.planned(planned(("a", PART)), hour * HOUR - hour)
+        emptying.on_plan(planned(("a", PART)), hour * HOUR - hour)
         emptying.look((hour + 1) * HOUR - hour - 1, HOUR)
 
     assert emptying.node == "a"
@@ -61,9 +61,9 @@ def test_each_evicted_part_extends_the_emptying_by_an_hour() -> None:
 
 def test_nothing_is_remembered_of_nodes_that_are_gone_or_of_what_is_long_ago() -> None:
     emptying = Emptying()
-    emptying.planned(planned(("a", PART)), 0)
+    emptying.on_plan(planned(("a", PART)), 0)
     emptying.look(HOUR, HOUR)
-    emptying.planned(planned(("b", PART)), HOUR)
+    emptying.on_plan(planned(("b", PART)), HOUR)
 
     emptying.forget("b")
     emptying.look(5 * HOUR, HOUR)

@@ -54,7 +54,7 @@ def test_a_pod_that_is_bound_is_bound_again_because_no_answer_came() -> None:
 
         assert "default/a" not in [one.pod for one in all_of(Bind, driver.tick() + driver.tick())]
 
-    caught(story, instead(BindingCycles, "seen", none_of_it))
+    caught(story, instead(BindingCycles, "on_bound", none_of_it))
 
 
 @pytest.mark.failure(43)
@@ -102,9 +102,9 @@ def test_a_pod_whose_binding_got_no_answer_is_given_another_place() -> None:
     its room and the same binding is sent again.
     """
 
-    def as_a_refusal(right: Right, cycles: BindingCycles, bind: Bind, answered: ActionFinished, now: int) -> Any:
-        lost = answered.problem is not None and not answered.problem.code
-        return right(cycles, bind, ActionFinished(bind, REFUSED) if lost else answered, now)
+    def as_a_refusal(right: Right, cycles: BindingCycles, bind: Bind, finished: ActionFinished, now: int) -> Any:
+        lost = finished.problem is not None and not finished.problem.code
+        return right(cycles, bind, ActionFinished(bind, REFUSED) if lost else finished, now)
 
     def story() -> None:
         driver, bind = binding()
@@ -139,7 +139,7 @@ def test_a_pod_counts_as_assumed_though_it_is_seen_on_its_node() -> None:
 
         assert not driver.scheduler.bindings.is_assumed(A.metadata.uid)
 
-    caught(story, instead(BindingCycles, "seen", without_taking_note))
+    caught(story, instead(BindingCycles, "on_bound", without_taking_note))
 
 
 def _but_for_the_room(right: Right, cycles: BindingCycles, cycle: Any) -> Any:

@@ -122,7 +122,7 @@ def test_a_preemption_that_went_half_through_leaves_its_preemptor_waiting(failin
 
         assert driver.where(HIGH) is QueuePlace.ACTIVE
 
-    caught(story, instead(RunningPreemptions, "answered", as_if_all_had_gone_well))
+    caught(story, instead(RunningPreemptions, "on_finished", as_if_all_had_gone_well))
 
 
 @pytest.mark.failure(25)

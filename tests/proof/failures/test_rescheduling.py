@@ -355,7 +355,7 @@ def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> No
         carry_out, marked = simulation.server.carry_out, set[str]()
 
         def with_a_mark(action: Action, now: int, by: str = "") -> ActionFinished:
-            answered = carry_out(action, now, by)
+            finished = carry_out(action, now, by)
             if isinstance(action, Evict) and not marked:
                 for stored in simulation.store.objects("Pod"):
                     pod = stored.object
@@ -363,7 +363,7 @@ def test_a_pod_that_is_marked_while_others_of_the_plan_are_evicted_stays() -> No
                         marked.add(pod.key)
                         patch = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
                         carry_out(PatchObject("Pod", pod.key, pod.metadata.uid, patch, "somebody"), now)
-            return answered
+            return finished
 
         simulation.server.carry_out = with_a_mark  # type: ignore[method-assign]
         while simulation.step():

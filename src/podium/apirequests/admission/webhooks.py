@@ -75,7 +75,7 @@ class Webhooks:
         self.answers = WebhookAnswers()
 
     def mutated(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw | None:
-        """Return the object as the mutating webhooks change it, None if none does. Raises as `_asked` does.
+        """Return the object as the mutating webhooks change it, None if none does. Raises as `_response` does.
 
         Webhooks that want it are asked again after a later one has changed the object.
         """
@@ -93,7 +93,7 @@ class Webhooks:
     def _mutate(
         self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]
     ) -> policies.AdmissionAttributes:
-        response = self._asked(hook, attributes, warnings)
+        response = self._response(hook, attributes, warnings)
         if not response.get("patch"):
             return attributes
         try:
@@ -106,9 +106,9 @@ class Webhooks:
         return attributes if result == attributes.object else replace(attributes, object=result)
 
     def validate(self, attributes: policies.AdmissionAttributes, warnings: list[str]) -> None:
-        """Ask the validating webhooks. Raises as `_asked` does."""
+        """Call the validating webhooks. Raises as `_response` does."""
         for hook in self._hooks("ValidatingWebhookConfiguration", attributes):
-            self._asked(hook, attributes, warnings)
+            self._response(hook, attributes, warnings)
 
     def _hooks(self, kind: str, attributes: policies.AdmissionAttributes) -> Iterator[Raw]:
         """Yield the webhooks that apply to a request, by the name of their configuration and in its order."""
@@ -128,7 +128,7 @@ class Webhooks:
                 if applies:
                     yield hook
 
-    def _asked(self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw:
+    def _response(self, hook: Raw, attributes: policies.AdmissionAttributes, warnings: list[str]) -> Raw:
         """Return the response of a webhook that allows the request, {} for one that failed and may.
 
         Raises StoreError if it denies the request, and CallNeededError if its answer is not known yet.

@@ -419,7 +419,7 @@ def _usage_of(seen: Sequence[PodObject], taken_ns: int) -> tuple[tuple[UsageEntr
     dated = [(since(raw, "PodScheduled") or time_of(pod.status.start_time), pod) for pod, raw in running]
     known = sorted(((time, pod) for time, pod in dated if time is not None), key=lambda item: (item[0], item[1].key))
     for time, pod in known:
-        consumption.changed(pod, time)
+        consumption.on_update(pod, time)
     until_ns = max(taken_ns, *(time for time, _ in known), 0)
     message = "only pods that run now are counted, since they were scheduled; earlier usage is unknown"
     found = [Caveat("usage-of-the-present", message, len(known))]

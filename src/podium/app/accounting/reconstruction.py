@@ -452,17 +452,17 @@ class Reconstruction:
 
     def _changes(self, pod: Pod, is_added: bool, now: int) -> None:
         self._pods[pod.key] = pod
-        self._ledger.changed(pod, now, is_added=is_added)
+        self._ledger.on_update(pod, now, is_added=is_added)
 
     def _ends(self, victim: Pod, announced: DisruptionRequest | None, now: int) -> None:
         if announced is not None:
             self._ledger.announced(victim.metadata.uid, announced)
         self._pods[victim.key] = victim
-        self._ledger.changed(victim, now, is_added=False)
+        self._ledger.on_update(victim, now, is_added=False)
 
     def _goes(self, pod: Pod, now: int) -> None:
         self._pods.pop(pod.key, None)
-        self._ledger.gone(pod, now)
+        self._ledger.on_delete(pod, now)
 
 
 def _waiting(pod: Pod) -> Pod:

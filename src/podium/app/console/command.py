@@ -21,7 +21,7 @@ import click
 
 from podium.api.errors import PodiumError, escape
 from podium.app.console.progress import ProgressBar, command_begins, is_watched
-from podium.app.using.client import answered
+from podium.app.using.client import answer_command
 
 _LONGEST_ERROR = 2_000
 _LONGEST_NAME = 60
@@ -299,7 +299,7 @@ def main(args: Sequence[str] | None = None, name: str = "podium") -> None:
             # Names and bars are shown as well as the terminal's encoding can.
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = answered(words) if name == "podium" else None
+        code = answer_command(words) if name == "podium" else None
         if code is None:
             code = podium.main(words, prog_name=name, standalone_mode=False) or 0
     except click.ClickException as error:

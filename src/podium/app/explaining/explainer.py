@@ -77,7 +77,7 @@ class Explainer:
             if isinstance(item, Pod | PodGroup | PersistentVolumeClaim | ResourceClaim):
                 later.append(item)
             elif not isinstance(item, PriorityClass):
-                self._feed.changed(item)
+                self._feed.update_object(item)
         self.cluster.pass_time(self._now_ns)
         self._admission = ObjectAdmission(objects)
         configuration = configuration or default_configuration()
@@ -89,7 +89,7 @@ class Explainer:
         pods = [item for item in later if isinstance(item, Pod)]
         for item in later:
             if not isinstance(item, Pod):
-                self._feed.changed(self._admission.admitted(item))
+                self._feed.update_object(self._admission.admitted(item))
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._add_pod(self._admission.admitted(pod))
 
@@ -151,11 +151,11 @@ class Explainer:
                 self._pending.pop(item.key, None)
                 self._feed.settle(self._feed.pod_gone(item))
                 for claim in self._made.pop(item.key, ()):
-                    self._feed.gone(claim)
+                    self._feed.delete_object(claim)
             elif (item.kind, item.key) not in staying:
-                self._feed.gone(self._admission.admitted(item))
+                self._feed.delete_object(self._admission.admitted(item))
         for item in others:
-            self._feed.changed(item)
+            self._feed.update_object(item)
         for pod in sorted(pods, key=lambda pod: pod.key):
             self._add_pod(pod)
         for record in self._pending.values():
@@ -238,7 +238,7 @@ class Explainer:
         if claims:
             self._made[pod.key] = claims
         for claim in claims:
-            self._feed.changed(claim)
+            self._feed.update_object(claim)
         change = self._feed.pod_changed(pod)
         record = change.after
         if record is None:

@@ -134,7 +134,7 @@ class AccountedController:
         self._record(observation, now)
         actions = self.controller.handle(observation, now)
         for action in actions:
-            self.ledger.asked(action, self.name)
+            self.ledger.on_action(action, self.name)
         self._plan_flush(now)
         # The deadline of a controller that returns NO_CHANGE is not read again.
         has_deadline = self._due_ns is not None or self._initial is not None
@@ -146,7 +146,7 @@ class AccountedController:
 
     def _record(self, observation: Observation, now: int) -> None:
         if isinstance(observation, ActionFinished):
-            self.ledger.answered(observation.action, observation.problem)
+            self.ledger.on_result(observation.action, observation.problem)
         elif isinstance(observation, Changed) and isinstance(observation.object, Pod):
             pod, is_added = observation.object, None
             uid = pod.metadata.uid
@@ -157,9 +157,9 @@ class AccountedController:
                 if uid not in self._initial and is_disrupted(pod):
                     self.ledger.known(pod)
                 self._initial[uid] = pod
-            self.ledger.changed(pod, now, is_added=is_added)
+            self.ledger.on_update(pod, now, is_added=is_added)
         elif isinstance(observation, Deleted) and isinstance(observation.object, Pod):
             if self._initial is not None:
                 self._initial.pop(observation.object.metadata.uid, None)
             self._existing.discard(observation.object.metadata.uid)
-            self.ledger.gone(observation.object, now)
+            self.ledger.on_delete(observation.object, now)

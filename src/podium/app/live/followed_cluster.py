@@ -98,23 +98,23 @@ class FollowedCluster(Explainer):
 
     def _follow_node(self, node: Node, *, is_gone: bool) -> bool:
         if is_gone:
-            return self._feed.gone(node) is not None
+            return self._feed.delete_object(node) is not None
         before = self._feed.known_node(node.metadata.name)
         if before is not None and _lasting(before) == _lasting(node):
             return False
-        self._feed.changed(node)
+        self._feed.update_object(node)
         return True
 
     def _follow_other(self, item: Kubernetes, *, is_gone: bool) -> bool:
         place = (item.kind, item.key)
         before = self._known.pop(place, None)
         if is_gone:
-            self._feed.gone(item)
+            self._feed.delete_object(item)
         else:
             self._known[place] = item
             if before is not None and _essence(before) == _essence(item):
                 return False
-            self._feed.changed(item)
+            self._feed.update_object(item)
         self._is_admission_old |= isinstance(item, _SHAPING)
         if isinstance(item, storage.PersistentVolumeClaim | devices.ResourceClaim):
             # The gates of a pod may depend on its claims.

@@ -263,7 +263,7 @@ class LiveProgram(ABC):
             lost.add_done_callback(lambda _: is_leader.set(0))
         self._problems = {}
         ending.callback(lost.cancel)
-        if not await self._before(cluster.synced(version), lost):
+        if not await self._before(cluster.wait_synced(version), lost):
             return await self._end(cluster, lost)
         self._log.info("watch caches are synced")
         is_podium_server = self._log_caveats(await server_version(session), cluster)
@@ -364,8 +364,8 @@ class LiveProgram(ABC):
         seconds = max(0, restart_ns - self.now()) / 1e9
         self._log.error(f"{self.noun} failed and restarts", problem=repr(error), seconds=round(seconds, 1))
 
-    def log_dry_run(self, asked: RequestedAction) -> None:
-        action = asked.action
+    def log_dry_run(self, requested: RequestedAction) -> None:
+        action = requested.action
         if not isinstance(action, Record):
             self._log.info("would do", action=type(action).__name__, what=repr(action))
 

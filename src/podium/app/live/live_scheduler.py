@@ -229,9 +229,9 @@ class ObservedScheduler:
         self._now, self._attempt = now, None
         actions = self.scheduler.handle(observation, now)
         if isinstance(observation, ActionFinished):
-            self._answered(observation, now)
+            self._on_finished(observation, now)
         elif isinstance(observation, Tick):
-            self._attempted(actions)
+            self._on_attempts(actions)
         return actions
 
     def _begin(self, queued: QueuedPod, runner: Runner) -> None:
@@ -242,7 +242,7 @@ class ObservedScheduler:
             self._recorder.before(queued, runner, self._now)
         self._attempt = Attempt(pod.uid, pod.scheduler_name, time.perf_counter(), since_ns, queued.attempts)
 
-    def _attempted(self, actions: list[Action]) -> None:
+    def _on_attempts(self, actions: list[Action]) -> None:
         attempt = self._attempt
         if attempt is not None:
             self._metrics.algorithm_seconds.observe(time.perf_counter() - attempt.began_s)
@@ -276,10 +276,10 @@ class ObservedScheduler:
         self._attempts(result, attempt.profile).inc()
         self._seconds(result, attempt.profile).observe(time.perf_counter() - attempt.began_s)
 
-    def _answered(self, answered: ActionFinished, now: int) -> None:
-        action = answered.action
+    def _on_finished(self, finished: ActionFinished, now: int) -> None:
+        action = finished.action
         attempt = self._binding.pop(action.uid, None) if isinstance(action, Bind) else None
         if attempt is not None:
-            self._count(attempt, "scheduled" if answered.problem is None else "error")
-            if answered.problem is None:
+            self._count(attempt, "scheduled" if finished.problem is None else "error")
+            if finished.problem is None:
                 self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)

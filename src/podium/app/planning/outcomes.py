@@ -71,7 +71,7 @@ class TieBreaks:
     is_limited: bool = False
     named: list[Tie] = field(default_factory=list)
 
-    def attempted(self, queued: QueuedPod, runner: Runner) -> None:
+    def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Record the attempt that a scheduler is about to make. A gang's pod does not preempt by itself."""
         pod = queued.record
         self.record(runner, pod, preempts=not (pod.pod_class.pod_group and gang_plugin(runner)))

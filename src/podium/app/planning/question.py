@@ -235,7 +235,7 @@ class PlanRun:
             return _sampled_run(run(replace(options, draw_seed=seed, usual_latency_ns=USUAL_LATENCY_NS)))
 
         ties = TieBreaks(options.seed)
-        played = run(replace(options, on_attempt=ties.attempted))
+        played = run(replace(options, on_attempt=ties.on_attempt))
         start_ns = played.result.measures.start_ns
         return replace(played, outcomes=sampled(_sampled_run(played), ties, sample, samples, start_ns))
 

@@ -183,7 +183,7 @@ class _Recording:
         """Wait until the watch caches are synced. Raises InputError if the recording ends before that."""
         over = asyncio.ensure_future(self._over.wait())
         for reflector in self._reflectors:
-            synced = asyncio.ensure_future(reflector.synced())
+            synced = asyncio.ensure_future(reflector.wait_synced())
             await asyncio.wait((synced, over), return_when=asyncio.FIRST_COMPLETED)
             if not synced.done():
                 synced.cancel()

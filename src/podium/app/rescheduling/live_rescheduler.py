@@ -174,12 +174,12 @@ class LiveRescheduler(LiveProgram):
             self._settings, self.release, honors_avoid_lists=self._honors_avoid_lists
         )
         observed = ObservedRescheduler(controller, self.metrics)
-        observed.on_plan, observed.on_rest, observed.on_record = self._planned, self._rested, self._recorded
+        observed.on_plan, observed.on_rest, observed.on_record = self._on_plan, self._on_rest, self._on_records
         return self.accounted(observed, COMPONENT)
 
     # Reporting
 
-    def _planned(self, plan: ReschedulingPlan, now: int) -> None:
+    def _on_plan(self, plan: ReschedulingPlan, now: int) -> None:
         if self._settings.dry_run:
             self._show(plan, now)
             return
@@ -215,7 +215,7 @@ class LiveRescheduler(LiveProgram):
         self._log.info("certificate", now=ever.now, after_plan=ever.after, bound=ever.bound, gap=f"{ever.gap:.1%}")
         return found
 
-    def _recorded(self, record: Record) -> None:
+    def _on_records(self, record: Record) -> None:
         """Log the state of the ConfigMap, and each policy that starts to fail."""
         if record.reason == POLICY_FAILED:
             self._log.error("a policy failed", problem=record.message)
@@ -242,7 +242,7 @@ class LiveRescheduler(LiveProgram):
         write_plan(page, report)
         click.echo(page.text, color=True)
 
-    def _rested(self) -> None:
+    def _on_rest(self) -> None:
         """Stop after one plan if that was requested: the moves of a plan have ended."""
         if self._settings.is_once:
             self.stop()
@@ -274,7 +274,7 @@ class ObservedRescheduler:
         self._policy_of: dict[str, str] = {}
         self._plans: list[tuple[ReschedulingPlan, int]] = []
         self._is_at_work = False
-        rescheduler.on_plan = self._planned
+        rescheduler.on_plan = self._on_plan
 
     @property
     def watches(self) -> frozenset[str]:
@@ -309,7 +309,7 @@ class ObservedRescheduler:
             self.on_rest()
         return actions
 
-    def _planned(self, plan: ReschedulingPlan, now: int) -> None:
+    def _on_plan(self, plan: ReschedulingPlan, now: int) -> None:
         self._plans.append((plan, now))
         self._is_at_work = True
         self._policy_of = {move.pod.uid: planned.policy for planned in plan.planned for move in planned.moves}

@@ -88,7 +88,7 @@ def send(request: dict[str, Any], descriptors: Sequence[int] = (0, 1, 2)) -> dic
     return reply
 
 
-def answered(words: Sequence[str]) -> int | None:
+def answer_command(words: Sequence[str]) -> int | None:
     """Let the session answer a command line, and return the exit code; None if this process has to answer.
 
     A session that is outdated is started again.

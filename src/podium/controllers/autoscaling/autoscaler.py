@@ -95,7 +95,7 @@ class Autoscaler:
             case Deleted(object=object_):
                 self._observe(object_, None, now)
             case ActionFinished():
-                self._answered(observation, now)
+                self._on_finished(observation, now)
             case Tick():
                 actions = self._start_ups.work(now) + self._removals.work(now)
                 if self._scan_ns is not None and self._scan_ns <= now:
@@ -111,17 +111,17 @@ class Autoscaler:
     def _observe(self, object_: meta.Kubernetes, raw: meta.Raw | None, now: int) -> None:
         makes_difference = self._picture.observe(object_, raw)
         if isinstance(object_, Node):
-            self._removals.seen(object_.metadata.name)
+            self._removals.on_node_change(object_.metadata.name)
             self._start_ups.seen(object_.metadata.name)
         if makes_difference:
             self._removals.look_again()
             self._look_soon(now)
 
-    def _answered(self, answered: ActionFinished, now: int) -> None:
+    def _on_finished(self, finished: ActionFinished, now: int) -> None:
         """Handle an answer; a scan decides again after a failure."""
-        if self._start_ups.answered(answered, now):
+        if self._start_ups.on_finished(finished, now):
             self._look_soon(now)
-        unmarked = self._removals.answered(answered, now)
+        unmarked = self._removals.on_finished(finished, now)
         if unmarked:
             self._look_soon(now, self._removals.is_hopeless(unmarked))
 
@@ -302,14 +302,14 @@ class NodeStartUps:
         """Return whether the group's nodes were refused repeatedly."""
         return self._pauses.failures(group) >= STUCK_AFTER
 
-    def answered(self, answered: ActionFinished, now: int) -> bool:
+    def on_finished(self, finished: ActionFinished, now: int) -> bool:
         """Handle an answer; return whether an expected node will not come."""
-        action = answered.action
+        action = finished.action
         if isinstance(action, CreateObject):
-            return self._created(action.raw["metadata"]["name"], answered, now)
-        if isinstance(action, PatchObject) and answered.problem is not None and action.key in self.picture.nodes:
+            return self._on_created(action.raw["metadata"]["name"], finished, now)
+        if isinstance(action, PatchObject) and finished.problem is not None and action.key in self.picture.nodes:
             self._failed[action.key] += 1
-            self._queue.answer(action.key, answered, now)
+            self._queue.answer(action.key, finished, now)
         return False
 
     def work(self, now: int) -> list[Action]:
@@ -328,15 +328,15 @@ class NodeStartUps:
         is_stuck = all(self._failed[name] >= STUCK_AFTER for name in self.picture.upcoming)
         return Deadline(self._queue.deadline().time_ns, not is_stuck)
 
-    def _created(self, name: str, answered: ActionFinished, now: int) -> bool:
-        group_node, answer = self.picture.nodes.get(name), answered.answer
+    def _on_created(self, name: str, finished: ActionFinished, now: int) -> bool:
+        group_node, answer = self.picture.nodes.get(name), finished.answer
         if answer is Answer.DONE and group_node is not None:
             self._pauses.forget(group_node.group)
         if group_node is None or not group_node.is_expected or answer is Answer.DONE:
             return False
         if answer is Answer.UNKNOWN:
             self._failed[name] += 1
-            self._queue.answer(name, answered, now)
+            self._queue.answer(name, finished, now)
             return False
         if answer is not Answer.REPLACED:
             self._pauses.fail(group_node.group, now)

@@ -80,7 +80,7 @@ class AutoscalerView(ClusterView):
         group_node = self.nodes.get(name)
         if group_node is not None and group_node.is_expected:
             self._forget_node(name)
-            self._updater.gone(group_node.node)
+            self._updater.delete_object(group_node.node)
 
     def _difference(self, pod: Pod, record: PodRecord) -> tuple[object, ...] | None:
         """Return the properties of a pod that affect decisions; None for one that was not attempted yet."""
@@ -117,13 +117,13 @@ class AutoscalerView(ClusterView):
         name = group_node.node.metadata.name
         self._forget_node(name)
         if group_node.group not in self.nodes_of:
-            self._updater.changed(group_node.node)
+            self._updater.update_object(group_node.node)
             return
         self.nodes[name] = group_node
         self.nodes_of[group_node.group][name] = None
         if group_node.is_upcoming:
             self.upcoming.add(name)
-        self._updater.changed(scaling.started(group_node.node))
+        self._updater.update_object(scaling.started(group_node.node))
 
     def _node_gone(self, node: Node) -> bool:
         name = node.metadata.name
@@ -131,7 +131,7 @@ class AutoscalerView(ClusterView):
         if group_node is not None and group_node.is_expected:
             return False
         self._forget_node(name)
-        return self._updater.gone(node) is not None
+        return self._updater.delete_object(node) is not None
 
     def _forget_node(self, name: str) -> None:
         group_node = self.nodes.pop(name, None)

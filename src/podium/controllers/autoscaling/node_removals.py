@@ -84,7 +84,7 @@ class NodeRemovals:
         taint = {"key": REMOVAL_TAINT, "value": str(now // _SECOND), "effect": "NoSchedule"}
         return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
 
-    def seen(self, name: str) -> None:
+    def on_node_change(self, name: str) -> None:
         """Record the observed state of a node, or its end."""
         group_node = self.picture.nodes.get(name)
         if group_node is not None and not self._is_written(name, group_node):
@@ -105,23 +105,23 @@ class NodeRemovals:
         """Check all removals after a relevant change."""
         self._queue.add_all(self._began_ns)
 
-    def answered(self, answered: observations.ActionFinished, now: int) -> str:
+    def on_finished(self, finished: observations.ActionFinished, now: int) -> str:
         """Handle an answer; return the name of a node that could not be marked, or ""."""
-        action = answered.action
+        action = finished.action
         if isinstance(action, Evict):
-            self._evictions.answered(answered, now)
+            self._evictions.on_finished(finished, now)
             self.look_again()
         if not isinstance(action, PatchObject | DeleteObject):
             return ""
         name = action.key
-        if answered.problem is None:
+        if finished.problem is None:
             self._failed.pop(name, None)
             self._queue.succeed(name)
             return ""
         was_written = self._written.pop(name, None) is not None
         self._failed[name] += was_written
         if name in self._began_ns:
-            self._queue.answer(name, answered, now)
+            self._queue.answer(name, finished, now)
             return ""
         return name if was_written else ""
 

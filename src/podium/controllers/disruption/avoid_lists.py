@@ -146,12 +146,12 @@ class AvoidListController(reconciler.Reconciler[str]):
             self._deleted.add(uid)
             self._queue.add_all(self._named[uid])
 
-    def _handle_answer(self, key: str, answered: observations.ActionFinished, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, finished: observations.ActionFinished, now: int) -> list[Action]:
         if self._written.get(key) != self._nodes[key].metadata.resource_version:
             return []
-        if answered.problem is not None:
+        if finished.problem is not None:
             del self._written[key]
-        return super()._handle_answer(key, answered, now)
+        return super()._handle_answer(key, finished, now)
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         """Return the write that removes entries which are over from a node's list."""

@@ -115,14 +115,14 @@ class DisruptionController(reconciler.Reconciler[_Key]):
         self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
         return True
 
-    def _handle_answer(self, key: _Key, answered: observations.ActionFinished, now: int) -> list[Action]:
-        action = answered.action
+    def _handle_answer(self, key: _Key, finished: observations.ActionFinished, now: int) -> list[Action]:
+        action = finished.action
         if not isinstance(action, ReplaceStatus) or self._written.get(key) != action.raw["metadata"]["resourceVersion"]:
             # A newer version was written meanwhile.
             return []
-        if answered.problem is not None:
+        if finished.problem is not None:
             del self._written[key]
-        return super()._handle_answer(key, answered, now)
+        return super()._handle_answer(key, finished, now)
 
     def _forget(self, key: _Key) -> None:
         super()._forget(key)

@@ -122,7 +122,7 @@ class NodeDrain:
                 self._daemon_sets.discard(key)
                 self._next_ns = 0
             case ActionFinished():
-                self._answered(observation, now)
+                self._on_finished(observation, now)
             case Tick() if self._end is None:
                 return self._work(now)
         return []
@@ -187,14 +187,14 @@ class NodeDrain:
             self._evictions.forget_refusals()
             self._expects_progress = not self._is_stuck()
 
-    def _answered(self, answered: ActionFinished, now: int) -> None:
-        if isinstance(answered.action, PatchObject):
-            if answered.problem is None:
+    def _on_finished(self, finished: ActionFinished, now: int) -> None:
+        if isinstance(finished.action, PatchObject):
+            if finished.problem is None:
                 self._is_cordoned = True
             else:
                 self._cordon_ns = now + self._settings.retry_ns
                 self._cordon_failures += 1
-        self._evictions.answered(answered, now)
+        self._evictions.on_finished(finished, now)
         self._next_ns = 0
 
     # What follows from it
@@ -313,12 +313,12 @@ class EvictionRetries:
             return [DeleteObject("Pod", pod, uid, self.component, grace)]
         return [Evict(pod, uid, self.component, self.component, grace)]
 
-    def answered(self, answered: ActionFinished, now: int) -> None:
+    def on_finished(self, finished: ActionFinished, now: int) -> None:
         """Handle the answer to an action of this component.
 
         A pod that is not found or replaced is retried until the API shows that.
         """
-        action, problem = answered.action, answered.problem
+        action, problem = finished.action, finished.problem
         if not isinstance(action, Evict | DeleteObject):
             return
         attempts = self._attempts.get(action.uid)
@@ -326,12 +326,12 @@ class EvictionRetries:
             return
         attempts.refusals += 1
         attempts.message = problem.message
-        if answered.answer is Answer.FULL:
+        if finished.answer is Answer.FULL:
             # Without a time in the answer, the server would be asked without end.
-            attempts.next_ns = now + (answered.wait_ns or self.retry_ns)
+            attempts.next_ns = now + (finished.wait_ns or self.retry_ns)
         else:
             self._backoff.fail(action.uid, now)
-            attempts.next_ns = now + answered.wait_ns if answered.wait_ns else self._backoff.until(action.uid, now)
+            attempts.next_ns = now + finished.wait_ns if finished.wait_ns else self._backoff.until(action.uid, now)
 
     def of(self, uid: str) -> EvictionAttempts:
         return self._attempts.get(uid) or EvictionAttempts()

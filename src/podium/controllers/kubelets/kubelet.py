@@ -59,19 +59,19 @@ class Kubelet:
             if not self._pod_changed(pod, observation.raw, now):
                 return controller.NO_CHANGE
         elif type(observation) is ActionFinished:
-            if not self._answered(observation.action, observation, now):
+            if not self._on_finished(observation.action, observation, now):
                 return controller.NO_CHANGE
         elif type(observation) is Tick:
             self._tick(now)
         else:
-            self._happened(observation, now)
+            self._on_other(observation, now)
         if not self._actions:
             return []
         actions = self._actions[:]
         self._actions.clear()
         return actions
 
-    def _happened(self, observation: Observation, now: int) -> None:
+    def _on_other(self, observation: Observation, now: int) -> None:
         match observation:
             case Changed(object=Node() as node, raw=raw):
                 self._node(node.metadata.name).show_node(node, raw, now)
@@ -130,12 +130,12 @@ class Kubelet:
                 self._nodes[name].hide_pod(uid)
                 self._look_at(name)
 
-    def _answered(self, action: Action, answered: ActionFinished, now: int) -> bool:
+    def _on_finished(self, action: Action, finished: ActionFinished, now: int) -> bool:
         """Handle the answer to a report; return whether it has an effect."""
         if not isinstance(action, _REPORTS):
             raise TypeError(f"kubelets do not ask for {action}")
         name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
-        if answered.problem is None or answered.answer.is_over:
+        if finished.problem is None or finished.answer.is_over:
             if self._retries.has_failures:
                 subject = _subject(name, action)
                 # An answer may be late: a newer failed report is still sent again.
@@ -143,10 +143,10 @@ class Kubelet:
                     self._failed.pop(subject, None)
                     self._retries.forget(subject)
             node = self._nodes.get(name)
-            return node is not None and node.written(action) and self._plan(name, node, node.deadline())
+            return node is not None and node.on_report_finished(action) and self._plan(name, node, node.deadline())
         if self._is_wanted(name, action):
             subject = _subject(name, action)
-            self._retries.answer(subject, answered, now)
+            self._retries.answer(subject, finished, now)
             self._failed[subject] = name, action
         return True
 

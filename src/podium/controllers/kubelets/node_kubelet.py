@@ -126,7 +126,7 @@ class NodeKubelet:
             self._there.runs[uid].exit_ns = now
             self._workers.plan(self._there.runs[uid])
 
-    def written(self, action: ReportStatus | DeleteObject) -> bool:
+    def on_report_finished(self, action: ReportStatus | DeleteObject) -> bool:
         """Handle a report that was written or is not needed; return whether that has an effect."""
         run = self._there.runs.get(action.uid)
         if run is None or run.wanted is not action:

@@ -44,7 +44,7 @@ class PodWorkers:
                     # With finalizers it stays in the API, and must not look as if it still ran.
                     self.end(run, run.outcome or reports.killed(run))
                 else:
-                    self._gone(run)
+                    self._on_pod_end(run)
                     self._finish_deletion(run, "")
             elif (deadline_ns := run.deadline_ns()) is not None and deadline_ns <= now:
                 run.outcome, late = reports.exceeded(run)
@@ -132,12 +132,12 @@ class PodWorkers:
 
     def end(self, run: PodRun, report: ReportStatus) -> None:
         """Report the end of a pod whose containers are gone."""
-        self._gone(run)
+        self._on_pod_end(run)
         self.report(run, report)
 
     def release(self, run: PodRun) -> None:
         """Free the resources of a pod that the API knows to have ended."""
-        self._gone(run)
+        self._on_pod_end(run)
         self.there.drop(run)
         self.ended[run.uid] = run
 
@@ -181,7 +181,7 @@ class PodWorkers:
         self.report(run, reports.ready(run))
         return True
 
-    def _gone(self, run: PodRun) -> None:
+    def _on_pod_end(self, run: PodRun) -> None:
         self.has_freed = True
         if not run.is_ended:
             run.is_ended, run.is_waiting = True, False

@@ -75,7 +75,7 @@ class Consumption:
         # By uid, the group and the counted requests of a pod.
         self._pods: dict[str, tuple[Group, Mapping[str, int]]] = {}
 
-    def changed(self, pod: Pod, now: int) -> None:
+    def on_update(self, pod: Pod, now: int) -> None:
         """Take in an added or changed pod; times do not go back."""
         uid = pod.metadata.uid
         if not pod.spec.node_name or pod.is_terminal:
@@ -104,7 +104,7 @@ class Consumption:
         for uid in [uid for uid in self._pods if uid not in there]:
             self.remove(uid, now)
         for pod in there.values():
-            self.changed(pod, now)
+            self.on_update(pod, now)
 
     def remove(self, uid: str, now: int) -> None:
         """Remove a pod (uid) that has ended or is gone."""

@@ -129,7 +129,7 @@ class DisruptionRequests:
     def __len__(self) -> int:
         return len(self._found)
 
-    def asked(self, action: actions.DeleteObject | actions.Evict | actions.ReportStatus, by: str) -> None:
+    def on_action(self, action: actions.DeleteObject | actions.Evict | actions.ReportStatus, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it if the action names no cause."""
         if isinstance(action, actions.ReportStatus):
             marks = [condition.type for condition in action.conditions if condition.status == "True"]
@@ -141,12 +141,12 @@ class DisruptionRequests:
             # The first request; deletions by which kubelets end deletions do not count.
             self._put(action.uid, action.cause or by, "", by, None)
 
-    def answered(self, action: actions.Action, problem: Problem | None) -> None:
+    def on_result(self, action: actions.Action, problem: Problem | None) -> None:
         """Drop a refused eviction."""
         if problem is not None and problem.code and isinstance(action, actions.Evict):
             self._found.pop(action.uid, None)
 
-    def refused(self, uid: str) -> None:
+    def on_refused(self, uid: str) -> None:
         """Drop the refused request of an outside client."""
         found = self._found.get(uid)
         if found is not None and found.is_outsider:
@@ -245,8 +245,8 @@ class DisruptionLedger:
         self._last_id = last_id
         self._announced = DisruptionRequests()
         self.announced = self._announced.put
-        self.refused = self._announced.refused
-        self.answered = self._announced.answered
+        self.on_refused = self._announced.on_refused
+        self.on_result = self._announced.on_result
         self._open_disruptions = OpenDisruptions(keep)
         self.resume = self._open_disruptions.resume
         self.open: Collection[str] = self._open_disruptions.open
@@ -262,7 +262,7 @@ class DisruptionLedger:
         """Return whether a component's request was not observed yet."""
         return bool(self._announced)
 
-    def asked(self, action: actions.Action, by: str) -> None:
+    def on_action(self, action: actions.Action, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it."""
         # Most actions are no disruptions.
         if type(action) not in _TELLING:
@@ -275,9 +275,9 @@ class DisruptionLedger:
                 # The rescheduler reports why it has evicted a pod.
                 self._open_disruptions.explained(record, action.message)
         elif isinstance(action, DISRUPTING):
-            self._announced.asked(action, by)
+            self._announced.on_action(action, by)
 
-    def wanted(self, uid: str, by: str, component: str = "") -> None:
+    def on_client_request(self, uid: str, by: str, component: str = "") -> None:
         """Record that an outside client deletes a pod, or evicts it as a component."""
         self.announced(uid, DisruptionRequest(by, component, is_outsider=True))
 
@@ -303,21 +303,21 @@ class DisruptionLedger:
     def handle(self, observation: Observation, now: int) -> None:
         """Handle an observation of a pod; others have no effect."""
         if isinstance(observation, Changed) and isinstance(observation.object, Pod):
-            self.changed(observation.object, now)
+            self.on_update(observation.object, now)
         elif isinstance(observation, Deleted) and isinstance(observation.object, Pod):
-            self.gone(observation.object, now)
+            self.on_delete(observation.object, now)
 
-    def changed(self, pod: Pod, now: int, *, is_added: bool | None = None) -> None:
+    def on_update(self, pod: Pod, now: int, *, is_added: bool | None = None) -> None:
         """Handle an added or changed pod; ``is_added`` None: unknown which."""
         meta = pod.metadata
         may_end = meta.deletion_timestamp is not None or pod.status.phase == "Failed"
         if may_end and meta.uid not in self._ending and pod.spec.node_name and is_disrupted(pod):
             self._ending.add(meta.uid)
             if self._begin(pod, now) and is_ended_by_kubelet(pod):
-                self._open_disruptions.ended(meta.uid, now)
-        self._open_disruptions.changed(pod, now, is_added=is_added)
+                self._open_disruptions.on_end(meta.uid, now)
+        self._open_disruptions.on_update(pod, now, is_added=is_added)
 
-    def gone(self, pod: Pod, now: int) -> None:
+    def on_delete(self, pod: Pod, now: int) -> None:
         """Handle the deletion of a pod; ``pod`` is its last state."""
         uid = pod.metadata.uid
         if uid in self._ending:
@@ -325,7 +325,7 @@ class DisruptionLedger:
         elif pod.spec.node_name and not pod.is_terminal:
             self._begin(pod, now)
         self._announced.take(uid)
-        self._open_disruptions.gone(pod, now)
+        self._open_disruptions.on_delete(pod, now)
 
     def _begin(self, pod: Pod, now: int) -> bool:
         """Create the record of an ending pod, if that is a disruption; return whether it is."""

@@ -87,7 +87,7 @@ class OpenDisruptions:
             self._victims_for.add(beneficiary.pod, record.uid)
         self._put(record.uid, replace(record, beneficiary=beneficiary))
 
-    def changed(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
+    def on_update(self, pod: Pod, now: int, *, is_added: bool | None) -> None:
         """Handle an added or changed pod; ``is_added`` None: unknown which."""
         if not self._open:
             return
@@ -100,20 +100,20 @@ class OpenDisruptions:
             if pod.spec.node_name:
                 self._follow(pod, now, now)
 
-    def gone(self, pod: Pod, now: int) -> None:
+    def on_delete(self, pod: Pod, now: int) -> None:
         if not self._open:
             return
         uid = pod.metadata.uid
         if uid in self._open:
-            self.ended(uid, now)
+            self.on_end(uid, now)
         if pod.key in self._victims_for:
             self._settle_for(pod.key, None, now)
         if uid in self._replaces:
             self._left(uid, has_had_node=bool(pod.spec.node_name))
         if self._awaited and pod.metadata.owner_references:
-            self._awaited.gone(controller_uid(pod), uid)
+            self._awaited.on_delete(controller_uid(pod), uid)
 
-    def ended(self, uid: str, now: int) -> None:
+    def on_end(self, uid: str, now: int) -> None:
         """Record that a victim has left its node."""
         found = self._open.get(uid)
         if found is not None and not _has_ended(found.record):
@@ -137,7 +137,7 @@ class OpenDisruptions:
         by_key = {pod.key: pod for pod in by_uid.values()}
         for uid in tuple(self._open):
             if uid not in by_uid:
-                self.ended(uid, now)
+                self.on_end(uid, now)
         for key in tuple(self._victims_for):
             pod = by_key.get(key)
             self._settle_for(key, pod, now if pod is None else began(pod, "PodScheduled"))
@@ -324,7 +324,7 @@ class AwaitedReplacements:
         if controller in self._places:
             self._came.setdefault(controller, set()).add(uid)
 
-    def gone(self, controller: str, uid: str) -> None:
+    def on_delete(self, controller: str, uid: str) -> None:
         if controller in self._came:
             self._came[controller].discard(uid)
 

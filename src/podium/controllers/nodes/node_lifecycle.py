@@ -213,7 +213,7 @@ class NodeLifecycle(Reconciler[str]):
         known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
         self._queue.add(name)
 
-    def _happened(self, observation: Observation) -> None:
+    def _on_other(self, observation: Observation) -> None:
         if isinstance(observation, HeartbeatsStopped):
             self._silent[observation.node] = observation.since_ns
             self._queue.add(observation.node)
@@ -221,10 +221,10 @@ class NodeLifecycle(Reconciler[str]):
             self._silent.pop(observation.node, None)
             self._queue.add(observation.node)
 
-    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
-        if answered.problem is not None and isinstance(answered.action, PatchObject):
-            self._written.pop(answered.action.uid, None)
-        return super()._answered(answered, now)
+    def _on_finished(self, finished: ActionFinished, now: int) -> list[Action]:
+        if finished.problem is not None and isinstance(finished.action, PatchObject):
+            self._written.pop(finished.action.uid, None)
+        return super()._on_finished(finished, now)
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         known = self._nodes.get(key)

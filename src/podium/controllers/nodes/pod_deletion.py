@@ -42,15 +42,15 @@ class PodDeleter(Reconciler[str]):
             return []
         return [delete if mark is None or delete.uid in self._marked else mark]
 
-    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
-        action = answered.action
-        if isinstance(action, ReportStatus) and answered.problem is None:
+    def _handle_answer(self, key: str, finished: ActionFinished, now: int) -> list[Action]:
+        action = finished.action
+        if isinstance(action, ReportStatus) and finished.problem is None:
             self._marked.add(action.uid)
             self._queue.add(key)
-        elif isinstance(action, ReportStatus | DeleteObject) and answered.answer.is_over:
+        elif isinstance(action, ReportStatus | DeleteObject) and finished.answer.is_over:
             self._deleted.add(action.uid)
         # A failed step is retried with the pod's current state.
-        return super()._handle_answer(key, answered, now)
+        return super()._handle_answer(key, finished, now)
 
     def _forget_pod(self, pod: Pod) -> None:
         self._pods.remove(pod.key)

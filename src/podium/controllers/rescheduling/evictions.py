@@ -92,10 +92,10 @@ class PlannedEvictions:
     _marking: str = ""
     _orders: deque[Ordered] = field(default_factory=deque)
     # The move whose answer is pending, with those that it is made with.
-    _asked: tuple[Planned, PlannedMoves] | None = None
+    _requested: tuple[Planned, PlannedMoves] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._orders) or self._asked is not None
+        return bool(self._orders) or self._requested is not None
 
     def deadline(self) -> Deadline:
         """Return whether an eviction or a pending taint is due."""
@@ -115,7 +115,7 @@ class PlannedEvictions:
 
     def node_seen(self, name: str) -> None:
         """Record the observed state of a node, or its end."""
-        if name == self._marking and name not in self.soft_taints.asked:
+        if name == self._marking and name not in self.soft_taints.requested:
             self._marking = ""
 
     def not_marked(self, name: str) -> None:
@@ -126,14 +126,14 @@ class PlannedEvictions:
 
     def _next(self) -> Ordered | None:
         """Return the moves to request next; None while an answer is pending or if nothing is left."""
-        return self._orders[0] if self._orders and self._asked is None else None
+        return self._orders[0] if self._orders and self._requested is None else None
 
-    def answered(self, evict: Evict, answered: ActionFinished, now: int) -> list[Action]:
+    def on_finished(self, evict: Evict, finished: ActionFinished, now: int) -> list[Action]:
         """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
-        if self._asked is None or self._asked[0].pod.uid != evict.uid:
+        if self._requested is None or self._requested[0].pod.uid != evict.uid:
             return []
-        (move, planned), self._asked = self._asked, None
-        answer = answered.answer
+        (move, planned), self._requested = self._requested, None
+        answer = finished.answer
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
             if move.has_ended:
@@ -152,7 +152,7 @@ class PlannedEvictions:
         else:
             self.moves.drop(evict.uid)
         if answer not in (Answer.GONE, Answer.REPLACED):
-            self.refusals.refuse(evict.uid, now, answered.wait_ns)
+            self.refusals.refuse(evict.uid, now, finished.wait_ns)
         return []
 
     def go_on(self, now: int) -> list[Action]:
@@ -172,14 +172,14 @@ class PlannedEvictions:
         if source in self.nodes_to_mark() and source not in self.soft_taints.marked:
             self._marking = source
             return self.soft_taints.mark(source, now)
-        asked = order.left.pop(0)
+        move = order.left.pop(0)
         if not order.left:
             self._orders.popleft()
-        self._asked = asked, planned
-        pod, target = asked.pod, asked.target or ""
-        self.moves.begin(pod, target, now, has_ended=asked.has_ended)
+        self._requested = move, planned
+        pod, target = move.pod, move.target or ""
+        self.moves.begin(pod, target, now, has_ended=move.has_ended)
         hint = "" if settings.guidance is Guidance.EVICT else target
-        comes = planned.comes_after(asked)
+        comes = planned.comes_after(move)
         # Other pods avoid the node until the pod that comes has its replacement there.
         awaited: AwaitedPod | None = None
         if comes is not None:
@@ -190,7 +190,7 @@ class PlannedEvictions:
             until_replaced=awaited,
             first=settings.goes_first,
             node_name=hint,
-            is_awaited=planned.is_awaited(asked),
+            is_awaited=planned.is_awaited(move),
         )
         return [Evict(pod.key, pod.uid, RESCHEDULER, RESCHEDULER, hints=hints)]
 
@@ -233,7 +233,7 @@ class SoftTaints:
         self._nodes: dict[str, tuple[str, str, list[Raw]]] = {}
         self.marked: dict[str, None] = {}
         """The tainted nodes, by name."""
-        self.asked: dict[str, str] = {}
+        self.requested: dict[str, str] = {}
         """By name, the resource version on which a change is based that was not observed yet."""
         self._queue: WorkQueue[str] = WorkQueue()
         self.deadline = self._queue.deadline
@@ -242,7 +242,7 @@ class SoftTaints:
         """Record the observed state of a node, or without its wire form its end."""
         meta = node.metadata
         if raw is None:
-            for known in (self._nodes, self.marked, self.asked):
+            for known in (self._nodes, self.marked, self.requested):
                 known.pop(meta.name, None)
             self._queue.forget(meta.name)
             return
@@ -252,12 +252,12 @@ class SoftTaints:
             self.marked[meta.name] = None
         else:
             self.marked.pop(meta.name, None)
-        if self.asked.get(meta.name, meta.resource_version) != meta.resource_version:
-            del self.asked[meta.name]
+        if self.requested.get(meta.name, meta.resource_version) != meta.resource_version:
+            del self.requested[meta.name]
 
     def mark(self, name: str, now: int) -> list[Action]:
         """Taint a node unless that is under way."""
-        if name in self.marked or name in self.asked or name not in self._nodes:
+        if name in self.marked or name in self.requested or name not in self._nodes:
             return []
         return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // _SECOND)}], "marked")]
 
@@ -265,25 +265,25 @@ class SoftTaints:
         """Remove the taints of all nodes but the given ones."""
         self._queue.add_all(name for name in self.marked if name not in but_for)
 
-    def answered(self, answered: ActionFinished, now: int) -> None:
+    def on_finished(self, finished: ActionFinished, now: int) -> None:
         """Record the result of a change of a node."""
-        action = answered.action
-        if not isinstance(action, PatchObject) or answered.problem is None:
+        action = finished.action
+        if not isinstance(action, PatchObject) or finished.problem is None:
             return
-        self.asked.pop(action.key, None)
-        self._queue.answer(action.key, answered, now)
+        self.requested.pop(action.key, None)
+        self._queue.answer(action.key, finished, now)
 
     def work(self, now: int, but_for: Collection[str]) -> list[Action]:
         """Remove the taints that are due for removal."""
         actions: list[Action] = []
         while (name := self._queue.take(now)) is not None:
-            if name in self.marked and name not in self.asked and name not in but_for:
+            if name in self.marked and name not in self.requested and name not in but_for:
                 taints = [taint for taint in self._nodes[name][2] if taint.get("key") != SOFT_TAINT.key]
                 actions.append(self._write(name, taints, "unmarked"))
         return actions
 
     def _write(self, name: str, taints: list[Raw], what: str) -> PatchObject:
         uid, version, _ = self._nodes[name]
-        self.asked[name] = version
+        self.requested[name] = version
         patch = {"metadata": {"resourceVersion": version}, "spec": {"taints": taints}}
         return PatchObject("Node", name, uid, patch, RESCHEDULER, message=f"{what}: pods are moved off it")

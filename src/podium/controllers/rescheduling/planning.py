@@ -198,7 +198,7 @@ class SettingsMap:
         self._was_read = False
         self._is_stopped = False
 
-    def changed(self, object_: Kubernetes, raw: Raw) -> list[Record]:
+    def on_update(self, object_: Kubernetes, raw: Raw) -> list[Record]:
         """Read a ConfigMap; return the events about it."""
         data = raw.get("data")
         data = data if isinstance(data, dict) else {}

@@ -114,15 +114,15 @@ class Rescheduler:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         match observation:
             case Changed(object=object_, raw=raw) if object_.kind == CONFIG_MAP:
-                return [*self._settings_map.changed(object_, raw)]
+                return [*self._settings_map.on_update(object_, raw)]
             case Changed(object=object_, raw=raw):
                 self._observe(object_, raw, now)
             case Deleted(object=object_):
                 self._observe(object_, None, now)
             case ActionFinished(action=Evict() as evict):
-                return self._evictions.answered(evict, observation, now)
+                return self._evictions.on_finished(evict, observation, now)
             case ActionFinished(action=PatchObject() as patch):
-                self._soft_taints.answered(observation, now)
+                self._soft_taints.on_finished(observation, now)
                 if observation.problem is not None:
                     self._evictions.not_marked(patch.key)
             case Measured():
@@ -153,7 +153,7 @@ class Rescheduler:
         elif isinstance(object_, Pod) and raw is None:
             self._evictions.refusals.forget(object_.metadata.uid)
         elif isinstance(object_, Pod) and (pod := self._picture.pod(object_.metadata.uid)) is not None:
-            self._guide.seen(pod)
+            self._guide.on_pod(pod)
         if makes_difference or _PERIODIC not in self._looks.times:
             self._look_soon(now)
 
@@ -191,7 +191,7 @@ class Rescheduler:
         capped = self._picture.capped_namespaces(now)
         plan = self._planners.plan(self._plan_inputs(now), partial(self._why_held, capped), now)
         if not self._only_plans:
-            self._emptying.planned(plan, now)
+            self._emptying.on_plan(plan, now)
         if self.on_plan is not None:
             self.on_plan(plan, now)
         self._looks.set(_PERIODIC, now + self.settings.interval_ns, recurs=True)
@@ -281,7 +281,7 @@ class Emptying:
         """Return the nodes that must not be started again yet."""
         return frozenset(node for node, found in self._cooling.items() if now < found.until_ns)
 
-    def planned(self, plan: ReschedulingPlan, now: int) -> None:
+    def on_plan(self, plan: ReschedulingPlan, now: int) -> None:
         """Record what a plan adds: another part, or the rest."""
         for planned in plan.planned:
             if planned.part_of is not None:
@@ -304,7 +304,7 @@ class ReplacementGuide:
     _guided: set[str] = field(default_factory=set)
     is_due: bool = False
 
-    def seen(self, pod: PodRecord) -> None:
+    def on_pod(self, pod: PodRecord) -> None:
         if self._planners.settings.guidance is Guidance.EVICT or pod.node_name or pod.terminating:
             return
         self.is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)

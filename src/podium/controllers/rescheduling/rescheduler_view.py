@@ -134,7 +134,7 @@ class ReschedulerView(ClusterView):
         taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
         if len(taints) < len(node.spec.taints):
             node = structs.replace(node, spec=structs.replace(node.spec, taints=taints))
-        self._updater.changed(node)
+        self._updater.update_object(node)
         exchange(self.avoid_lists, name, node.metadata.annotations.get(PREFER_AVOID_PODS) or None)
         is_relevant = self.observed.node_changed(node)
         return (
@@ -148,7 +148,7 @@ class ReschedulerView(ClusterView):
     def _node_gone(self, node: Node) -> bool:
         self.avoid_lists.pop(node.metadata.name, None)
         self.observed.node_gone(node.metadata.name)
-        return self._updater.gone(node) is not None
+        return self._updater.delete_object(node) is not None
 
 
 # The reasons with which a kubelet rejects a pod (pkg/kubelet/lifecycle, pkg/kubelet/cm).

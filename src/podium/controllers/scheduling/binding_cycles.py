@@ -135,27 +135,27 @@ class BindingCycles:
             raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
         return self._guarded(self._ask_for_binding, cycle, now)
 
-    def claim_answered(self, answered: ActionFinished, claim: ResourceClaim | None, now: int) -> StepResult:
+    def claim_answered(self, finished: ActionFinished, claim: ResourceClaim | None, now: int) -> StepResult:
         """Handle the answer to a claim's write; ``claim`` is the claim in the answer, None without one.
 
         After the last claim the pod itself is bound. A reservation without a conclusive answer counts as carried out,
         and is sent again until its result is known.
         """
-        action, problem = answered.action, answered.problem
+        action, problem = finished.action, finished.problem
         if not isinstance(action, BindClaim | ReserveClaim):
             raise TypeError(f"{type(action).__name__} is not about a claim that a pod waits for")
         cycle = self._cycles.get(action.pod_uid)
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
-            answer, was_unknown = answered.answer, action in cycle.unanswered
+            answer, was_unknown = finished.answer, action in cycle.unanswered
             if answer is Answer.UNKNOWN or (was_unknown and self.reservations.is_in_doubt(action, answer)):
                 cycle.unanswered |= {action}
                 self._ask_again(cycle, now)
                 return [], None
-            self.reservations.answered(cycle, answered, claim)
+            self.reservations.on_finished(cycle, finished, claim)
         cycle.claims -= {action}
-        self.refused.answered(answered, cycle.queued.record)
+        self.refused.on_finished(finished, cycle.queued.record)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
         if cycle.claims:
@@ -183,7 +183,7 @@ class BindingCycles:
             failures.append(self._fail(cycle, status)[1])
         return failures
 
-    def bind_answered(self, action: Bind, answered: ActionFinished, now: int) -> StepResult:
+    def bind_answered(self, action: Bind, finished: ActionFinished, now: int) -> StepResult:
         """Handle the answer to a binding.
 
         Without an answer, or after an error of the server, the binding may have been carried out: the pod stays
@@ -191,11 +191,11 @@ class BindingCycles:
         conflict then means that the pod was bound or replaced, which the API will show. So `MOST_INTERNAL_ERRORS` in
         a row mean that it was not carried out, and fail the cycle.
         """
-        cycle, problem = self._cycles.get(action.uid), answered.problem
+        cycle, problem = self._cycles.get(action.uid), finished.problem
         if cycle is None or not (cycle.sent is action or cycle.sent == action):
             return [], None
         if problem is not None:
-            answer, is_in_doubt = answered.answer, cycle.stage is BindingStage.IN_DOUBT
+            answer, is_in_doubt = finished.answer, cycle.stage is BindingStage.IN_DOUBT
             if is_in_doubt and answer is Answer.STALE:
                 return [], None
             cycle.internal_errors = cycle.internal_errors + 1 if problem.code == 500 else 0
@@ -204,7 +204,7 @@ class BindingCycles:
                 cycle.stage = BindingStage.IN_DOUBT
                 self._ask_again(cycle, now)
                 return [], None
-        self.refused.answered(answered, cycle.queued.record)
+        self.refused.on_finished(finished, cycle.queued.record)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
         self._drop(cycle)
@@ -241,7 +241,7 @@ class BindingCycles:
         self.unseen.discard(uid)
         return self._undo(self._cycles[uid]) if uid in self._cycles else []
 
-    def seen(self, uid: str, node_name: str) -> list[Action]:
+    def on_bound(self, uid: str, node_name: str) -> list[Action]:
         """Handle that the API shows a pod on a node: the cycle has succeeded, or is given up.
 
         The pod stays on its assumed node until its new state replaces it.
@@ -391,18 +391,18 @@ class RefusedBindings:
         self.on_refused: Callable[[PodRecord, str], None] | None = None
         """Called with the pod and a message when a kind of request is first refused in a namespace."""
 
-    def answered(self, answered: ActionFinished, pod: PodRecord) -> None:
+    def on_finished(self, finished: ActionFinished, pod: PodRecord) -> None:
         """Take in how a request to bind a pod ended; a refusal that may pass changes nothing."""
-        if answered.problem is None and not self._by_request:
+        if finished.problem is None and not self._by_request:
             return
-        action = answered.action
+        action = finished.action
         if not isinstance(action, BindingAction):
             raise TypeError(f"{type(action).__name__} does not bind a pod")
         request = type(action), pod.namespace
-        if answered.problem is None:
+        if finished.problem is None:
             self._by_request.pop(request, None)
-        elif answered.answer is Answer.REFUSED:
-            reason = f"the API server refuses to {_WHAT[request[0]]}: {answered.problem.message}"
+        elif finished.answer is Answer.REFUSED:
+            reason = f"the API server refuses to {_WHAT[request[0]]}: {finished.problem.message}"
             self._by_pod[pod.uid] = request, reason
             if request not in self._by_request and self.on_refused is not None:
                 self.on_refused(pod, reason)

@@ -69,7 +69,7 @@ class EventHandlers:
     def pod_changed(self, pod: Pod, now: int) -> list[Action]:
         if pod.spec.node_name:
             assumed = self._assumed.take(pod) if pod.status.phase == "Pending" else None
-            return self._read(pod, None, now) if assumed is None else self._assigned(assumed, now)
+            return self._read(pod, None, now) if assumed is None else self._on_assigned(assumed, now)
         nominated = self._assumed.nominated(pod)
         if nominated is None:
             return self._read(pod, self._assumed.class_of(pod), now)
@@ -89,7 +89,7 @@ class EventHandlers:
                 self.futile.restore_lost(pod, now)
                 return actions
             if pod.status.phase == "Failed":
-                self.futile.rejected(before, pod.spec.node_name, now)
+                self.futile.on_rejected(before, pod.spec.node_name, now)
             return actions + self._withdraw(before, now)
         is_running = pod.status.phase == "Running"
         if before is None and not is_running:
@@ -99,7 +99,7 @@ class EventHandlers:
                 actions += self.futile.runs(record, now)
             if record.nominated_node_name:
                 actions += self._clear_stray(pod)
-            actions += self._assigned(record, now)
+            actions += self._on_assigned(record, now)
             self.resizes.show(pod, before, record)
             return actions
         if record.scheduler_name in self.runners and not record.terminating:
@@ -122,7 +122,7 @@ class EventHandlers:
         known = self.updater.forget(pod.metadata.uid or pod.key)
         return [] if known is None else self._withdraw(known, now)
 
-    def _assigned(self, record: PodRecord, now: int) -> list[Action]:
+    def _on_assigned(self, record: PodRecord, now: int) -> list[Action]:
         """Handle a pod on a node: new, bound by this scheduler or another one, or changed."""
         self.known.forget()
         uid, before = record.uid, self.cluster.placed.get(record.uid)
@@ -130,7 +130,7 @@ class EventHandlers:
             self.cluster.deleted_victims.pop(uid, None)
         is_assumed = self.bindings.is_assumed(uid)
         is_new = before is None or is_assumed
-        actions = self.bindings.seen(uid, record.node_name) if is_assumed else []
+        actions = self.bindings.on_bound(uid, record.node_name) if is_assumed else []
         nominated = self.cluster.nominations.node_of(uid)
         if is_new or nominated or self._may_be_pending(uid):
             self._forget_pending(uid)
@@ -146,7 +146,7 @@ class EventHandlers:
         if nominated not in ("", record.node_name):
             self.capacity.bound_elsewhere(record, nominated, now)
         if record.pod_class.pod_group:
-            actions = actions + self.gangs.assigned(record, now)
+            actions = actions + self.gangs.on_assigned(record, now)
         if not self.cluster.nominations.uids:
             return actions
         return actions + self.capacity.capacity_taken(record.node_name, record, record.key, now)
@@ -214,7 +214,7 @@ class EventHandlers:
         self.futile.forget(record)
         group = record.pod_class.pod_group
         if group:
-            self.gangs.left(record, now)
+            self.gangs.on_not_pending(record, now)
         if uid in cluster.placed:
             cluster.remove_pod(uid)
         if placed is not None:
@@ -249,13 +249,13 @@ class EventHandlers:
         if isinstance(changed, Node):
             self._node_changed(changed, now)
         elif isinstance(changed, PodDisruptionBudget):
-            self._budget_changed(changed.key, self.updater.changed, changed, now)
+            self._budget_changed(changed.key, self.updater.update_object, changed, now)
         elif isinstance(changed, ResourceClaim) and self.cluster.devices.claim_cache.is_outdated(changed):
-            self.updater.changed(changed)
+            self.updater.update_object(changed)
         else:
             if isinstance(changed, DisruptionPolicy):
                 self.cap.observe(changed)
-            self._move(*self.updater.changed(changed), now)
+            self._move(*self.updater.update_object(changed), now)
         return []
 
     def claim_written(self, claim: ResourceClaim, now: int) -> None:
@@ -278,12 +278,12 @@ class EventHandlers:
         elif isinstance(gone, PodGroup):
             actions = self.capacity.gang_plan_ended(gone.key, now)
             self.gangs.group_gone(gone)
-            self.updater.gone(gone)
+            self.updater.delete_object(gone)
             return actions
         if isinstance(gone, PodDisruptionBudget):
-            self._budget_changed(gone.key, self.updater.gone, gone, now)
+            self._budget_changed(gone.key, self.updater.delete_object, gone, now)
             return []
-        change = self.updater.gone(gone)
+        change = self.updater.delete_object(gone)
         if change is None:
             return []
         if not isinstance(gone, Node):
@@ -330,7 +330,7 @@ class EventHandlers:
         before = self.gangs.state.group(group.key)
         ends = before is not None and self.gangs.ends_plan(before, group)
         actions = self.capacity.gang_plan_ended(group.key, now) if ends else []
-        self.updater.changed(group)
+        self.updater.update_object(group)
         self.gangs.group_changed(before, group, now)
         # It may be complete.
         return actions + self.gangs.look_at(group, now)
@@ -339,12 +339,12 @@ class EventHandlers:
         old = self.updater.known_node(node.metadata.name)
         changes = ActionType.ADD if old is None else node_changes(old, node)
         if old is not None and _avoid_list(old) != _avoid_list(node):
-            self.updater.changed(node)
+            self.updater.update_object(node)
             # kube-scheduler ignores annotations; entries that reserve capacity matter here.
             if any(entry.until_replaced is not None for entry in avoid_list(_avoid_list(old)).entries):
                 changes |= ActionType.UPDATE_NODE_OTHER
         elif changes:
-            self.updater.changed(node)
+            self.updater.update_object(node)
         if changes:
             label = "NodeAdd" if old is None else "NodeUpdate"
             concerned = None if self.node_check is None else self.node_check.of(node)

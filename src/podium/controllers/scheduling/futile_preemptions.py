@@ -269,7 +269,7 @@ class FutilePreemptions:
         self._tidy(self._owner(pod))
         return cleared
 
-    def rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
+    def on_rejected(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Keep the preemption of a pod that its kubelet rejected, for its replacement; it expires."""
         history = self._history_of(pod)
         last = None if history is None else history.rounds.get(pod.uid)

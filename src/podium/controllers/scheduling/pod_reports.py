@@ -42,7 +42,7 @@ class PendingWrites(Generic[Value, Failed]):
         self.written[key] = value
         self._versions.pop(key, None)
 
-    def answered(self, key: str, raw: Raw) -> None:
+    def on_written(self, key: str, raw: Raw) -> None:
         """Note the version in the answer to the last write."""
         version = str(raw["metadata"].get("resourceVersion", ""))
         if is_comparable(version):
@@ -111,22 +111,22 @@ class PodReports:
         if nominated != self.nominated(uid):
             self._writes.put(uid, nominated)
 
-    def answered(self, answered: ActionFinished, now: int) -> None:
+    def on_finished(self, finished: ActionFinished, now: int) -> None:
         """Handle the answer to a write.
 
         A failed one is sent again; the observed nomination counts until then. A nomination before a binding is not
         repeated: the binding clears it. If the pod is gone, nothing is sent.
         """
-        action = answered.action
+        action = finished.action
         if not isinstance(action, (ReportUnschedulable, Nominate)):
             raise TypeError(f"{type(action).__name__} reports nothing about a pod")
         uid, written = action.uid, self._writes.written.get(action.uid)
-        if answered.problem is None:
+        if finished.problem is None:
             # An answer to an earlier write has another nomination.
-            raw = answered.written
+            raw = finished.written
             if raw is not None and raw.get("status", {}).get("nominatedNodeName", "") == written:
-                self._writes.answered(uid, raw)
-        elif answered.answer is not Answer.GONE:
+                self._writes.on_written(uid, raw)
+        elif finished.answer is not Answer.GONE:
             self._reported.pop(uid, None)
             if isinstance(action, Nominate) and action.node_name:
                 self._writes.forget(uid)

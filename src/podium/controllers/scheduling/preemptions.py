@@ -120,21 +120,21 @@ class RunningPreemptions:
         actions = self._begin(preemption, left[:-1])
         return actions if preemption.outstanding else self._begin_last(preemption)
 
-    def answered(
-        self, action: ReportStatus | DeleteObject | Evict, answered: ActionFinished, now: int
+    def on_finished(
+        self, action: ReportStatus | DeleteObject | Evict, finished: ActionFinished, now: int
     ) -> tuple[list[Action], list[RunningPreemption]]:
         """Take in the answer to a victim's mark, deletion or eviction; return what to do, and what ended.
 
         A victim that is gone counts as deleted. Any other problem ends all preemptions that wait for this victim.
         """
-        uid, problem = action.uid, answered.problem
+        uid, problem = action.uid, finished.problem
         waiting = self._pending.pop(uid, None)
         if waiting is None:
             return [], []
         actions: list[Action] = []
         # A deletion conflicts only with its precondition on the uid: a namesake has the victim's place. A mark also
         # conflicts with other writes to the pod: the victim may be alive, and the preemptor has to try again.
-        if problem is not None and answered.answer not in (Answer.GONE, Answer.REPLACED):
+        if problem is not None and finished.answer not in (Answer.GONE, Answer.REPLACED):
             for preemption in waiting:
                 preemption.failure = problem.message
         elif type(action) is not ReportStatus:

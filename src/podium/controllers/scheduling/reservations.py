@@ -50,23 +50,23 @@ class Reservations:
             return False
         return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
 
-    def answered(self, cycle: BindingCycle, answered: ActionFinished, claim: ResourceClaim | None) -> None:
+    def on_finished(self, cycle: BindingCycle, finished: ActionFinished, claim: ResourceClaim | None) -> None:
         """Note the result of a reservation; ``claim`` is the claim in the answer, if any.
 
         A PASSING answer is inconclusive, as is any failure for a claim that is created first, after which more is
         written.
         """
-        action = answered.action
+        action = finished.action
         if not isinstance(action, ReserveClaim):
             raise TypeError(f"{type(action).__name__} is no reservation")
-        if answered.problem is None:
-            self._claim_cache.reserved(action.uid, action.pod_uid)
+        if finished.problem is None:
+            self._claim_cache.on_reserved(action.uid, action.pod_uid)
             if claim is None:
                 self._claim_cache.expect(_uid(action))
             else:
                 self._claim_cache.end(_uid(action))
                 cycle.settled |= {action}
-        elif answered.answer is not Answer.PASSING and action.made is None:
+        elif finished.answer is not Answer.PASSING and action.made is None:
             cycle.settled |= {action}
 
     def give_up(self, cycle: BindingCycle) -> list[Action]:
@@ -97,21 +97,21 @@ class Reservations:
                 releases.append(release)
         return releases
 
-    def released(self, answered: ActionFinished, now: int) -> ResourceClaim | None:
+    def released(self, finished: ActionFinished, now: int) -> ResourceClaim | None:
         """Handle the answer to a release; return the claim whose devices are free now, None for none.
 
         Only the last requested release is conclusive for the reservation before it.
         """
-        action = answered.action
+        action = finished.action
         if not isinstance(action, ReleaseClaim):
             raise TypeError(f"{type(action).__name__} is no release")
         uid = action.uid or action.pod_uid
         is_last = self._releases.get(uid) is action
-        if is_last and answered.answer in _AGAIN:
+        if is_last and finished.answer in _AGAIN:
             self._retries.set(uid, now + RELEASE_RETRY_NS)
             return None
         gone = None
-        if answered.problem is None and answered.written is None:
+        if finished.problem is None and finished.written is None:
             gone = self._claim_cache.forget_unobserved(action.claim, action.uid)
         if not is_last:
             return gone
@@ -130,13 +130,13 @@ class Reservations:
         return due
 
 
-def claim_in_answer(answered: ActionFinished) -> ResourceClaim | None:
+def claim_in_answer(finished: ActionFinished) -> ResourceClaim | None:
     """Return the ResourceClaim in an answer; None without one, or if its version cannot be compared."""
-    action = answered.action
-    if answered.written is None or not isinstance(action, ReserveClaim | ReleaseClaim):
+    action = finished.action
+    if finished.written is None or not isinstance(action, ReserveClaim | ReleaseClaim):
         return None
     try:
-        claim = read(answered.written, ResourceClaim)
+        claim = read(finished.written, ResourceClaim)
     except InputError:
         # The watch reports it.
         return None

@@ -181,7 +181,9 @@ class Scheduler:
             actions = NO_CHANGE if answered is None else answered(observation.action, observation, now)
         elif type(observation) is Changed:
             shown = observation.object
-            actions = self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._changed(shown, now)
+            actions = (
+                self._events.pod_changed(shown, now) if isinstance(shown, Pod) else self._on_object_change(shown, now)
+            )
         elif type(observation) is Deleted:
             gone = observation.object
             actions = self._events.pod_gone(gone, now) if isinstance(gone, Pod) else self._events.object_gone(gone, now)
@@ -198,7 +200,7 @@ class Scheduler:
         # No deadline before, and none now.
         return actions if self._has_gangs else NO_CHANGE
 
-    def _changed(self, changed: Kubernetes, now: int) -> list[Action]:
+    def _on_object_change(self, changed: Kubernetes, now: int) -> list[Action]:
         """Handle the addition or change of an object other than a pod; pods may wait for a volume or claim."""
         actions = self._events.object_changed(changed, now)
         is_awaited = isinstance(changed, PersistentVolume | PersistentVolumeClaim)
@@ -242,28 +244,28 @@ class Scheduler:
 
     # How actions ended
 
-    def _bind_answered(self, bind: Bind, answered: ActionFinished, now: int) -> list[Action]:
-        result = self.bindings.bind_answered(bind, answered, now)
-        if answered.problem is None and bind.uid in self.bindings.unseen:
+    def _bind_answered(self, bind: Bind, finished: ActionFinished, now: int) -> list[Action]:
+        result = self.bindings.bind_answered(bind, finished, now)
+        if finished.problem is None and bind.uid in self.bindings.unseen:
             self.queue.done(bind.uid)
         return self.attempts.finish_binding_step(result, now)
 
     def _report_answered(
-        self, action: ReportUnschedulable | Nominate | PatchObject, answered: ActionFinished, now: int
+        self, action: ReportUnschedulable | Nominate | PatchObject, finished: ActionFinished, now: int
     ) -> list[Action]:
         if not isinstance(action, PatchObject):
-            self.reports.answered(answered, now)
+            self.reports.on_finished(finished, now)
         elif action.kind == "PodGroup":
-            self.gangs.reports.answered(answered, now)
+            self.gangs.reports.on_finished(finished, now)
         return []
 
     def _victim_answered(
-        self, action: ReportStatus | DeleteObject | Evict, answered: ActionFinished, now: int
+        self, action: ReportStatus | DeleteObject | Evict, finished: ActionFinished, now: int
     ) -> list[Action]:
         if type(action) is Evict and action.cause == GANG_RELEASE:
-            self.gangs.releases.answered(action, answered)
+            self.gangs.releases.on_finished(action, finished)
             return []
-        actions, ended = self.preemptions.answered(action, answered, now)
+        actions, ended = self.preemptions.on_finished(action, finished, now)
         for preemption in ended:
             if preemption.attempt is not None:
                 actions += self.attempts.conclude(preemption.attempt, now, preemption.failure)
@@ -272,24 +274,24 @@ class Scheduler:
         return actions
 
     def _claim_answered(
-        self, action: BindClaim | ReserveClaim | ReleaseClaim, answered: ActionFinished, now: int
+        self, action: BindClaim | ReserveClaim | ReleaseClaim, finished: ActionFinished, now: int
     ) -> list[Action]:
         """Handle the answer to a claim's write. If it returns the claim, that counts before the API shows it."""
         reservations = self.bindings.reservations
-        claim = claim_in_answer(answered)
+        claim = claim_in_answer(finished)
         if claim is not None:
             self.known.forget()
             self._events.claim_written(claim, now)
         if isinstance(action, ReleaseClaim):
-            if action.deallocate and answered.problem is not None and not answered.answer.lasts:
+            if action.deallocate and finished.problem is not None and not finished.answer.lasts:
                 # The pod waits for the devices that this would have freed.
                 self.queue.wake(action.pod_uid, RELEASE_FAILED, now)
-            freed = reservations.released(answered, now)
+            freed = reservations.released(finished, now)
             if freed is not None:
                 self.known.forget()
                 self._events.claim_freed(freed, now)
             return []
-        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(answered, claim, now), now)
+        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(finished, claim, now), now)
         if isinstance(action, ReserveClaim) and action.pod_uid not in self._updater.pods:
             actions += reservations.forget_pod(action.pod, action.pod_uid)
         return actions

@@ -115,12 +115,12 @@ class ResourceClaims(Reconciler[_Key]):
     def _add_claims_of(self, uid: str) -> None:
         self._queue.add_all(("ResourceClaim", key) for key in self.claims.naming(uid))
 
-    def _handle_answer(self, key: _Key, answered: ActionFinished, now: int) -> list[Action]:
-        if isinstance(answered.action, CreateObject) and answered.problem is None:
-            name = answered.action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
+    def _handle_answer(self, key: _Key, finished: ActionFinished, now: int) -> list[Action]:
+        if isinstance(finished.action, CreateObject) and finished.problem is None:
+            name = finished.action.raw["metadata"]["annotations"][POD_CLAIM_NAME]
             self._unseen.setdefault(key[1], {})[name] = now
             self._queue.add(key)
-        return super()._handle_answer(key, answered, now)
+        return super()._handle_answer(key, finished, now)
 
     def _reconcile(self, key: _Key, now: int) -> list[Action]:
         kind, name = key

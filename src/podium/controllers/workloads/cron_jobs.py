@@ -46,12 +46,12 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         self._begun.pop(uid, None)
         self._last_message.pop(uid, None)
 
-    def _created(self, workload: _Workload, raw: Raw, answered: ActionFinished, now: int) -> None:
-        if answered.answer is Answer.DONE:
+    def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:
+        if finished.answer is Answer.DONE:
             time_ns = parse_time(raw["metadata"]["annotations"][SCHEDULED_AT])
             self._begun[workload.uid] = max(time_ns, self._begun.get(workload.uid, time_ns))
             self._queue.add(workload.uid)
-        super()._created(workload, raw, answered, now)
+        super()._on_created(workload, raw, finished, now)
 
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
         owned = self._owned.of(workload.uid)

@@ -33,7 +33,7 @@ class JobState:
 
     ``ended`` have ended or were deleted, and have the finalizer. ``untracked`` are active without it. ``terminating``
     were deleted and have not ended. ``gone`` were ``ended`` and are deleted. ``missed`` are pods in the status that
-    were not observed, and since when. ``asked`` has the version on which finalizers were changed. ``checked`` were
+    were not observed, and since when. ``requested`` has the version on which finalizers were changed. ``checked`` were
     verified to be as known. ``noted`` are known to the backoff, which counts ``failures`` since the last success.
 
     ``last_failed`` has by index the failed pod with most failures before it, if failures of each index are limited.
@@ -47,7 +47,7 @@ class JobState:
     terminating: dict[str, OwnedPod] = field(default_factory=dict)
     gone: dict[str, None] = field(default_factory=dict)
     missed: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, str] = field(default_factory=dict)
+    requested: dict[str, str] = field(default_factory=dict)
     checked: dict[str, None] = field(default_factory=dict)
     noted: dict[str, None] = field(default_factory=dict)
     last_failed: dict[int, OwnedPod] = field(default_factory=dict)
@@ -76,8 +76,8 @@ class JobState:
             last = self.last_failed.get(index)
             if last is None or count >= (failures_before(last) or 0):
                 self.last_failed[index] = pod
-        if not is_there or self.asked.get(uid) != pod.pod.metadata.resource_version:
-            self.asked.pop(uid, None)
+        if not is_there or self.requested.get(uid) != pod.pod.metadata.resource_version:
+            self.requested.pop(uid, None)
         if uid not in self.ended:
             self.checked.pop(uid, None)
             self.noted.pop(uid, None)
@@ -85,13 +85,13 @@ class JobState:
     def ask(self, pod: OwnedPod) -> bool:
         """Return whether to change the pod's finalizers, which is done once per version."""
         version = pod.pod.metadata.resource_version
-        is_new = self.asked.get(pod.uid) != version
-        self.asked[pod.uid] = version
+        is_new = self.requested.get(pod.uid) != version
+        self.requested[pod.uid] = version
         return is_new
 
     def check(self, uid: str) -> None:
         """Record that an ended pod was verified."""
-        self.asked.pop(uid, None)
+        self.requested.pop(uid, None)
         if uid in self.ended:
             self.checked[uid] = None
 

@@ -77,18 +77,18 @@ class Jobs(WorkloadController[Job]):
         if not is_tracked(pod):
             super()._ended_at_once(uid, pod, now)
 
-    def _answered(self, answered: ActionFinished, now: int) -> list[Action]:
-        action = answered.action
+    def _on_finished(self, finished: ActionFinished, now: int) -> list[Action]:
+        action = finished.action
         if not isinstance(action, PatchObject) or "ownerReferences" in action.patch.get("metadata", {}):
-            return super()._answered(answered, now)
+            return super()._on_finished(finished, now)
         self._take_key(action)
         known = self._pods.named(action.key)
         owner = known.pod.metadata.controller if known is not None and known.uid == action.uid else None
         if owner is not None:
             state = self._states[owner.uid]
-            if answered.problem is not None:
-                state.asked.pop(action.uid, None)
-                self._queue.answer(owner.uid, answered, now)
+            if finished.problem is not None:
+                state.requested.pop(action.uid, None)
+                self._queue.answer(owner.uid, finished, now)
             elif "finalizers" not in action.patch["metadata"]:
                 state.check(action.uid)
                 self._queue.add(owner.uid)

@@ -80,12 +80,12 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
         pod = workload.new_pod(workload.template, metadata, {})
         return [CreateObject(pod, workload.label) for _ in range(count)]
 
-    def _created(self, workload: _Workload, raw: Raw, answered: ActionFinished, now: int) -> None:
-        super()._created(workload, raw, answered, now)
-        if answered.problem is None:
+    def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:
+        super()._on_created(workload, raw, finished, now)
+        if finished.problem is None:
             self._refusals.pop(workload.uid, None)
-        elif answered.answer is not Answer.UNKNOWN:
-            self._refusals.setdefault(workload.uid, answered.problem.message)
+        elif finished.answer is not Answer.UNKNOWN:
+            self._refusals.setdefault(workload.uid, finished.problem.message)
 
     def _status(self, workload: _Workload, pods: OwnerPods, now: int) -> Raw:
         available, seconds = len(pods.ready), workload.object.spec.min_ready_seconds

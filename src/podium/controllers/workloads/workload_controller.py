@@ -291,31 +291,33 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
     # Answers
 
-    def _handle_answer(self, key: str, answered: ActionFinished, now: int) -> list[Action]:
+    def _handle_answer(self, key: str, finished: ActionFinished, now: int) -> list[Action]:
         """Handle an answer; return the event about a failed creation."""
-        action, workload = answered.action, self._workloads.get(key)
+        action, workload = finished.action, self._workloads.get(key)
         if workload is None:
             return []
         if isinstance(action, CreateObject):
-            self._created(workload, action.raw, answered, now)
-            return self._failed_creation(workload, action.raw, answered, now)
-        has_failed = not (answered.answer.is_over or answered.answer is Answer.REPLACED)
-        if isinstance(action, ReplaceStatus) and answered.problem is not None:
+            self._on_created(workload, action.raw, finished, now)
+            return self._failed_creation(workload, action.raw, finished, now)
+        has_failed = not (finished.answer.is_over or finished.answer is Answer.REPLACED)
+        if isinstance(action, ReplaceStatus) and finished.problem is not None:
             self._status_written.pop(key, None)
         elif isinstance(action, PatchObject | DeleteObject) and has_failed:
             self._expectations.see(key, action.uid)
             self._expectations.see(key, f"{action.kind} {action.key}")
-        return super()._handle_answer(key, answered, now)
+        return super()._handle_answer(key, finished, now)
 
-    def _created(self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: ActionFinished, now: int) -> None:
+    def _on_created(
+        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, finished: ActionFinished, now: int
+    ) -> None:
         """Handle the end of a creation; a doubtful one counts as failed."""
         uid = workload.uid
-        if answered.problem is None:
+        if finished.problem is None:
             self._queue.succeed(uid)
             if self._waits.accept(uid):
                 self._queue.add(uid)
             return
-        self._waits.refuse(workload.object, answered, now)
+        self._waits.refuse(workload.object, finished, now)
         if "name" in raw["metadata"]:
             self._expectations.see(uid, _name_of(raw))
         else:
@@ -323,11 +325,11 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self._queue.add(uid)
 
     def _failed_creation(
-        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, answered: ActionFinished, now: int
+        self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, finished: ActionFinished, now: int
     ) -> list[Action]:
         """Return the event about a failed creation; each message once per time, and none in a terminating namespace."""
-        problem, what = answered.problem, _MADE.get(raw["kind"])
-        if what is None or problem is None or answered.answer is Answer.UNKNOWN or problem.cause == _GOING:
+        problem, what = finished.problem, _MADE.get(raw["kind"])
+        if what is None or problem is None or finished.answer is Answer.UNKNOWN or problem.cause == _GOING:
             return []
         failure = now, f"{what}: {problem.message}"
         if self._reported_failures.get(workload.uid) == failure:
@@ -360,11 +362,11 @@ class CreationWaits:
         self.refused: dict[str, tuple[str, bool]] = {}
         self._quotas: dict[str, ResourceQuota] = {}
 
-    def refuse(self, workload: Kubernetes, answered: ActionFinished, now: int) -> None:
+    def refuse(self, workload: Kubernetes, finished: ActionFinished, now: int) -> None:
         """Record a failed or doubtful creation."""
         meta = workload.metadata
-        self._refusals.fail(meta.uid, now, answered.wait_ns)
-        self.refused[meta.uid] = meta.namespace, answered.answer.lasts
+        self._refusals.fail(meta.uid, now, finished.wait_ns)
+        self.refused[meta.uid] = meta.namespace, finished.answer.lasts
 
     def accept(self, uid: str) -> bool:
         """Record a creation; return whether the one before had failed."""

@@ -341,7 +341,7 @@ class MovedClaims:
                 meta = replace(meta, name=anew, uid=uid, owner_references=owners)
                 self._transaction.put_claim(replace(claim, metadata=meta, status=ResourceClaimStatus()))
 
-    def left(self, pod: PodRecord) -> None:
+    def on_pod_left(self, pod: PodRecord) -> None:
         """Release the devices of the claims that were made for a pod that has left its node."""
         for _, name in pod.made_claims:
             claim = self._devices.claims.get(f"{pod.namespace}/{name}")

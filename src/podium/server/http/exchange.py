@@ -234,16 +234,16 @@ async def read_body(request: BaseRequest, most_bytes: int, seconds: float) -> by
     return data if encoding is None else _unpacked(data, encoding, most_bytes)
 
 
-async def decoded(data: bytes, content_type: str) -> Body:
+async def decode(data: bytes, content_type: str) -> Body:
     """Return the decoded body of a content type; no content for no bytes. Raises StoreError 400."""
     if not data:
         return _NO_BODY
     if len(data) <= (_LARGE_YAML if content_type == YAML else _LARGE):
-        return _decoded(data, content_type)
-    return await asyncio.get_running_loop().run_in_executor(None, _decoded, data, content_type)
+        return _decode(data, content_type)
+    return await asyncio.get_running_loop().run_in_executor(None, _decode, data, content_type)
 
 
-def _decoded(data: bytes, content_type: str) -> Body:
+def _decode(data: bytes, content_type: str) -> Body:
     if content_type == JSON:
         return read_json(data)
     if content_type != YAML:

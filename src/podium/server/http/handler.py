@@ -20,7 +20,7 @@ from podium.api.versions.release import Release, own_version
 from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import Paths, body_type, not_allowed
 from podium.server.backend import Backend
-from podium.server.http.exchange import Exchange, Pages, check_timeout, decoded, read_body, read_target
+from podium.server.http.exchange import Exchange, Pages, check_timeout, decode, read_body, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
 from podium.server.http.object_requests import GroupCommit, ObjectRequests
 from podium.server.http.replies import Reply, error_type, negotiated, of_error, of_object, of_text, send
@@ -130,7 +130,7 @@ class Handler:
             reply = self._own(exchange)
             if reply is None:
                 reply = await self._document(exchange) or self._nothing(exchange.path)
-                await self._keeping.kept()
+                await self._keeping.wait_durable()
             return await send(exchange.request, reply, exchange.reply_headers)
 
     def _own(self, exchange: Exchange) -> Reply | None:
@@ -168,7 +168,7 @@ class Handler:
             limits = self._settings.limits
             written_in = body_type(exchange.headers.get(hdrs.CONTENT_TYPE, ""))
             data = await read_body(exchange.request, limits.body_bytes, limits.request_seconds)
-            body = (await decoded(data, written_in)).value
+            body = (await decode(data, written_in)).value
         await self._backend.idle()
         document = self._documents.document(
             exchange.method, exchange.path, exchange.query, exchange.accepts(), body, exchange.caller.identity

@@ -19,7 +19,7 @@ from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
 from podium.server.http import replies
-from podium.server.http.exchange import Body, Exchange, check_timeout, decoded, read_body, seconds_of, with_floats
+from podium.server.http.exchange import Body, Exchange, check_timeout, decode, read_body, seconds_of, with_floats
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import PLAIN_FORM, MakeTable, Reply, ResponseForm
 from podium.server.http.security import forbidden
@@ -71,7 +71,7 @@ class ObjectRequests:
             raise forbidden(f"this token is for reading, and not to {what.verb} {resource.qualified}")
         with self.flights.flight(READING if what.verb in _READS else WRITING):
             reply = await self._reply(exchange, what, form)
-            await self.keeping.kept()
+            await self.keeping.wait_durable()
             return await replies.send(exchange.request, reply, exchange.reply_headers)
 
     async def _reply(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> Reply:
@@ -112,7 +112,7 @@ class ObjectRequests:
         if data and not written_in:
             raise http_mapping.unsupported(BODY_TYPES)
         try:
-            body = await decoded(data, written_in)
+            body = await decode(data, written_in)
         except StoreError as error:
             if what.verb not in _VALIDATED:
                 raise
@@ -162,7 +162,7 @@ class ObjectRequests:
                 # Randomized, so that watches do not end together.
                 seconds = self.limits.watch_seconds * (1 + _DICE.random())
             await self.backend.idle()
-            with self.hub.opened(stream):
+            with self.hub.register(stream):
                 await stream.run(seconds)
             return reply
 
@@ -211,7 +211,7 @@ class GroupCommit:
         if not self._backend.is_kept:
             self._backend.keep()
 
-    async def kept(self) -> None:
+    async def wait_durable(self) -> None:
         """Wait until everything is durable. Raises what the backend raises."""
         await self._backend.idle()
         if self._backend.is_kept:

@@ -167,7 +167,7 @@ class Hub:
     _ended_seconds: float = 0.0
 
     @contextmanager
-    def opened(self, stream: Stream) -> Iterator[None]:
+    def register(self, stream: Stream) -> Iterator[None]:
         """Register a stream while it is sent."""
         self._streams.add(stream)
         try:

@@ -84,15 +84,15 @@ class ClusterRecorder:
             if not isinstance(seen, Changed):
                 return _NOTHING
             # Its deletion was not observed.
-            self._gone(known)
+            self._on_delete(known)
             known = None
         if not isinstance(seen, Changed):
             if known is not None:
-                self._gone(known)
+                self._on_delete(known)
         elif known is None:
             self._came(object_, self._slim(seen.raw))
         else:
-            self._changed(known, object_, self._slim(seen.raw))
+            self._on_update(known, object_, self._slim(seen.raw))
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)
@@ -115,7 +115,7 @@ class ClusterRecorder:
         if isinstance(object_, Pod) and object_.spec.node_name:
             self._event("bound", object_, node=object_.spec.node_name)
 
-    def _changed(self, known: _RecordedObject, object_: Kubernetes, raw: Raw) -> None:
+    def _on_update(self, known: _RecordedObject, object_: Kubernetes, raw: Raw) -> None:
         before, text = known.object, known.text
         known.object, known.text = object_, msgspec.json.encode(raw)
         if not self._has_begun:
@@ -180,7 +180,7 @@ class ClusterRecorder:
         outright = {"outright": True} if isinstance(object_, Pod) else {}
         self._steps.append({"delete": {"kind": object_.kind, **_place(object_), **outright}})
 
-    def _gone(self, known: _RecordedObject) -> None:
+    def _on_delete(self, known: _RecordedObject) -> None:
         object_ = known.object
         del self._known[object_.kind, object_.key]
         if isinstance(object_, Pod) and known.stopped_ns is not None:

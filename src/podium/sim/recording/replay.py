@@ -56,7 +56,7 @@ class Replay:
             return action
         return replace(action, raw={**action.raw, "metadata": named})
 
-    def attempted(self, queued: QueuedPod, runner: Runner) -> None:
+    def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Let the attempt that is about to begin prefer the recorded node."""
         uid, cluster = queued.record.uid, runner.cluster
         if uid not in self._of:

@@ -95,7 +95,7 @@ class RefusalRecorder:
         self._over: list[RefusedEviction] = []
         self._budgets: dict[str, BudgetHealth] = {}
 
-    def answered(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
+    def on_result(self, action: Evict, problem: Problem | None, store: Store, now: int) -> None:
         if problem is None:
             self.end(action.uid, now)
         elif ActionFinished(action, problem).answer is Answer.FULL:
@@ -241,9 +241,9 @@ class Meters:
         self._take_in([(event, self._now, "", "") for event in events])
         self._readiness.start()
 
-    def answered(self, action: Evict, problem: Problem | None, now: int) -> None:
+    def on_result(self, action: Evict, problem: Problem | None, now: int) -> None:
         self._backlog.clear()
-        self._holds.answered(action, problem, self._store, now)
+        self._holds.on_result(action, problem, self._store, now)
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
         """Record that a node's machine stopped or started."""
@@ -299,7 +299,7 @@ class Meters:
                 has_budgets = bool(disruptions.budgets)
                 holds.budget_written(object_, now)
             else:
-                readiness.written(event, now)
+                readiness.on_write(event, now)
 
     def _pass_time(self, now: int) -> None:
         """Advance to a time; the state lasted since the previous one."""

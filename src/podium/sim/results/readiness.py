@@ -176,7 +176,7 @@ class Readiness:
                 life.gone_ns = None
         self._judge_node(name, now)
 
-    def written(self, event: WatchEvent, now: int) -> None:
+    def on_write(self, event: WatchEvent, now: int) -> None:
         """Record a write of another object, such as a workload."""
         top = self.tops.observe(event)
         if top is not None:

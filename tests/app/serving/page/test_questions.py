@@ -10,7 +10,7 @@ import pytest
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
 from podium.app.serving.page.forms import FORMS, PLANS
-from podium.app.serving.page.questions import answered
+from podium.app.serving.page.questions import answer_question
 from podium.sim.run_options import RunOptions
 from tests.app.planning.dumps import as_list, dump
 from tests.store.objects import Raw, node, pod
@@ -34,7 +34,7 @@ def ask(question: str, *objects: Raw, **values: Any) -> Raw:
         reader.read_text(msgspec.json.encode(as_list(list(objects) or dump(3, 21))), "the cluster")
         options = RunOptions(ignore_extenders=True)
         parts: Raw = {}
-        rest = answered(reader.input(), question, values, options, lambda share, what: None, parts.update)
+        rest = answer_question(reader.input(), question, values, options, lambda share, what: None, parts.update)
         return {**parts, **rest}
 
 

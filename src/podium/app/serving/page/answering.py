@@ -52,7 +52,7 @@ class Answering:
         self._is_closed = False
 
     @asynccontextmanager
-    async def asked(
+    async def ask(
         self, question: bytes, objects: Sequence[Stored], options: RunOptions
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """Yield the lines of the answer to a question about objects; the last one is the answer, or an error.

@@ -73,7 +73,7 @@ class NowView:
         began_s, at_ns = time.monotonic(), shown.now()
         question = encoded({"question": NOW, "values": {}})
         try:
-            async with self._answering.asked(question, objects, replace(shown.options, start_ns=at_ns)) as lines:
+            async with self._answering.ask(question, objects, replace(shown.options, start_ns=at_ns)) as lines:
                 async for line in lines:
                     found = msgspec.json.decode(line)
                     self._state = {"progress": found.get("progress", 1.0), "problem": found.get("error", "")}

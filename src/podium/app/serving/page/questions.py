@@ -90,7 +90,7 @@ class PageInputs:
         self.found = question(PlanRun(self.read, self.options, self.progress, forks=True), *arguments, **options)
 
 
-def answered(
+def answer_question(
     read: Input,
     name: str,
     given: Any,

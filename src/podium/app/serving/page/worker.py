@@ -24,7 +24,7 @@ import msgspec
 
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
-from podium.app.serving.page.questions import answered
+from podium.app.serving.page.questions import answer_question
 from podium.framework.settings.registry import loading_no_more
 from podium.sim.run_options import RunOptions
 
@@ -71,7 +71,7 @@ def _outcome(question: Any, objects: bytes, options: RunOptions, send: Callable[
             reader.read_text(objects, _SOURCE, lambda share: progress(share * _SHARE_OF_READING, "reading the cluster"))
             read = reader.input()
         rest = 1 - _SHARE_OF_READING
-        answer = answered(
+        answer = answer_question(
             read,
             question["question"],
             question["values"],

@@ -67,7 +67,7 @@ class Gangs:
         if group is not None and group.is_gang and not is_short(self._groups, group):
             self._wake(group.key, pod.uid, now)
 
-    def assigned(self, pod: PodRecord, now: int) -> list[Action]:
+    def on_assigned(self, pod: PodRecord, now: int) -> list[Action]:
         """Handle a pod on a node: the scheduler that bound it may have ended before it reported its group."""
         group = self.state.group(pod.pod_class.pod_group)
         return [] if group is None or not self.concerns(pod) else self.look_at(group, now)
@@ -82,7 +82,7 @@ class Gangs:
         self.releases.forget(group.key)
         return [*self.reports.report(group, "True", "Scheduled", "", now)]
 
-    def left(self, pod: PodRecord, now: int) -> None:
+    def on_not_pending(self, pod: PodRecord, now: int) -> None:
         """Handle a pod that is gone or not pending any more; the others need not wait for a preemption that it led."""
         key = pod.pod_class.pod_group
         if key and self.state.leaders.get(key) == pod.uid:
@@ -103,7 +103,7 @@ class Gangs:
         )
 
     def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
-        self.reports.seen(group)
+        self.reports.on_update(group)
         if self.is_on and (before is None or before.spec != group.spec):
             self._wake(group.key, "", now)
 

@@ -112,24 +112,24 @@ class GroupReports:
     def _known(self, group: PodGroup) -> Condition | None:
         return self._writes.written.get(group.key, group.status.condition(SCHEDULED))
 
-    def seen(self, group: PodGroup) -> None:
+    def on_update(self, group: PodGroup) -> None:
         """Handle the observed state of a group."""
         if group.key in self._writes.written:
             self._writes.see(group.key, group.status.condition(SCHEDULED), group.metadata.resource_version)
 
-    def answered(self, answered: ActionFinished, now: int) -> None:
+    def on_finished(self, finished: ActionFinished, now: int) -> None:
         """Handle the answer to a write; a failed one is sent again, unless the group is gone."""
-        action = answered.action
+        action = finished.action
         if not isinstance(action, PatchObject):
             raise TypeError(f"{type(action).__name__} reports nothing about a group")
         written = self._writes.written.get(action.key)
         if written is None:
             return
-        if answered.problem is None:
+        if finished.problem is None:
             # An answer to an earlier write has another condition.
-            if answered.written is not None and action.patch["status"]["conditions"][-1] == plain(written):
-                self._writes.answered(action.key, answered.written)
-        elif answered.answer is Answer.GONE:
+            if finished.written is not None and action.patch["status"]["conditions"][-1] == plain(written):
+                self._writes.on_written(action.key, finished.written)
+        elif finished.answer is Answer.GONE:
             self._writes.forget(action.key)
         else:
             self._writes.fail(action.key, written, now)
@@ -198,12 +198,12 @@ class GangReleases:
                 self.forget(key)
         return actions
 
-    def answered(self, action: Evict, answered: ActionFinished) -> None:
+    def on_finished(self, action: Evict, finished: ActionFinished) -> None:
         """Handle the answer to an eviction; one that no budget refused may succeed the next time."""
-        pod, problem = self._cluster.placed.get(action.uid), answered.problem
+        pod, problem = self._cluster.placed.get(action.uid), finished.problem
         if pod is None or problem is None or problem.cause:
             return
-        if answered.answer in _LATER or problem.code == _TOO_MANY:
+        if finished.answer in _LATER or problem.code == _TOO_MANY:
             self._asked.discard(pod.pod_class.pod_group)
 
     @property
