@@ -1,8 +1,9 @@
 """The JSON Schemas that ship with Podium, by name, made from structs, tables of fields, and Kubernetes' kinds.
 
-A table is text: the name of a type, then its fields, `name:type`. A field without a type is text; other types are
-`int`, `number`, `bool`, `any`, `[...]` for a list, `{...}` for an object with any keys, the name of a type, and
-alternatives separated by `|`. `?` behind the name marks an optional field, `~` behind the type one that may be null.
+A table is text: a line for each type, with its name and its fields, `name:type`; indented lines continue it. A field
+without a type is text; other types are `int`, `number`, `bool`, `any`, `[...]` for a list, `{...}` for an object with
+any keys, the name of a type, and alternatives separated by `|`. `?` behind the name marks an optional field, `~` behind
+the type one that may be null.
 """
 
 from __future__ import annotations
@@ -24,189 +25,110 @@ from podium.sim.results.result import FinalNode
 from podium.sim.scenario.actions import STEP_NAMES
 from podium.sim.scenario.scenario import WrittenScenario
 
-COMMON = """
-Caveat
-  about message count:int names:[str]
-Status
-  status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip plugin? reasons?:[str]
+COMMON = """\
+Caveat: about message count:int names:[str]
+Status: status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip plugin? reasons?:[str]
 """
 
-EXPLAIN = """
-Explanation
-  schemaVersion:int pod
-  outcome:schedulable|preempts|unschedulable|not-eligible|gated|error|placed
-  node preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str]
-  claims?:{{Claim}} preemption?:Preemption postFilter?:{Status} proposal?:Proposal priority:int priorityRule?
-  nominatedNode? gates?:[str] isBoundEarly?:bool
-  remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome] furtherOutcomes?:int
-  gang?:Gang caveats:[Caveat]
-Gang
-  group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
+EXPLAIN = """\
+Explanation: schemaVersion:int pod outcome:schedulable|preempts|unschedulable|not-eligible|gated|error|placed node
+  preEnqueue?:Status error? preFilter?:Status nodes:{Status} scores?:{{int}} totals?:{int} best?:[str] claims?:{{Claim}}
+  preemption?:Preemption postFilter?:{Status} proposal?:Proposal priority:int priorityRule? nominatedNode? gates?:[str]
+  isBoundEarly?:bool remedies?:Remedies placed?:Placed disruptions?:DisruptionState outcomes?:[Outcome]
+  furtherOutcomes?:int gang?:Gang caveats:[Caveat]
+Gang: group minCount:int pods:int placed:int needed:int fitting:int isEnough:bool members:{str} domain? domains?:int
   problem? victims?:[str] preemption? plan?:GangPlan
-GangPlan
-  eligible:bool ways:[GangWay] decidedBy? reason? putOff?:PutOff heldBack?:HeldBack
-  search?:GangSearch
-GangWay
-  members:{str} victims:{[str]} pdbViolations:int domain? costs?:{any}
-GangSearch
-  steps:int maxSteps:int domainsLeftOut:int isComplete:bool
-Outcome
-  losses:[OutcomeLoss] chance:number nodes:[OutcomeNode] furtherNodes:int
-OutcomeLoss
-  workload pods:int
-OutcomeNode
-  node victims:[str] chance:number
-Claim
-  devices:[str] nodeSelector?:any
-Preemption
-  eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str] putOff?:PutOff error?
-  decidedBy? search?:Search reasons?:{str} heldBack?:HeldBack
-HeldBack
-  budgets:[str] node victims:[str] nextToken?
-Proposal
-  plugin node victims:[str]
-Candidate
-  victims:[str] pdbViolations:int elsewhere?:{str} costs?:{any}
-Search
-  steps:int maxSteps:int nodesLeftOut:int isComplete:bool
-PutOff
-  victims:int cap left:int next namespace?
-Remedies
-  nodes:[NodeRemedy] furtherNodes:int pod?:PodRemedy protection?:ProtectionRemedy
-NodeRemedy
-  nodes:[str] obstacles:[str]
-PodRemedy
-  priority?:int preemptionPolicy? outcome node victims:[str]
-ProtectionRemedy
-  pods:[str] outcome node victims:[str]
-Placed
-  placedBy:scheduler|kubelet since:str~ rank:int~ ifEvicted:IfEvicted preemptors:[Preemptor] preemptorsNotAsked:int
-  budgets:[Allowed]
-IfEvicted
-  outcome node replacedBy:str~
-Preemptor
-  pod priority:int now:bool
-Allowed
-  budget allowed:int
-WorkloadExplanation
-  schemaVersion:int workload:Workload pods:[WorkloadPod] explained:pending|next explanation:Explanation
-Workload
-  kind key wanted:int~
-WorkloadPod
-  pod node:str~
-NodeAnswer
-  schemaVersion:int pod outcome node fits:bool taken preFilter?:Status filters:[Filter] nominatedThere:[str]
+GangPlan: eligible:bool ways:[GangWay] decidedBy? reason? putOff?:PutOff heldBack?:HeldBack search?:GangSearch
+GangWay: members:{str} victims:{[str]} pdbViolations:int domain? costs?:{any}
+GangSearch: steps:int maxSteps:int domainsLeftOut:int isComplete:bool
+Outcome: losses:[OutcomeLoss] chance:number nodes:[OutcomeNode] furtherNodes:int
+OutcomeLoss: workload pods:int
+OutcomeNode: node victims:[str] chance:number
+Claim: devices:[str] nodeSelector?:any
+Preemption: eligible:bool isExchange?:bool reason? candidates:{Candidate} rejected?:{Status} selected:[str]
+  putOff?:PutOff error? decidedBy? search?:Search reasons?:{str} heldBack?:HeldBack
+HeldBack: budgets:[str] node victims:[str] nextToken?
+Proposal: plugin node victims:[str]
+Candidate: victims:[str] pdbViolations:int elsewhere?:{str} costs?:{any}
+Search: steps:int maxSteps:int nodesLeftOut:int isComplete:bool
+PutOff: victims:int cap left:int next namespace?
+Remedies: nodes:[NodeRemedy] furtherNodes:int pod?:PodRemedy protection?:ProtectionRemedy
+NodeRemedy: nodes:[str] obstacles:[str]
+PodRemedy: priority?:int preemptionPolicy? outcome node victims:[str]
+ProtectionRemedy: pods:[str] outcome node victims:[str]
+Placed: placedBy:scheduler|kubelet since:str~ rank:int~ ifEvicted:IfEvicted preemptors:[Preemptor]
+  preemptorsNotAsked:int budgets:[Allowed]
+IfEvicted: outcome node replacedBy:str~
+Preemptor: pod priority:int now:bool
+Allowed: budget allowed:int
+WorkloadExplanation: schemaVersion:int workload:Workload pods:[WorkloadPod] explained:pending|next
+  explanation:Explanation
+Workload: kind key wanted:int~
+WorkloadPod: pod node:str~
+NodeAnswer: schemaVersion:int pod outcome node fits:bool taken preFilter?:Status filters:[Filter] nominatedThere:[str]
   obstacles:[str] scores:[Score] takenScores:[Score] preemption:PreemptionThere~
-Filter
-  plugin status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip reasons?:[str]
-Score
-  plugin raw:int normalized:int weight:int weighted:int
-PreemptionThere
-  helps:bool victims?:[str] pdbViolations?:int reasons?:[str]
+Filter: plugin status:Success|Unschedulable|UnschedulableAndUnresolvable|Error|Skip reasons?:[str]
+Score: plugin raw:int normalized:int weight:int weighted:int
+PreemptionThere: helps:bool victims?:[str] pdbViolations?:int reasons?:[str]
 """
 
-SIMULATE = """
-Result
-  schemaVersion:int events:[SimEvent] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
-  budgets:[BudgetHealth] holds:[Hold] series:[Sums] usage:[UsageEntry]
-  disruptions?:DisruptionState recorded?:Comparison
+SIMULATE = """\
+Result: schemaVersion:int events:[SimEvent] pods:[Pod] summary:Summary nodes:[FinalNode] workloads:[WorkloadReadiness]
+  budgets:[BudgetHealth] holds:[Hold] series:[Sums] usage:[UsageEntry] disruptions?:DisruptionState recorded?:Comparison
   held?:{str} ledger?:[Disruption] latencies:Latencies caveats:[Caveat]
-Latencies
-  seconds:number drawn:bool
-Disruption
-  inVain:str~
-Pod
-  pod uid workload priority:int phase
-  state:ready|running|starting|pending|lost|terminating|succeeded|failed|terminated
-  node:str~ nominatedNode:str~ createdAt:number~ scheduledAt:number~ startedAt:number~ endedAt:number~
-  disruption:str~ evictedBy:str~
-Summary
-  end:number pods:{int} preempted:int disruptions:{int} evictedBy:{int} bindings:int attempts:int waiting:[Waiting]
-  use:{Use} nodeHours:number short:[Shortfall] drains:[Drain]
-Waiting
-  priority?:int count:int mean:number p50:number p95:number max:number
-Use
-  average:number final:number
-Shortfall
-  workload wants:int has:int reason
-Drain
-  node state:running|blocked|drained|refused|timed-out|withdrawn message:str~ pods:[DrainedPod]
-DrainedPod
-  pod state reason:str~ tries:int
-WorkloadReadiness
-  workload wantedBefore:int wanted:int readyBefore:int lowestReady:int ready:int pending:int shortSeconds:number
-  pendingSeconds:number series:[ReadyPoint]
-ReadyPoint
-  time:number ready:int wanted:int
-BudgetHealth
-  budget desiredHealthy:int healthy:int lowestHealthy:int belowSeconds:number
-Hold
-  pod by budgets:[str] message from:number seconds:number ended:bool tries:int
-Sums
-  time:number nodes:int ready:int pending:int requested:{number}
-Comparison
-  recorded:ComparedSums simulated:ComparedSums sameNode:int otherNode:[any]
-ComparedSums
-  bindings:int preempted:int evicted:int waiting:any
+Latencies: seconds:number drawn:bool
+Disruption: inVain:str~
+Pod: pod uid workload priority:int phase
+  state:ready|running|starting|pending|lost|terminating|succeeded|failed|terminated node:str~ nominatedNode:str~
+  createdAt:number~ scheduledAt:number~ startedAt:number~ endedAt:number~ disruption:str~ evictedBy:str~
+Summary: end:number pods:{int} preempted:int disruptions:{int} evictedBy:{int} bindings:int attempts:int
+  waiting:[Waiting] use:{Use} nodeHours:number short:[Shortfall] drains:[Drain]
+Waiting: priority?:int count:int mean:number p50:number p95:number max:number
+Use: average:number final:number
+Shortfall: workload wants:int has:int reason
+Drain: node state:running|blocked|drained|refused|timed-out|withdrawn message:str~ pods:[DrainedPod]
+DrainedPod: pod state reason:str~ tries:int
+WorkloadReadiness: workload wantedBefore:int wanted:int readyBefore:int lowestReady:int ready:int pending:int
+  shortSeconds:number pendingSeconds:number series:[ReadyPoint]
+ReadyPoint: time:number ready:int wanted:int
+BudgetHealth: budget desiredHealthy:int healthy:int lowestHealthy:int belowSeconds:number
+Hold: pod by budgets:[str] message from:number seconds:number ended:bool tries:int
+Sums: time:number nodes:int ready:int pending:int requested:{number}
+Comparison: recorded:ComparedSums simulated:ComparedSums sameNode:int otherNode:[any]
+ComparedSums: bindings:int preempted:int evicted:int waiting:any
 """
 
-PLAN = """
-PlanAnswer
-  schemaVersion:int question summary headline findings:[PlanFinding] impact:[WorkloadImpact] nodes:[NodeImpact]
-  nodeHours?:NodeHours caveats:[Caveat] result?:Result
-  causes?:[PendingCause] notCreated?:[NotCreated] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape]
-  limits?:[FitLimit] victims?:{int} survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang]
-  preemptors?:[PotentialPreemptor] classes?:[PriorityClassThreat]
-  differences?:[Difference] outcomes?:PlanOutcomes ties?:Ties
-  pods?:[UpgradedPod] fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str]
-UpgradedPod
-  pod effect:runs|waits|moves|message what
-UpgradedField
-  what effect objects:[str]
-UpgradeChange
-  name what
-PlanOutcomes
-  samples:int outcomes:[PlanOutcome] furtherOutcomes:int
-PlanOutcome
-  losses:[WorkloadLoss] samples:int
-Ties
-  decisions:int deciding:int named:[Tie] notSampled:int
-Tie
-  time:number pod outcomes:[TieOutcome] furtherOutcomes:int
-TieOutcome
-  losses:[TieLoss] chance:number nodes:[TieNode] furtherNodes:int sampled:bool
-TieLoss
-  workload pods:int
-TieNode
-  node victims:[str] chance:number
-PendingCause
-  cause pods:int examples:[str] workloads:{int} change:str~ placed:int
-NotCreated
-  workload pods:int why
-Fit
-  pod fits:int wanted:int~ why:str~ atLeast?:bool nodes?:int withPreemption?:int~ preempting?:int
-FitShape
-  shape like nodes:int fits:int withPreemption:int~ perNode:PerNode limits:[ShapeLimit]
-PerNode
-  least:int most:int
-ShapeLimit
-  why nodes:int
-FitLimit
-  why nodes?:[str] pods?:int
-PreemptedPod
-  pod priority:int node preemptor preemptorWorkload preemptorPriority:int
-IncompleteGang
-  group left:int minCount:int releasedAfterSeconds:number~ survivors:[str]
-PotentialPreemptor
-  pods:[str] workload priority:int effect victims:[str]
-Difference
-  workload what:gains|loses|moves ready:Pair shortSeconds:Pair disrupted:Pair moved:int
-Pair
-  before:number after:number
-WorkloadImpact
-  shortLasts:bool why:str~
-NodeHours
-  with:number without:number
+PLAN = """\
+PlanAnswer: schemaVersion:int question summary headline findings:[PlanFinding] impact:[WorkloadImpact]
+  nodes:[NodeImpact] nodeHours?:NodeHours caveats:[Caveat] result?:Result causes?:[PendingCause]
+  notCreated?:[NotCreated] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] limits?:[FitLimit] victims?:{int}
+  survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang] preemptors?:[PotentialPreemptor]
+  classes?:[PriorityClassThreat] differences?:[Difference] outcomes?:PlanOutcomes ties?:Ties pods?:[UpgradedPod]
+  fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str]
+UpgradedPod: pod effect:runs|waits|moves|message what
+UpgradedField: what effect objects:[str]
+UpgradeChange: name what
+PlanOutcomes: samples:int outcomes:[PlanOutcome] furtherOutcomes:int
+PlanOutcome: losses:[WorkloadLoss] samples:int
+Ties: decisions:int deciding:int named:[Tie] notSampled:int
+Tie: time:number pod outcomes:[TieOutcome] furtherOutcomes:int
+TieOutcome: losses:[TieLoss] chance:number nodes:[TieNode] furtherNodes:int sampled:bool
+TieLoss: workload pods:int
+TieNode: node victims:[str] chance:number
+PendingCause: cause pods:int examples:[str] workloads:{int} change:str~ placed:int
+NotCreated: workload pods:int why
+Fit: pod fits:int wanted:int~ why:str~ atLeast?:bool nodes?:int withPreemption?:int~ preempting?:int
+FitShape: shape like nodes:int fits:int withPreemption:int~ perNode:PerNode limits:[ShapeLimit]
+PerNode: least:int most:int
+ShapeLimit: why nodes:int
+FitLimit: why nodes?:[str] pods?:int
+PreemptedPod: pod priority:int node preemptor preemptorWorkload preemptorPriority:int
+IncompleteGang: group left:int minCount:int releasedAfterSeconds:number~ survivors:[str]
+PotentialPreemptor: pods:[str] workload priority:int effect victims:[str]
+Difference: workload what:gains|loses|moves ready:Pair shortSeconds:Pair disrupted:Pair moved:int
+Pair: before:number after:number
+WorkloadImpact: shortLasts:bool why:str~
+NodeHours: with:number without:number
 """
 
 
@@ -236,16 +158,9 @@ def reference(name: str) -> Schema:
 
 
 def definitions(table: str) -> dict[str, Schema]:
-    """Return the types of a table by name."""
-    fields: dict[str, list[str]] = {}
-    name = ""
-    for line in table.strip().splitlines():
-        if line.startswith(" "):
-            fields[name] += line.split()
-        else:
-            name = line
-            fields[name] = []
-    return {name: _object(written) for name, written in fields.items()}
+    """Return the types of a table by name; indented lines continue the one before."""
+    lines = (line.partition(": ") for line in table.replace("\n  ", " ").splitlines())
+    return {name: _object(fields.split()) for name, _, fields in lines}
 
 
 def document(title: str, root: Schema, defined: dict[str, Schema]) -> Schema:
