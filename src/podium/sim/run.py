@@ -21,7 +21,7 @@ from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pod_classes import claim_names
 from podium.controllers.autoscaling.autoscaler import Autoscaler
-from podium.controlplane.component_names import AUTOSCALER, SCHEDULER
+from podium.controlplane.component_names import AUTOSCALER, RESCHEDULER, SCHEDULER
 from podium.controlplane.components import rescheduler, scheduler
 from podium.decide.placement import nodes_to_find
 from podium.framework.extenders import without_extenders
@@ -84,8 +84,8 @@ def simulation_of(
 ) -> Simulation:
     """Return a simulation of documents at its beginning. Raises InputError if they are invalid.
 
-    With ``holds_steps`` the scenario's steps start with `Simulation.add_steps`. Simulations of the same objects share a
-    ``beginning``.
+    With ``holds_steps`` the scenario's steps and the components of the options start with `Simulation.add_steps`.
+    Simulations of the same objects share a ``beginning``.
     """
     _without_extenders(options)
     release, _ = options.release.for_documents(documents)
@@ -116,8 +116,9 @@ def simulation_of(
         holds_steps=holds_steps,
         release=release,
         replay=replay,
+        assumed_age_ns=options.assumed_age_ns,
     )
-    components = components_of(scenario, options, release)
+    components = [*components_of(scenario, options, release), *(() if holds_steps else options.components)]
     return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
 
 
@@ -210,7 +211,7 @@ def components_of(
         made.append(Component(AUTOSCALER, autoscaler))
     elif options.priority_cutoff is not None:
         raise InputError("a priority cut-off is given, and the scenario has no autoscaler")
-    if scenario.rescheduling is not None:
+    if scenario.rescheduling is not None and RESCHEDULER not in {component.name for component in options.components}:
         configuration = given or default_configuration()
         if scenario.schedulers:
             named = [configuration_of(found.name, given) for found in scenario.schedulers]

@@ -56,7 +56,8 @@ class SimulationSettings:
 
     Requests take effect a multiple of `latency_ns` after they are sent (`podium.sim.latencies`), drawn by
     `latency_seed` unless that is None; those in flight at the end take effect then. With `holds_steps` no step is
-    played before `Simulation.add_steps`. A `replay` names pods as in a recording.
+    played before `Simulation.add_steps`. A `replay` names pods as in a recording. Objects that state no creation time
+    are `assumed_age_ns` old.
     """
 
     seed: int = 0
@@ -69,6 +70,7 @@ class SimulationSettings:
     termination_ns: int | None = None
     limits: SimulationLimits = field(default_factory=SimulationLimits)
     holds_steps: bool = False
+    assumed_age_ns: int = 0
     release: Release = DEFAULT_RELEASE
     replay: Replay | None = None
 
@@ -89,12 +91,12 @@ class InitialState:
 
     def fill(self, store: Store, documents: Sequence[Document], settings: SimulationSettings) -> None:
         """Create the objects in an empty store, or restore them from the first simulation with the same settings."""
-        made_for = settings.seed, settings.start_ns
+        made_for = settings.seed, settings.start_ns - settings.assumed_age_ns
         known_for, state = self._made
         if state is not None and known_for == made_for:
             store.restore(state)
         else:
-            create_objects(store, documents, settings.start_ns)
+            create_objects(store, documents, made_for[1])
             self._made = made_for, store.state()
 
 
@@ -177,7 +179,10 @@ class Simulation:
         """Return the virtual time since the start."""
         return self.now - self.settings.start_ns
 
-    def add_steps(self) -> None:
+    def add_steps(self, components: Iterable[Component] = ()) -> None:
+        """Start the scenario's steps, and further components with them."""
+        for component in components:
+            self._add(component)
         steps, start_ns = self.scenario.steps, self.settings.start_ns
         if self.scenario.is_recorded:
             for step in steps:

@@ -237,7 +237,7 @@ def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> No
 )
 @playing_options
 def reschedule(*, inputs: RunInputs, rescheduler_file: str) -> None:
-    """Reschedule pods: which ones a rescheduler would move where and why, and what that does to workloads."""
+    """Reschedule pods: which ones a rescheduler would move where, why and when, and what that does to workloads."""
     from podium.app.planning.questions.reschedule import reschedule
 
     inputs.answer(reschedule, inputs.rescheduler(rescheduler_file), doing="planning")

@@ -246,8 +246,9 @@ def _play_once(
     read, begins_with = run.read, question.begins_with
     begun = Input(overridden(read.documents, begins_with), read.left_out) if begins_with else read
     scenario = scenario_of_spec(begun, question.name, {}, question.steps)
-    # The run without the plan has the steps of the input, and not the question's objects.
+    # The run without the plan has the steps of the input, and not the question's objects and components.
     is_all = not begins_with and len(scenario["spec"]["steps"]) == len(question.steps)
+    is_all &= not (options.components and "rescheduler" in scenario["spec"])
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
@@ -256,7 +257,7 @@ def _play_once(
     else:
         result, baseline = play_shown(given, options, part, initial), None
     lasted_ns = result.measures.end_ns - result.measures.start_ns
-    anyway = replace(options, until_ns=lasted_ns, on_attempt=None)
+    anyway = replace(options, until_ns=lasted_ns, on_attempt=None, components=())
     if begins_with:
         initial = InitialState()
     else:
@@ -290,7 +291,7 @@ def _play_forked(
         return replace(shown_result(given, simulation, options), with_reasons=None)
 
     with forked(play_without_steps) as begin:
-        simulation.add_steps()
+        simulation.add_steps(options.components)
         play_on(simulation, progress)
         # The copy plays while this process makes its result.
         finish = begin(simulation.elapsed_ns)

@@ -33,7 +33,8 @@ from podium.framework.rescheduling.settings import Guidance, MoveCriteria, Resch
 from podium.framework.settings.configuration import DEFAULT_PLUGINS, Configuration, PluginEntry, upstream_departures
 from podium.store.store import Store
 
-_DAY_NS = 86_400 * 10**9
+DAY_NS = 86_400 * 10**9
+"""The age of objects that state no creation time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = Basis(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
-    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate)
+    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate, schedulers)
 
 
 def _plan(
@@ -108,7 +109,7 @@ def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, relea
     """Yield the objects as an API server would store them, pods last."""
     store = Store()
     store.serve_as(release)
-    create_objects(store, objects, now - _DAY_NS)
+    create_objects(store, objects, now - DAY_NS)
     budgets = {each.key: each for each in with_budget_statuses(objects) if isinstance(each, PodDisruptionBudget)}
     for kind in sorted(kinds, key=lambda kind: (kind == "Pod", kind)):
         for stored in store.objects(kind):
@@ -125,7 +126,7 @@ class PlanReport:
     """A plan made at ``now``, its settings and caveats.
 
     ``cluster`` names the cluster, ``untouched`` are the pods that may not be moved. ``certificate`` bounds how far the
-    plan is from the best one.
+    plan is from the best one. ``schedulers`` are those whose choices it predicts.
     """
 
     plan: round_robin.ReschedulingPlan
@@ -135,6 +136,7 @@ class PlanReport:
     caveats: tuple[Caveat, ...] = ()
     untouched: round_robin.ExcludedPods = round_robin.NONE_EXCLUDED
     certificate: PlanCertificate | None = None
+    schedulers: Configuration | None = None
 
     @property
     def moves(self) -> tuple[round_robin.PlannedMove, ...]:

@@ -6,8 +6,9 @@ Source: controlled-rescheduling.md, Rescheduler.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
@@ -81,6 +82,8 @@ class Rescheduler:
         self._settings_map = SettingsMap(config_map, settings, self._use)
         # Called with each plan, for recorders of decisions.
         self.on_plan: Callable[[ReschedulingPlan, int], None] | None = None
+        self.plans_left = inf
+        """How many more plans it makes: simulations of large clusters have to end."""
 
     @property
     def settings(self) -> ReschedulerSettings:
@@ -138,6 +141,8 @@ class Rescheduler:
             return beside
         if self._evictions:
             return soonest(beside, self._evictions.deadline())
+        if self.plans_left <= 0:
+            return beside
         return soonest(beside, self._looks.deadline(), self._evictions.refusals.deadline())
 
     # Observations
@@ -181,7 +186,7 @@ class Rescheduler:
         if self._evictions:
             return actions + self._evictions.go_on(now)
         due_ns = earliest((self._looks.deadline().time_ns, self._evictions.refusals.deadline().time_ns))
-        return actions + (self._plan(now) if due_ns is not None and due_ns <= now else [])
+        return actions + (self._plan(now) if due_ns is not None and due_ns <= now and self.plans_left > 0 else [])
 
     def _plan(self, now: int) -> list[Action]:
         # It covers all changes so far.
@@ -190,6 +195,8 @@ class Rescheduler:
         self._evictions.refusals.pass_time(now)
         capped = self._picture.capped_namespaces(now)
         plan = self._planners.plan(self._plan_inputs(now), partial(self._why_held, capped), now)
+        plan = replace(plan, capped=capped)
+        self.plans_left -= 1
         if not self._only_plans:
             self._emptying.on_plan(plan, now)
         if self.on_plan is not None:

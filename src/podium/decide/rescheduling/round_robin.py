@@ -279,7 +279,8 @@ class ReschedulingPlan:
     ``before`` and ``after`` are the objectives by policy, in the present state and after all moves. ``trials`` is the
     number of moves tried; ``is_cut``: a higher limit would have allowed more trials. ``stopped`` says which overall
     limit ended the search, if one did. ``errors`` are those of policies that failed. ``costs`` are those of the nodes
-    in use before and after all moves; None if no node has a price.
+    in use before and after all moves; None if no node has a price. ``capped`` are the namespaces whose cap allows no
+    disruption.
     """
 
     planned: tuple[PlannedMoves, ...]
@@ -291,6 +292,7 @@ class ReschedulingPlan:
     stopped: str = ""
     errors: tuple[str, ...] = ()
     costs: tuple[MonthlyCost, MonthlyCost] | None = None
+    capped: frozenset[str] = frozenset()
 
 
 MOST_REASONS = 20

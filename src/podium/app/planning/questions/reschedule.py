@@ -1,26 +1,40 @@
-"""`podium plan reschedule`: which pods a rescheduler would move, and what that does to their workloads."""
+"""`podium plan reschedule`: which pods a rescheduler would move and when, and what that does to their workloads."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from podium.api.times import format_duration
+from podium.app.answers import Frame, kinds
 from podium.app.console.cells import NODES, PODS, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
-from podium.app.planning.scenarios import step
+from podium.app.planning.scenarios import scenario_of_spec, step
 from podium.app.rescheduling.certificates import certificate_section, number_text
-from podium.app.rescheduling.offline import PlanSettings, plan_once
+from podium.app.rescheduling.offline import DAY_NS, PlanReport, PlanSettings, plan_once
+from podium.app.simulating.simulation_result import SimulationResult
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.controlplane.component_names import RESCHEDULER
+from podium.decide.rescheduling.round_robin import PlannedMoves, ReschedulingPlan
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
 from podium.framework.settings.configuration import default_configuration
+from podium.runtime.runtime import Component
+from podium.sim.run_options import RunOptions
 
 _MAX_ROWS = 40
+_MOST_PLANS = 60
+_HEADINGS = ("evicted", "pod", "from", "to", "ready", "waited for")
+_COLUMNS = {**kinds(number="time"), **kinds("pod from to", number="boundAt readyAt"), **kinds("waitedFor policy")}
 
 
 def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswer:
-    """Answer which pods a rescheduler would move, and what that does; without a run if it moves none.
+    """Answer which pods a rescheduler would move and when, and what that does; without a run if it moves none now.
 
-    The pods are evicted one per second, and their controllers avoid the nodes that they left, as with the rescheduler's
-    own evictions. Raises InputError.
+    The run has the rescheduler, which makes at most `_MOST_PLANS` plans. Raises InputError.
     """
     options = run.options
     configuration = options.configuration or default_configuration()
@@ -38,26 +52,107 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         for planned in report.plan.planned
         for move in planned.moves
     ]
-    sections = [Section("moves", "Moves", tuple(rows), data=report.to_dict(), most=_MAX_ROWS)]
-    best = ""
+    moves = Section("moves", "Moves", tuple(rows), rest="of the plan now", data=report.to_dict(), most=_MAX_ROWS)
+    certificates, best = list[Section](), ""
     if report.certificate is not None and report.certificate.ever.covered:
-        sections.append(certificate_section(report.certificate))
-        best = f", within {report.certificate.within_limits.gap:.1%} of the best possible"
+        certificates.append(certificate_section(report.certificate))
+        best = f", the plan now within {report.certificate.within_limits.gap:.1%} of the best possible"
     if not report.moves:
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
         headline = f"the rescheduler moves nothing{best}"
-        return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=tuple(sections))
-    steps = []
-    for place, move in enumerate(report.moves):
-        namespace, _, name = move.pod.key.partition("/")
-        evicted = {"namespace": namespace, "name": name, "component": "rescheduler", "avoidNode": True}
-        steps.append(step("evict", evicted, f"{place}s"))
-    played = run.play(PlanQuestion("reschedule", tuple(steps)))
-    objectives = ((name, number_text(before), number_text(after)) for name, before, after in report.objectives())
+        return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
+    plans = list[tuple[int, ReschedulingPlan]]()
+    played = replace(run, options=_with_rescheduler(run, report, plans)).play(PlanQuestion("reschedule"))
+    schedule = _schedule(plans, played.result, report.settings.interval_ns)
+    first, last = plans[0][1], plans[-1][1]
+    objectives = ((name, number_text(before), number_text(last.after[name])) for name, before in first.before.items())
     gained = [f"{name} {before} -> {after}" for name, before, after in objectives if before != after]
-    if report.plan.costs is not None:
-        now, then = report.plan.costs
-        gained.append(f"nodes {now.amount:,.2f} -> {then.amount:,.2f} a month")
+    if first.costs is not None and last.costs is not None:
+        gained.append(f"nodes {first.costs[0].amount:,.2f} -> {last.costs[1].amount:,.2f} a month")
     better = f" ({', '.join(gained)})" if gained else ""
-    headline = f"the rescheduler moves {counted(len(report.moves), 'pod')}{better}{best}: {impact_text(played.impact)}"
-    return played.answer(headline, sections=tuple(sections))
+    lasting = f" in {_time_text(schedule.data['seconds'])}"
+    lasting += f" within its first {len(plans)} plans" if schedule.data["isCut"] else ""
+    number = counted(len(schedule.rows), "pod")
+    headline = f"the rescheduler moves {number}{lasting}{better}{best}: {impact_text(played.impact)}"
+    answer = played.answer(headline, sections=(moves, schedule, *certificates))
+    steps = schedule.data["steps"]
+    # The scenario repeats the evictions, whatever the rescheduler's configuration.
+    evictions = [
+        step("evict", {"namespace": namespace, "name": name, "component": RESCHEDULER, "avoidNode": True}, f"{time}s")
+        for (namespace, name), time in ((each["pod"].split("/"), each["time"]) for each in steps)
+    ]
+    scenario = scenario_of_spec(run.read, "reschedule", {}, evictions)
+    return replace(answer, scenario=scenario, table=Frame.of_rows("table", steps, _COLUMNS))
+
+
+def _with_rescheduler(run: PlanRun, report: PlanReport, plans: list[tuple[int, ReschedulingPlan]]) -> RunOptions:
+    """Return the options of a run with a rescheduler, whose plans are appended with their times."""
+    release, _ = run.options.release.for_documents(run.read.documents)
+
+    def observe(plan: ReschedulingPlan, now: int) -> None:
+        # Further samples of the run begin again.
+        if not plans or now > plans[-1][0]:
+            plans.append((now, plan))
+
+    def make() -> Rescheduler:
+        settings = replace(report.settings, is_paused=False)
+        made = Rescheduler(settings, report.schedulers, seed=run.options.seed, release=release)
+        made.on_plan, made.plans_left = observe, _MOST_PLANS
+        return made
+
+    return replace(run.options, components=(Component(RESCHEDULER, make),), assumed_age_ns=DAY_NS)
+
+
+def _schedule(plans: Sequence[tuple[int, ReschedulingPlan]], result: SimulationResult, interval_ns: int) -> Section:
+    """Return the evictions of a run in order: when each is made, when its replacement is bound and ready, and why then.
+
+    An eviction waited for what the plan before its own held against it.
+    """
+    held = [{left.pod: left.why for left in plan.left_alone} for _, plan in plans]
+    # If an eviction was refused, a later plan made it.
+    planned_by = {
+        move.pod.uid: (place, planned)
+        for place, (_, plan) in enumerate(plans)
+        for planned in plan.planned
+        for move in planned.moves
+    }
+
+    def waited_for(place: int, planned: PlannedMoves, namespace: str) -> str:
+        if not place:
+            return f"the first plan, {format_duration(interval_ns)} after the start"
+        before = plans[place - 1][1]
+        why = next((held[place - 1][move.pod.key] for move in planned.moves if move.pod.key in held[place - 1]), "")
+        capped = f"the cap on disruptions in {namespace}" if namespace in before.capped else ""
+        return why or capped or before.stopped or "the next plan"
+
+    steps = list[dict[str, Any]]()
+    for each in result.ledger:
+        if each.cause != RESCHEDULER or each.uid not in planned_by:
+            continue
+        place, planned = planned_by[each.uid]
+        came = each.replacement
+        after = (None, None) if came is None else (came.placed_after, came.ready_after)
+        bound, ready = (None if some is None else round(each.time + some, 3) for some in after)
+        found = {"time": each.time, "pod": each.pod, "from": each.node, "to": None if came is None else came.node}
+        why = waited_for(place, planned, each.namespace)
+        steps.append({**found, "boundAt": bound, "readyAt": ready, "waitedFor": why, "policy": planned.policy})
+    rows = [
+        (
+            f"+{_time_text(each['time'])}",
+            Name(each["pod"], PODS),
+            Name(each["from"], NODES),
+            Name(each["to"] or "", NODES, before="-> "),
+            "" if each["readyAt"] is None else f"+{_time_text(each['readyAt'])}",
+            each["waitedFor"],
+        )
+        for each in steps
+    ]
+    lasted = max((each["readyAt"] or each["time"] for each in steps), default=0)
+    is_cut = len(plans) >= _MOST_PLANS or bool(plans[-1][1].planned)
+    data = {"plans": len(plans), "isCut": is_cut, "seconds": lasted, "steps": steps}
+    rest = f"{counted(len(steps), 'eviction')} in {counted(len(plans), 'plan')}"
+    return Section("schedule", "Schedule", tuple(rows), _HEADINGS, rest, data, _MAX_ROWS, "eviction")
+
+
+def _time_text(seconds: float) -> str:
+    return format_duration(round(seconds * 10**9))
