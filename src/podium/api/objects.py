@@ -286,10 +286,10 @@ def _are_plain(annotations: object) -> bool:
     if not isinstance(annotations, dict) or not JUDGED_ANNOTATIONS.isdisjoint(annotations):
         return False
     length = 0
-    for name, said in annotations.items():
-        if not isinstance(said, str):
+    for name, value in annotations.items():
+        if not isinstance(value, str):
             return False
-        length += len(name) + len(said)
+        length += len(name) + len(value)
     return length < _SMALL
 
 

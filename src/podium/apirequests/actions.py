@@ -68,9 +68,9 @@ def _reserve_volume(action: actions.BindClaim) -> Generator[Request, Response, N
     if taken == action.uid:
         return
     namespace, _, name = action.claim.rpartition("/")
-    whose = reference.get("namespace", ""), reference.get("name", "")
-    if taken or (reference and whose != (namespace, name)):
-        raise _conflict(_VOLUME, action.volume, f"is kept for claim {'/'.join(whose)} of uid {taken}")
+    claimed_by = reference.get("namespace", ""), reference.get("name", "")
+    if taken or (reference and claimed_by != (namespace, name)):
+        raise _conflict(_VOLUME, action.volume, f"is kept for claim {'/'.join(claimed_by)} of uid {taken}")
     claim = {"apiVersion": "v1", "kind": _CLAIM, "namespace": namespace, "name": name, "uid": action.uid}
     # A volume that users reserved for the claim is not marked as bound by the controller.
     annotations = {} if reference else {BOUND_BY_CONTROLLER: "yes"}

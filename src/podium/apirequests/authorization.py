@@ -234,15 +234,15 @@ def lists(rule: Raw, field: str, value: str) -> bool:
 
 def forbidden(user: User, attributes: Attributes) -> StoreError:
     """Return the refusal of a request in kube-apiserver's words."""
-    who = f'User "{user.name}" cannot {attributes.verb}'
+    subject = f'User "{user.name}" cannot {attributes.verb}'
     if attributes.path:
-        message = f'forbidden: {who} path "{attributes.path}"'
+        message = f'forbidden: {subject} path "{attributes.path}"'
         return StoreError(403, "Forbidden", message, status_message=message)
     group = f".{attributes.group}" if attributes.group else ""
     named = f' "{attributes.name}"' if attributes.name else ""
     where = f'in the namespace "{attributes.namespace}"' if attributes.namespace else "at the cluster scope"
     what = f'resource "{attributes.full_resource}" in API group "{attributes.group}" {where}'
-    message = f"{attributes.resource}{group}{named} is forbidden: {who} {what}"
+    message = f"{attributes.resource}{group}{named} is forbidden: {subject} {what}"
     details = {"group": attributes.group, "kind": attributes.resource, "name": attributes.name}
     details = {name: value for name, value in details.items() if value}
     return StoreError(403, "Forbidden", message, details, status_message=message)

@@ -91,8 +91,8 @@ def create(context: Context, request: Request, now: int) -> Response:
         raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     if context.creates_new and request.kind == _SIGNING_REQUEST:
         # The requester is the user who sends it (pkg/registry/certificates/certificates/strategy.go).
-        said = {name: value for name, value in object_at(raw, "spec").items() if name not in _OF_REQUESTERS}
-        raw = {**raw, "spec": {**said, **request.identity.to_dict()}}
+        stated = {name: value for name, value in object_at(raw, "spec").items() if name not in _OF_REQUESTERS}
+        raw = {**raw, "spec": {**stated, **request.identity.to_dict()}}
     reading = request.reading if raw is request.body else None
     return _write_response(
         context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings

@@ -141,10 +141,10 @@ def _as_expected(place: ResourcePath, body: Any) -> Raw:
     return {**body, "apiVersion": version, "kind": kind}
 
 
-def _delete_options(body: Any, said: Raw | None) -> Any:
+def _delete_options(body: Any, from_query: Raw | None) -> Any:
     """Return the DeleteOptions in the body, or without a body those in the query."""
     if body is None:
-        return said
+        return from_query
     if not isinstance(body, dict):
         raise bad_request(f"the body of the request is {shown(body)}, and {_DELETE_OPTIONS} are an object")
     if body.get("kind") not in (None, "", _DELETE_OPTIONS):

@@ -87,37 +87,37 @@ NO_PARAMETERS = Parameters()
 
 def read_parameters(query: Query) -> Parameters:
     """Return the parameters of a query. Raises StoreError 400 for an invalid number."""
-    said: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     dry_runs: list[str] = []
     for name, text in query:
         if name == "dryRun":
             dry_runs.append(text)
-        elif name not in said and name in _TYPES:
+        elif name not in values and name in _TYPES:
             type_ = _TYPES[name]
             # Of booleans only "false" and "0" are false; an empty value is true.
             is_true = text.lower() not in ("false", "0")
-            said[name] = is_true if type_ is bool else _number(name, text) if type_ is int else text
+            values[name] = is_true if type_ is bool else _number(name, text) if type_ is int else text
     if dry_runs:
-        said["dryRun"] = dry_run_of(dry_runs)
-    if not said:
+        values["dryRun"] = dry_run_of(dry_runs)
+    if not values:
         return NO_PARAMETERS
-    selecting = _fields(said, _SELECTING)
+    selecting = _fields(values, _SELECTING)
     return Parameters(
         options=ListOptions(**selecting) if selecting else DEFAULT_LIST_OPTIONS,
-        delete={name: said[name] for name in _DELETING if name in said} or None,
-        **_fields(said, _PLAIN),
+        delete={name: values[name] for name in _DELETING if name in values} or None,
+        **_fields(values, _PLAIN),
     )
 
 
-def _fields(said: Mapping[str, Any], fields: Mapping[str, tuple[type, str]]) -> dict[str, Any]:
-    return {field: said[name] for name, (_, field) in fields.items() if name in said}
+def _fields(values: Mapping[str, Any], fields: Mapping[str, tuple[type, str]]) -> dict[str, Any]:
+    return {field: values[name] for name, (_, field) in fields.items() if name in values}
 
 
 def query_of(parameters: Parameters) -> list[tuple[str, str]]:
     """Return the query for these parameters; `read_parameters` is the inverse."""
-    said: dict[str, Any] = {name: getattr(parameters.options, field) for name, (_, field) in _SELECTING.items()}
-    said |= {name: getattr(parameters, field) for name, (_, field) in _PLAIN.items()}
-    query = [(name, value) for name, value in said.items() if value or (value is False and name in _THREE_VALUED)]
+    values: dict[str, Any] = {name: getattr(parameters.options, field) for name, (_, field) in _SELECTING.items()}
+    values |= {name: getattr(parameters, field) for name, (_, field) in _PLAIN.items()}
+    query = [(name, value) for name, value in values.items() if value or (value is False and name in _THREE_VALUED)]
     query += (parameters.delete or {}).items()
     return [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in query]
 

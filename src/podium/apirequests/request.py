@@ -196,10 +196,10 @@ def is_dry_run(value: Any) -> bool:
 
 def eviction_body(key: str, delete: Raw, component: str = "", hints: EvictionHints | None = None) -> Raw:
     """Return the Eviction of a pod, with Podium's extensions in its annotations."""
-    said = {COMPONENT: component}
+    extensions = {COMPONENT: component}
     if hints is not None:
         lasts_ns, replaced = hints.avoid_for_ns, hints.until_replaced
-        said |= {
+        extensions |= {
             AVOID_NODE: "true" if hints.avoid_node else "",
             AVOID_FOR: "" if lasts_ns is None else format_duration(lasts_ns),
             AVOID_UNTIL_SCHEDULED: hints.until_scheduled,
@@ -208,7 +208,7 @@ def eviction_body(key: str, delete: Raw, component: str = "", hints: EvictionHin
             REPLACEMENT_FIRST: "true" if hints.first else "",
             REPLACEMENT_NODE: hints.node_name,
         }
-    annotations = {name: value for name, value in said.items() if value}
+    annotations = {name: value for name, value in extensions.items() if value}
     namespace, _, name = key.rpartition("/")
     metadata: Raw = {"name": name, "namespace": namespace}
     if annotations:

@@ -141,9 +141,9 @@ class HTTPExtender:
     def _ask(self, verb: str, args: Mapping[str, Any], read: Callable[[object], Value]) -> Value:
         if self.loop is None:
             raise AssertionError("an extender is asked before its event loop is known")
-        asked = asyncio.run_coroutine_threadsafe(self._call(verb, args, read), self.loop)
+        future = asyncio.run_coroutine_threadsafe(self._call(verb, args, read), self.loop)
         try:
-            return asked.result()
+            return future.result()
         except CancelledError:
             raise extenders.ExtenderError(f"extender {self.name} is not asked any more: the scheduler ends") from None
 

@@ -172,12 +172,12 @@ class Budgets:
         here = self._budgets.get(pod_class.namespace)
         if here is None:
             return iter(())
-        asked = self._over.get(pod_class.namespace)
-        if asked is None:
-            asked = self._over[pod_class.namespace] = WeakKeyDictionary()
-        names = asked.get(pod_class)
+        names_of = self._over.get(pod_class.namespace)
+        if names_of is None:
+            names_of = self._over[pod_class.namespace] = WeakKeyDictionary()
+        names = names_of.get(pod_class)
         if names is None:
-            names = asked[pod_class] = sorted(name for name, budget in here.items() if budget.counts(pod_class))
+            names = names_of[pod_class] = sorted(name for name, budget in here.items() if budget.counts(pod_class))
         return map(here.__getitem__, names)
 
     def counts(self, pod_class: PodClass) -> bool:

@@ -121,7 +121,7 @@ class Matcher:
     """The counts of one predicate.
 
     ``count[row]`` pods match on a row, and ``domains[key][code]`` in a topology domain (code 0: nodes without the
-    label). ``classes`` are the ids of the matching classes. ``asked``: used since the last sweep. ``is_live``: still
+    label). ``classes`` are the ids of the matching classes. ``is_used``: used since the last sweep. ``is_live``: still
     updated.
     """
 
@@ -129,7 +129,7 @@ class Matcher:
     count: Int64s
     classes: dict[int, None] = field(default_factory=dict)
     domains: dict[str, Int64s] = field(default_factory=dict)
-    asked: bool = True
+    is_used: bool = True
     is_live: bool = True
     table: Bools | None = None
 
@@ -186,7 +186,7 @@ class Matchers:
     def find(self, predicate: Predicate) -> Matcher | None:
         matcher = self._by_predicate.get(predicate)
         if matcher is not None:
-            matcher.asked = True
+            matcher.is_used = True
         return matcher
 
     def counting(self, pod_class: PodClass) -> list[Matcher]:
@@ -251,10 +251,10 @@ class Matchers:
         ]
 
     def _sweep(self) -> None:
-        for matcher in [matcher for matcher in self if not matcher.asked]:
+        for matcher in [matcher for matcher in self if not matcher.is_used]:
             self._drop(matcher)
         for matcher in self:
-            matcher.asked = False
+            matcher.is_used = False
         self._until_sweep = max(AT_LEAST, len(self) // 2)
 
     def _drop(self, matcher: Matcher) -> None:

@@ -235,14 +235,14 @@ class ValueCodes(RefCountedNumbers[Value]):
 class LabelColumn(ValueCodes[str | None]):
     """The values of one label key: ``codes[row]`` is 0 for nodes without the label.
 
-    ``asked``: used since the last sweep. ``pins``: how many caches depend on the codes. ``version`` changes with every
-    code.
+    ``is_used``: used since the last sweep. ``pins``: how many caches depend on the codes. ``version`` changes with
+    every code.
     """
 
     def __init__(self, capacity: int) -> None:
         super().__init__(None)
         self.codes: Int32s = np.zeros(capacity, dtype=np.int32)
-        self.asked = True
+        self.is_used = True
         self.pins = self.version = 0
         self._labelled = 0
 
@@ -385,7 +385,7 @@ class NodeColumns:
             column = self._labels[key] = LabelColumn(self.capacity)
             for row in self.row_of.values():
                 column.write(row, _label(key, self.node(row)))
-        column.asked = True
+        column.is_used = True
         return column
 
     def count_pod(self, row: int, requests: Mapping[int, int], nonzero: tuple[int, int], sign: int) -> None:
@@ -476,10 +476,10 @@ class NodeColumns:
         self.images.put(row, node)
 
     def _sweep(self) -> None:
-        for key in [key for key, column in self._labels.items() if not (column.asked or column.pins)]:
+        for key in [key for key, column in self._labels.items() if not (column.is_used or column.pins)]:
             del self._labels[key]
         for column in self._labels.values():
-            column.asked = False
+            column.is_used = False
         self._until_sweep = max(AT_LEAST, len(self._labels) // 2)
 
 

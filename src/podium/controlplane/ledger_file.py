@@ -146,8 +146,8 @@ class LedgerFile:
             (_record(number, record, self.path), _read(trail, f"trail of disruption {number}", self.path, read_trail))
             for number, record, trail in rows
         ]
-        came = [_record(number, record, self.path).replacement for number, record in recent] if followed else []
-        return EarlierRecords(tuple(followed), frozenset(found.uid for found in came if found is not None))
+        replacements = [_record(number, record, self.path).replacement for number, record in recent] if followed else []
+        return EarlierRecords(tuple(followed), frozenset(found.uid for found in replacements if found is not None))
 
     def flush(self, now: int) -> None:
         """Write what is waiting; after a failure, retry some seconds later."""

@@ -233,20 +233,24 @@ class Runner:
         if filters is not None:
             refused = [filters.beside(pod, row, (), pod.uid) != 0 for row in rows.tolist()]
             return rows[np.array(refused, dtype=np.bool_)]
-        positions, beside = self.beside(state, pod, View(self.cluster, rows), pod.uid)
-        return rows[positions[beside.refused != 0]] if len(beside.refused) else rows[:0]
+        positions, nominated_places = self.beside(state, pod, View(self.cluster, rows), pod.uid)
+        return rows[positions[nominated_places.refused != 0]] if len(nominated_places.refused) else rows[:0]
 
     def beside(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """Return the positions with nominated pods that count for ``pod``, and whether it fits beside them there."""
         if self.cluster.nominations.reach_domains and not self.is_row_local(state):
             return self._beside_all(state, pod, view, own_uid)
         positions, nominated = self._nominated(pod, own_uid, view)
-        beside = np.array(sorted(set(positions)), dtype=np.int64)
+        nominated_places = np.array(sorted(set(positions)), dtype=np.int64)
         if not nominated:
-            return beside, Outcome(0)
-        worlds = view.at(beside) if isinstance(view, WhatIfView) else WhatIfView(self.cluster, view.rows[beside])
-        worlds.join(np.searchsorted(beside, positions), nominated)
-        return beside, self.filter_view(state, pod, worlds)
+            return nominated_places, Outcome(0)
+        worlds = (
+            view.at(nominated_places)
+            if isinstance(view, WhatIfView)
+            else WhatIfView(self.cluster, view.rows[nominated_places])
+        )
+        worlds.join(np.searchsorted(nominated_places, positions), nominated)
+        return nominated_places, self.filter_view(state, pod, worlds)
 
     def _beside_all(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
         """Return the same if nominated pods count for other nodes too: whether the pod fits beside all that count."""

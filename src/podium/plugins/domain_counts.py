@@ -33,7 +33,7 @@ class DomainCount:
     @property
     def is_current(self) -> bool:
         """Return whether the same counters are still updated."""
-        self._matcher.asked = True
+        self._matcher.is_used = True
         return self._matcher.is_live
 
     def domains(self) -> Int64s:

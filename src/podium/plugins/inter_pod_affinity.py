@@ -92,8 +92,8 @@ class InterPodAffinity:
         pod_class = pod.pod_class
         sides = (("its ", repelling_pods(self._cluster, pod_class)), ("", repelled_pods(pod_class)))
         found = [
-            Reach(predicate, key, "AllGone", f"{whose}anti-affinity over {key}")
-            for whose, repelling in sides
+            Reach(predicate, key, "AllGone", f"{prefix}anti-affinity over {key}")
+            for prefix, repelling in sides
             for predicate, key in repelling
         ]
         selected = matchers.SelectedByTerms(pod_class.required_affinity)

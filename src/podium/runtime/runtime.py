@@ -279,11 +279,11 @@ class Runtime:
     def check(self) -> None:
         """Raise AssertionError if a controller's deadline or idleness changed without a call."""
         for component in self._components.values():
-            machine, said = component.machine, component.deadline
-            if machine is not None and said is not None and component not in self._called:
+            machine, known_deadline = component.machine, component.deadline
+            if machine is not None and known_deadline is not None and component not in self._called:
                 deadline = machine.deadline()
-                if deadline != said:
-                    raise AssertionError(f"{component.name} said {said} and was not called since: {deadline}")
+                if deadline != known_deadline:
+                    raise AssertionError(f"{component.name} said {known_deadline} and was not called since: {deadline}")
                 if component.is_at_rest and not is_idle(machine):
                     raise AssertionError(f"{component.name} rests no more and was not called since")
 

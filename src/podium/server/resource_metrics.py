@@ -105,12 +105,12 @@ def resource_metrics(backend: Backend, path: Sequence[str], query: Query) -> Raw
     Raises StoreError 404 for a node that does not exist and for a pod that does not run, and 400 for malformed
     selectors.
     """
-    asked = read_parameters(query).options
+    requested = read_parameters(query).options
     namespace = path[1] if path[0] == "namespaces" and path[2:3] == ["pods"] else ""
     kind, name, *rest = (*(path[2:] if namespace else path), "")
     if kind not in ("nodes", "pods") or rest not in ([], [""]) or (kind == "pods" and name and not namespace):
         return None
-    options = ListOptions(label_selector=asked.label_selector, field_selector=asked.field_selector)
+    options = ListOptions(label_selector=requested.label_selector, field_selector=requested.field_selector)
     if name:
         options = ListOptions(field_selector=f"metadata.name={name}")
     # A pod's share of its node's cpu depends on all other pods there.

@@ -156,8 +156,8 @@ class EventHistory:
             if action.uid in self._preempted:
                 return
             self._preempted.add(action.uid)
-        whose = action.related or action.workload or by
-        self.add(now, action.reason, action.pod, action.node_name, whose, action.message)
+        origin = action.related or action.workload or by
+        self.add(now, action.reason, action.pod, action.node_name, origin, action.message)
 
     def begin(self, event: WatchEvent, now: int) -> None:
         """Record an object that existed before the run."""

@@ -232,11 +232,11 @@ class Simulation:
             self._wake(component)
         elif (happen := self._agenda.take_due(self.now)) is not None:
             happen()
-        elif (asked := self._in_flight.take(self.now)) is not None:
+        elif (requested := self._in_flight.take(self.now)) is not None:
             # Effects arrive later, so that all requests that arrive now may be processed first.
-            while asked is not None:
-                self._carry_out(asked)
-                asked = self._in_flight.take(self.now)
+            while requested is not None:
+                self._carry_out(requested)
+                requested = self._in_flight.take(self.now)
         elif not self._pass_time():
             for uid in [*self._held]:
                 self._write_held(self._held.pop(uid))
@@ -347,8 +347,8 @@ class Simulation:
                 return False
             # The requests in flight take effect at the end.
             self._takes_time = False
-            while (asked := self._in_flight.take()) is not None:
-                self._carry_out(asked)
+            while (requested := self._in_flight.take()) is not None:
+                self._carry_out(requested)
             return True
         if next_ns > self.now:
             self.now = next_ns
@@ -423,8 +423,8 @@ class Simulation:
             finished = server.carry_out(action, self.now, by)
         else:
             outcome = self._faults.outcome(component.name, action)
-            came = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
-            finished = came[0] if came and outcome.problem is None else ActionFinished(action, outcome.problem)
+            outcomes = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
+            finished = outcomes[0] if outcomes and outcome.problem is None else ActionFinished(action, outcome.problem)
             delay_ns = outcome.delay_ns
         if server.written != written:
             self._stall_detector.write(component.name, server.written - written)

@@ -57,25 +57,25 @@ class StoreError(PodiumError):
 
 def not_found(resource: APIResource, key: str) -> StoreError:
     """Return the refusal for an object that does not exist."""
-    said = f"{_named(resource, key)} not found"
-    return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key), said)
+    message = f"{_named(resource, key)} not found"
+    return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key), message)
 
 
 def unknown_kind(name: str) -> StoreError:
     """Return the refusal for a kind, or a subresource of a kind, that does not exist."""
-    said = "the server could not find the requested resource"
-    return StoreError(404, "NotFound", f"kind {name} not found", status_message=said)
+    message = "the server could not find the requested resource"
+    return StoreError(404, "NotFound", f"kind {name} not found", status_message=message)
 
 
 def already_exists(resource: APIResource, key: str) -> StoreError:
     """Return the refusal for a name that is taken."""
-    said = f"{_named(resource, key)} already exists"
-    return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key), said)
+    message = f"{_named(resource, key)} already exists"
+    return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key), message)
 
 
-def conflict(resource: APIResource, key: str, problem: str, said: str = "") -> StoreError:
-    """Return the refusal of a write whose preconditions do not hold; `said` is kube-apiserver's wording."""
-    message = f"Operation cannot be fulfilled on {_named(resource, key)}: {said or problem}"
+def conflict(resource: APIResource, key: str, problem: str, wording: str = "") -> StoreError:
+    """Return the refusal of a write whose preconditions do not hold; `wording` is kube-apiserver's wording."""
+    message = f"Operation cannot be fulfilled on {_named(resource, key)}: {wording or problem}"
     return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), message)
 
 
@@ -84,8 +84,8 @@ def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") ->
     details = _about(resource, key)
     if cause:
         details["causes"] = [{"reason": cause, "message": problem}]
-    said = f"{_named(resource, key)} is forbidden: {problem}"
-    return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details, said)
+    message = f"{_named(resource, key)} is forbidden: {problem}"
+    return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details, message)
 
 
 def invalid(
@@ -114,8 +114,8 @@ def _invalid(resource: APIResource, key: str, causes: Iterable[tuple[str, str, s
         "causes": [{"reason": reason, "message": message, "field": field} for reason, message, field in causes],
     }
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    said = f'{kind} "{_name(key)}" is invalid: {listed}'
-    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details, said)
+    status_message = f'{kind} "{_name(key)}" is invalid: {listed}'
+    return StoreError(422, "Invalid", f"{resource.kind} {key} is invalid: {listed}", details, status_message)
 
 
 def unreadable(resource: APIResource, key: str, error: InputError) -> StoreError:
@@ -154,9 +154,9 @@ def too_many_requests(
     details |= {"causes": [{"reason": cause, "message": problem}], "retryAfterSeconds": retry_after_seconds}
     # kubectl drain shows this message; the cause names the budget.
     is_budget = cause == "DisruptionBudget"
-    said = "Cannot evict pod as it would violate the pod's disruption budget." if is_budget else ""
+    status_message = "Cannot evict pod as it would violate the pod's disruption budget." if is_budget else ""
     message = f"{resource.kind} {key} cannot be disrupted now: {problem}"
-    return StoreError(429, "TooManyRequests", message, details, said)
+    return StoreError(429, "TooManyRequests", message, details, status_message)
 
 
 def expired(version: int, oldest: int) -> StoreError:

@@ -264,14 +264,18 @@ def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:
         (manager_name(other), path) for other in sorted(conflicts) for path in sorted(ownership.paths(conflicts[other]))
     ]
     causes: list[dict[str, Any]] = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path} for who, path in found
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager_text}", "field": path}
+        for manager_text, path in found
     ]
     if len(found) == 1:
         message = f"Apply failed with 1 conflict: conflict with {found[0][0]}: {found[0][1]}"
     else:
         lines: list[str] = []
-        for who in sorted({who for who, _ in found}):
-            lines += [f"conflicts with {who}:", *(f"- {path}" for whose, path in found if whose == who)]
+        for manager_text in sorted({manager_text for manager_text, _ in found}):
+            lines += [
+                f"conflicts with {manager_text}:",
+                *(f"- {path}" for owner, path in found if owner == manager_text),
+            ]
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
     return StoreError(409, "Conflict", message, {"causes": causes}, message)
 

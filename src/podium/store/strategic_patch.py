@@ -84,8 +84,8 @@ def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
         return in_order(merged, given, old, key)
     if isinstance(old, dict):
         problem = f"cannot restore map from {_GO_TYPES[type(new)]}"
-        said = f' "" is invalid: patch: Invalid value: {problem}'
-        raise StoreError(422, "Invalid", f"the patch is invalid in {field}: {problem}", None, said)
+        message = f' "" is invalid: patch: Invalid value: {problem}'
+        raise StoreError(422, "Invalid", f"the patch is invalid in {field}: {problem}", None, message)
     return new
 
 
@@ -162,19 +162,19 @@ def identities(items: Sequence[Any], key: str) -> list[Hashable]:
     return found
 
 
-def in_order(items: Sequence[Any], asked: Sequence[Any], before: Sequence[Any], key: str) -> list[Any]:
+def in_order(items: Sequence[Any], requested: Sequence[Any], before: Sequence[Any], key: str) -> list[Any]:
     """Return the items in the order that a patch requests.
 
-    Items in `asked` follow its order. The others keep their order from `before`, and each precedes the first of the
+    Items in `requested` follow its order. The others keep their order from `before`, and each precedes the first of the
     requested items that it preceded there.
     """
-    wanted, was = _positions(identities(asked, key)), _positions(identities(before, key))
+    wanted, before_of = _positions(identities(requested, key)), _positions(identities(before, key))
     named = dict(zip(identities(items, key), items, strict=True))
     first = sorted((one for one in named if one in wanted), key=wanted.__getitem__)
-    rest = sorted((one for one in named if one not in wanted), key=lambda item: was.get(item, len(was)))
+    rest = sorted((one for one in named if one not in wanted), key=lambda item: before_of.get(item, len(before_of)))
     result: list[Any] = []
     for one in first:
-        while rest and one in was and was.get(rest[0], len(was)) < was[one]:
+        while rest and one in before_of and before_of.get(rest[0], len(before_of)) < before_of[one]:
             result.append(named[rest.pop(0)])
         result.append(named[one])
     return result + [named[one] for one in rest]

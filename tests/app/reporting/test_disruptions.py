@@ -71,7 +71,7 @@ def test_disruptions_are_drawn_with_start_end_recovery_and_outcome() -> None:
     assert [found.causes[cause] for cause in found.cause] == ["preemption"] * 3 + ["drain"]
     assert found.vain == [False, False, True, False]
     assert found.following == [1, -1, -1, -1]
-    assert found.said[2][-1] == "in vain: shop/important-0 needed further victims"
+    assert found.lines[2][-1] == "in vain: shop/important-0 needed further victims"
 
 
 def test_dates_begin_at_a_whole_minute_or_hour() -> None:

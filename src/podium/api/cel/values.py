@@ -228,8 +228,8 @@ class Function:
         for overload in self.overloads:
             if overload.accepts(types):
                 return overload
-        said = f"{self.name}({', '.join(types)})"
-        raise EvaluationError(f"no such overload: {said}" if self.name[0].isalpha() else "no such overload")
+        signature = f"{self.name}({', '.join(types)})"
+        raise EvaluationError(f"no such overload: {signature}" if self.name[0].isalpha() else "no such overload")
 
 
 def constant(*_: Value) -> int:

@@ -277,8 +277,8 @@ def _combined(is_right: Callable[[int, int], bool], detail: str) -> _Make:
 
         def finding(path: str, value: Any) -> Finding:
             number = fitting(value)
-            said = detail.format(f"{number} valid alternatives" if number else "none valid")
-            return findings.invalid(path, value, f"{shown(path.removeprefix('.'))} must {said}")
+            message = detail.format(f"{number} valid alternatives" if number else "none valid")
+            return findings.invalid(path, value, f"{shown(path.removeprefix('.'))} must {message}")
 
         return _Limit(lambda value: not tests or is_right(fitting(value), len(tests)), finding)
 

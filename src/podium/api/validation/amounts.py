@@ -149,12 +149,12 @@ def _check_request(resources: Place, name: str, request: object, limits: Mapping
         if not is_overcommittable(name):
             resources.required("limits", "Limit must be set for non overcommitable resources")
         return
-    asked, most = amount(request), amount(limits[name])
-    if asked is None or most is None:
+    requested, most = amount(request), amount(limits[name])
+    if requested is None or most is None:
         return
-    if asked != most and not is_overcommittable(name):
+    if requested != most and not is_overcommittable(name):
         resources.invalid("requests", request, f"must be equal to {name} limit of {shown(limits[name])}")
-    elif asked > most:
+    elif requested > most:
         resources.invalid("requests", request, f"must be less than or equal to {name} limit of {shown(limits[name])}")
 
 

@@ -255,13 +255,15 @@ def _pod_resources(spec: Place) -> None:
     check_requirements(spec, "resources", pod_resource_problem)
     requests, limits = resources.child_or_empty("requests"), resources.child_or_empty("limits")
     for name, needed in _needed_milli(spec).items():
-        asked = requests.value.get(name, 0)
+        requested = requests.value.get(name, 0)
         # With limits, unset requests default to what the containers need.
-        if not is_pod_level(name) or (limits.value and name not in requests.value) or amount(asked) is None:
+        if not is_pod_level(name) or (limits.value and name not in requests.value) or amount(requested) is None:
             continue
-        if milli_value(asked) < needed:
+        if milli_value(requested) < needed:
             shown = format_quantity(needed if name == CPU else -(-needed // 1_000), name)
-            requests.invalid(name, asked, f"must be greater than or equal to aggregate container requests of {shown}")
+            requests.invalid(
+                name, requested, f"must be greater than or equal to aggregate container requests of {shown}"
+            )
     for container in spec.objects("containers"):
         of_container = container.child_or_empty("resources", "limits")
         for name, value in of_container.value.items():

@@ -85,8 +85,8 @@ class Webhooks:
             attributes = self._mutate(hook, attributes, warnings)
             changed_after[str(hook["name"])] = attributes.object
         for hook in self._hooks("MutatingWebhookConfiguration", attributes):
-            was = changed_after.get(str(hook["name"]), before)
-            if hook.get("reinvocationPolicy") == "IfNeeded" and was is not attributes.object:
+            after_call = changed_after.get(str(hook["name"]), before)
+            if hook.get("reinvocationPolicy") == "IfNeeded" and after_call is not attributes.object:
                 attributes = self._mutate(hook, attributes, warnings)
         return attributes.object if attributes.object is not before else None
 
@@ -230,13 +230,13 @@ def _internal(hook: Raw, problem: str) -> StoreError:
 def _denial(hook: Raw, status: Raw) -> StoreError:
     """Return the refusal of a request by a webhook, with its code, reason and message."""
     denied = f'admission webhook "{hook["name"]}" denied the request'
-    said = status.get("message") or status.get("reason")
+    explanation = status.get("message") or status.get("reason")
     code = status.get("code")
     is_error = isinstance(code, int) and code >= 400
     details = object_at(status, "details")
     return StoreError(
         code if is_error and isinstance(code, int) else 400,
         str(status.get("reason") or ""),
-        f"{denied}: {said}" if said else f"{denied} without explanation",
+        f"{denied}: {explanation}" if explanation else f"{denied} without explanation",
         details,
     )

@@ -165,8 +165,8 @@ def _longest(record: Disruption, by_taker: dict[str, list[Disruption]], used: se
 
 
 def _following(record: Disruption, by_taker: dict[str, list[Disruption]]) -> list[Disruption]:
-    came = record.replacement
-    takers = [record.uid] if came is None else [record.uid, came.uid]
+    replacement = record.replacement
+    takers = [record.uid] if replacement is None else [record.uid, replacement.uid]
     return [found for uid in takers for found in by_taker.get(uid, ()) if found.id != record.id]
 
 

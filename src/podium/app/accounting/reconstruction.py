@@ -179,16 +179,16 @@ class DeletedPods:
                 self._siblings.setdefault(pod.metadata.controller.uid, pod)
         for event in events:
             namespace = event.key.partition("/")[0]
-            if event.reason == "SuccessfulCreate" and (said := _MADE.match(event.message)) is not None:
+            if event.reason == "SuccessfulCreate" and (match := _MADE.match(event.message)) is not None:
                 name = event.key.partition("/")[2]
-                self._owners[f"{namespace}/{said[1]}"] = OwnerReference(
+                self._owners[f"{namespace}/{match[1]}"] = OwnerReference(
                     kind=event.kind, name=name, uid=event.uid, controller=True
                 )
                 self._made_ns[event.uid].append(event.time_ns)
-            elif event.reason == "SuccessfulDelete" and (said := _DELETED.match(event.message)) is not None:
-                self._deleted[f"{namespace}/{said[1]}"].append(event.time_ns)
-            elif event.reason == "Scheduled" and (said := _ASSIGNED.match(event.message)) is not None:
-                self._placed[event.key].append((event.time_ns, event.uid, said[2]))
+            elif event.reason == "SuccessfulDelete" and (match := _DELETED.match(event.message)) is not None:
+                self._deleted[f"{namespace}/{match[1]}"].append(event.time_ns)
+            elif event.reason == "Scheduled" and (match := _ASSIGNED.match(event.message)) is not None:
+                self._placed[event.key].append((event.time_ns, event.uid, match[2]))
 
     def is_deleted_by_owner(self, key: str, time_ns: int) -> bool:
         """Return whether the pod's workload deleted it at about that time."""
@@ -346,12 +346,12 @@ class Reconstruction:
         created = pod.metadata.creation_timestamp
         if not created:
             return
-        came = _waiting(pod)
+        pending = _waiting(pod)
         created_ns = parse_time(created)
-        self._steps.append(_Step(created_ns, _COMES, pod.key, partial(self._changes, came, True)))
+        self._steps.append(_Step(created_ns, _COMES, pod.key, partial(self._changes, pending, True)))
         if not pod.spec.node_name:
             return
-        placed = replace(came, spec=pod.spec)
+        placed = replace(pending, spec=pod.spec)
         placed_ns = max(since(raw, "PodScheduled") or created_ns, created_ns)
         self._steps.append(_Step(placed_ns, _PLACED, pod.key, partial(self._changes, placed, False)))
         ready_ns = since(raw, "Ready")

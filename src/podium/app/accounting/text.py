@@ -120,13 +120,13 @@ def why_of(record: Disruption) -> Part:
 
 def outcome_of(record: Disruption) -> Part:
     """Return the state of a victim's replacement."""
-    came = record.replacement
-    if came is None:
+    replacement = record.replacement
+    if replacement is None:
         return Cell("not replaced", "dim") if record.owner else Cell("has no controller that replaces it", "dim")
-    if came.node is None:
+    if replacement.node is None:
         return Cell("its replacement is pending", "warn")
-    when = f" after {_lasting(came.ready_after)}" if came.ready_after is not None else ", not ready yet"
-    where = "came back" if came.node == record.node else f"on {came.node}"
+    when = f" after {_lasting(replacement.ready_after)}" if replacement.ready_after is not None else ", not ready yet"
+    where = "came back" if replacement.node == record.node else f"on {replacement.node}"
     return f"{where}{when}"
 
 

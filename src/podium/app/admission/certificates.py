@@ -111,15 +111,15 @@ def _make(folder: Path, hosts: Sequence[str]) -> tuple[str, str, str]:
         folder / name for name in ("ca", "ca-key", "made", "made-key")
     ]
     common = ["-x509", "-days", str(VALID_DAYS), *_CURVE, "-batch"]
-    asked = (
+    request = (
         ["-subj", "/CN=podium-admission-ca", "-addext", "keyUsage=critical,keyCertSign", "-out", str(authority)],
         ["-subj", "/CN=podium-admission", "-addext", f"subjectAltName={names}", "-out", str(certificate)],
     )
     signed = ["-CA", str(authority), "-CAkey", str(authority_key), "-addext", "basicConstraints=critical,CA:FALSE"]
     try:
         for arguments in (
-            [*common, *asked[0], "-keyout", str(authority_key)],
-            [*common, *asked[1], *signed, "-keyout", str(key)],
+            [*common, *request[0], "-keyout", str(authority_key)],
+            [*common, *request[1], *signed, "-keyout", str(key)],
         ):
             # The arguments are host names and files of this process; no shell reads them.
             done = subprocess.run([openssl, "req", *arguments], capture_output=True, text=True, check=False)  # noqa: S603

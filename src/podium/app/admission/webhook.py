@@ -149,17 +149,17 @@ class LiveAdmission(FollowingProgram):
         began_s = perf_counter()
         try:
             review = msgspec.json.decode(await request.read())
-            asked = object_at(review, "request")
-            uid = asked["uid"]
+            admission_request = object_at(review, "request")
+            uid = admission_request["uid"]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
-            uid, asked, review = None, {}, {}
+            uid, admission_request, review = None, {}, {}
         if not isinstance(uid, str) or review.get("apiVersion") != _REVIEW:
             self.metrics.requests.labels("other", "invalid").inc()
             return web.Response(status=400, text=f"an AdmissionReview of {_REVIEW} with a request is needed\n")
-        kind = object_at(asked, "kind").get("kind")
+        kind = object_at(admission_request, "kind").get("kind")
         result, warnings = "other", list[str]()
-        if kind in KINDS and asked.get("operation") in ("CREATE", "UPDATE"):
-            result, warnings = await self._warnings(asked, began_s)
+        if kind in KINDS and admission_request.get("operation") in ("CREATE", "UPDATE"):
+            result, warnings = await self._warnings(admission_request, began_s)
         problem = self._view_problem() if kind in KINDS else ""
         if problem:
             warnings.append(problem)
@@ -170,7 +170,7 @@ class LiveAdmission(FollowingProgram):
         self.metrics.seconds.observe(perf_counter() - began_s)
         return web.Response(body=msgspec.json.encode(answer), headers=_JSON)
 
-    async def _warnings(self, asked: Raw, began_s: float) -> tuple[str, list[str]]:
+    async def _warnings(self, request: Raw, began_s: float) -> tuple[str, list[str]]:
         """Return the result for metrics, and the warnings about a request."""
         cluster, limit_s = self.followed, self._settings.limit_s
         if cluster is None or not self.in_sync:
@@ -180,7 +180,7 @@ class LiveAdmission(FollowingProgram):
         self._in_progress += 1
         ends_s = began_s + limit_s * _DECIDING
         loop = asyncio.get_running_loop()
-        deciding = loop.run_in_executor(self._deciding, self._decide, cluster, asked, lambda: perf_counter() < ends_s)
+        deciding = loop.run_in_executor(self._deciding, self._decide, cluster, request, lambda: perf_counter() < ends_s)
         deciding.add_done_callback(self._decided)
         try:
             async with asyncio.timeout(limit_s - (perf_counter() - began_s)):
@@ -198,12 +198,12 @@ class LiveAdmission(FollowingProgram):
         if error is not None:
             self._log.info("a review could not be decided", 1, problem=f"{type(error).__name__}: {error}")
 
-    def _decide(self, cluster: FollowedCluster, asked: Raw, has_time: Callable[[], bool]) -> tuple[str, ...]:
+    def _decide(self, cluster: FollowedCluster, request: Raw, has_time: Callable[[], bool]) -> tuple[str, ...]:
         """Return the warnings about a request, on the thread that decides."""
         if not has_time():
             return ()
-        namespace = asked.get("namespace")
-        given, old = (document_of(without_nulls(asked.get(name)), namespace) for name in ("object", "oldObject"))
+        namespace = request.get("namespace")
+        given, old = (document_of(without_nulls(request.get(name)), namespace) for name in ("object", "oldObject"))
         if given is None:
             return ()
         with cluster.lock:

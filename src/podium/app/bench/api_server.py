@@ -90,11 +90,11 @@ def _process(target: Callable[..., None], *arguments: object) -> Iterator[_Proce
 async def _report_usage(pipe: Connection, port: int = 0) -> None:
     """Report through a pipe that this process is ready, then its usage on each request, until it stops."""
     pipe.send(port)
-    asked = asyncio.Event()
-    asyncio.get_running_loop().add_reader(pipe.fileno(), asked.set)
+    requested = asyncio.Event()
+    asyncio.get_running_loop().add_reader(pipe.fileno(), requested.set)
     while True:
-        await asked.wait()
-        asked.clear()
+        await requested.wait()
+        requested.clear()
         # The event may be set once more for a message that was read already; `recv` would then block the loop.
         while pipe.poll():
             if pipe.recv() == "stop":

@@ -20,11 +20,11 @@ def write_disruptions(page: Page, state: disruption_state.DisruptionState) -> No
         page.title("Caps", "limits on disruptions by components")
         caps = []
         for cap in state.caps:
-            who = cap.component or "all components"
+            component = cap.component or "all components"
             if cap.per is not None:
-                who += f", namespace {cap.namespace}" if cap.namespace else ", each namespace"
+                component += f", namespace {cap.namespace}" if cap.namespace else ", each namespace"
             left = Cell(f"{cap.rate.left} left of {cap.rate.max}", "warn" if not cap.rate.left else "")
-            caps.append((who, left, f"next at {cap.rate.next}" if cap.rate.next else ""))
+            caps.append((component, left, f"next at {cap.rate.next}" if cap.rate.next else ""))
         page.table(caps, most=_MOST_ROWS)
     if state.quotas:
         page.title("Quotas", counted(len(state.quotas), "quota"))

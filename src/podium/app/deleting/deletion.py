@@ -90,8 +90,8 @@ async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: fl
             return Deletion(pod.key, "gone")
         if error.code != _TOO_MANY:
             return Deletion(pod.key, "refused", (error.message,))
-        asked = error.details.get("retryAfterSeconds")
-        wait_s = max(float(asked), 0.1) if isinstance(asked, int) and asked > 0 else _RETRY_S
+        retry_s = error.details.get("retryAfterSeconds")
+        wait_s = max(float(retry_s), 0.1) if isinstance(retry_s, int) and retry_s > 0 else _RETRY_S
         if options.is_dry_run or time.monotonic() + wait_s > until_s:
             return Deletion(pod.key, "blocked", await _why(session, pod, error))
         await asyncio.sleep(wait_s)

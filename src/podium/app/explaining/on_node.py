@@ -55,9 +55,9 @@ class NodeAnswer(Renderable):
             return f"{pod} goes to {node}" if self.taken == node else f"{pod} fits on {node}, and goes to {self.taken}"
         if self.taken == node:
             return f"{pod} does not fit on {node} as it is, and preempts there"
-        does = "preempts on" if explanation.victims else "goes to"
-        goes = f"; it {does} {self.taken}" if self.taken else ""
-        return f"{pod} does not fit on {node}{goes}"
+        verb = "preempts on" if explanation.victims else "goes to"
+        destination = f"; it {verb} {self.taken}" if self.taken else ""
+        return f"{pod} does not fit on {node}{destination}"
 
     def write(self, page: Page) -> None:
         """Write why the pod goes there or not: each filter's verdict, the scores, and preemption."""

@@ -151,8 +151,8 @@ def facts_of(decision: Explanation) -> list[str]:
     with decision.as_decided():
         group, left = cluster.pod_groups.of(pod), cluster.replacements.by_pod.get(pod.uid)
         there = counted(0 if group is None else cluster.pod_groups.live(group.key), "pod")
-    asked = {cluster.nodes.resources[index]: amount for index, amount in pod.pod_class.requests.items()}
-    amounts = ", ".join(f"{quantity.format_quantity(amount, name)} {name}" for name, amount in sorted(asked.items()))
+    requests = {cluster.nodes.resources[index]: amount for index, amount in pod.pod_class.requests.items()}
+    amounts = ", ".join(f"{quantity.format_quantity(amount, name)} {name}" for name, amount in sorted(requests.items()))
     rule = pod.annotations.get(policy.PRIORITY_RULE_ANNOTATION)
     by_rule = f" by priority rule {rule}" if rule else ""
     found = [f"priority {pod.priority}{by_rule}, {pod.pod_class.qos}, asks for {amounts or 'no resources'}"]
@@ -271,12 +271,12 @@ def _then(decision: Explanation, placed: PlacedPodFacts) -> str:
         return "nothing would change: its kubelet replaces it"
     if placed.then == "schedulable":
         back = ", its present node" if placed.then_node == decision.node else ""
-        goes = f"goes to {placed.then_node}{back}"
+        outcome = f"goes to {placed.then_node}{back}"
     elif placed.then == "preempts" and decision.victims:
         victims = listed([victim.key for victim in decision.victims], 3)
-        goes = f"preempts {victims} on {placed.then_node}"
+        outcome = f"preempts {victims} on {placed.then_node}"
     else:
-        goes = "finds no node"
+        outcome = "finds no node"
     if placed.controller:
-        return f"{placed.controller} replaces it, and the replacement {goes}"
-    return f"no controller replaces it; a pod like it {goes}"
+        return f"{placed.controller} replaces it, and the replacement {outcome}"
+    return f"no controller replaces it; a pod like it {outcome}"

@@ -148,8 +148,8 @@ def evaluate(
     pools = [scope for scope in groups if scope.kind == POOL]
     fullest = (sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2] for pool in pools)
     pairs = [FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True)]
-    asked = [scope for scope in groups if wanted is None or (scope.kind, scope.name) in wanted]
-    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *asked]
+    evaluated = [scope for scope in groups if wanted is None or (scope.kind, scope.name) in wanted]
+    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *evaluated]
     outcomes = tuple(failure_outcomes(decisions, scopes[place::number]))
     if place:
         return Evaluation(outcomes, skipped)

@@ -174,11 +174,11 @@ class QuestionInputs:
 
             (read,) = self.found
             version = str(self.release.for_documents(read.documents)[0])
-            asked = plan_of(context, context.meta[_WORDS], self.source.overrides, answer, read, version)
+            saved = plan_of(context, context.meta[_WORDS], self.source.overrides, answer, read, version)
             if check is not None:
-                check.answer = asked, answer.caveats
+                check.answer = saved, answer.caveats
                 return
-            write_plan(self.save, asked)
+            write_plan(self.save, saved)
         if self.scenario_file:
             save_answer(self.scenario_file, answer)
         if self.form == "csv":

@@ -48,9 +48,9 @@ class Tie:
         """Return the node that the pod gets with a seed."""
         return self._order[lot(self.uid, seed) % len(self._order)]
 
-    def is_seen(self, outcome: TieOutcome, went: Set[tuple[str, str]]) -> bool:
-        """Return whether the pod went to a node of the outcome; ``went`` has pods with their nodes."""
-        return any((self.pod, node) in went for node, _ in outcome.victims)
+    def is_seen(self, outcome: TieOutcome, targets: Set[tuple[str, str]]) -> bool:
+        """Return whether the pod went to a node of the outcome; ``targets`` has pods with their nodes."""
+        return any((self.pod, node) in targets for node, _ in outcome.victims)
 
     @cached_property
     def _order(self) -> list[str]:
@@ -133,7 +133,7 @@ class SampledRun:
     """One run of a plan: its losses, and the nodes that pods went to or made room on."""
 
     losses: tuple[WorkloadLoss, ...]
-    went: frozenset[tuple[str, str]]
+    targets: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +225,17 @@ def sampled(
 
     Seeds that lead to outcomes of the ties which no run had yet come first, then any.
     """
-    runs, went = [first], set(first.went)
+    runs, targets = [first], set(first.targets)
     tried: set[int] = {0}
     aimed: set[tuple[int, TieOutcome]] = set()
     while (ties.number or ties.is_limited) and len(runs) < min(samples, MAX_SAMPLES):
-        seed = next(_leading_seeds(ties.named, went, tried, aimed), None)
+        seed = next(_leading_seeds(ties.named, targets, tried, aimed), None)
         if seed is None:
             seed = next(number for number in range(1, len(tried) + 2) if number not in tried)
         tried.add(seed)
         runs.append(run(seed))
-        went |= runs[-1].went
-    named = tuple((tie, {each: tie.is_seen(each, went) for each in tie.outcomes}) for tie in ties.named)
+        targets |= runs[-1].targets
+    named = tuple((tie, {each: tie.is_seen(each, targets) for each in tie.outcomes}) for tie in ties.named)
     counts = Counter(each.losses for each in runs)
     order = sorted(counts, key=lambda losses: (losses != first.losses, -counts[losses], losses))
     by_losses = {losses: counts[losses] for losses in order}
@@ -243,12 +243,12 @@ def sampled(
 
 
 def _leading_seeds(
-    ties: Sequence[Tie], went: Set[tuple[str, str]], tried: set[int], aimed: set[tuple[int, TieOutcome]]
+    ties: Sequence[Tie], targets: Set[tuple[str, str]], tried: set[int], aimed: set[tuple[int, TieOutcome]]
 ) -> Iterator[int]:
     """Yield untried seeds that may lead to outcomes which no run had; each outcome is aimed at once."""
     for index, tie in enumerate(ties):
         for outcome in tie.outcomes:
-            if (index, outcome) not in aimed and not tie.is_seen(outcome, went):
+            if (index, outcome) not in aimed and not tie.is_seen(outcome, targets):
                 aimed.add((index, outcome))
                 wanted = {node for node, _ in outcome.victims}
                 seed = next((seed for seed in range(1, _MAX_SEEDS + 1) if tie.node_by(seed) in wanted), None)

@@ -328,5 +328,5 @@ def _sampled_run(played: PlayedPlan) -> SampledRun:
     counts = ((impact, sum(impact.disruptions.values())) for impact in played.impact)
     losses = [WorkloadLoss(each.workload, number, each.missing) for each, number in counts if number or each.missing]
     placed = (event for event in played.result.events if event.reason in _PLACED)
-    went = ((event.pod, event.node) for event in placed if event.pod is not None and event.node is not None)
-    return SampledRun(tuple(sorted(losses)), frozenset(went))
+    targets = ((event.pod, event.node) for event in placed if event.pod is not None and event.node is not None)
+    return SampledRun(tuple(sorted(losses)), frozenset(targets))

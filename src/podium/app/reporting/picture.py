@@ -90,7 +90,7 @@ class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
     Times are in seconds after `start`, which counts from 1970 if `is_dated`; the picture covers `span`. Each disruption
     has its `row`, the index of its cause, the times when it began (`at`), when the victim was `gone` and when the
     replacement was `ready` (None: not yet), the row of its `beneficiary` (-1 for none), whether it was in `vain`, the
-    next in its chain (`following`, -1 for none), and lines of text about it (`said`), its pod first.
+    next in its chain (`following`, -1 for none), and lines of text about it (`lines`), its pod first.
     """
 
     rows: list[str]
@@ -106,7 +106,7 @@ class Disruptions(msgspec.Struct, frozen=True, rename="camel"):
     beneficiary: list[int]
     vain: list[bool]
     following: list[int]
-    said: list[list[str]]
+    lines: list[list[str]]
     note: str = ""
 
 

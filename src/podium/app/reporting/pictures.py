@@ -232,7 +232,7 @@ def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
         beneficiary=[rows.get(_beneficiary(record), -1) for record in records],
         vain=[bool(record.in_vain) for record in records],
         following=[places.get(next_of.get(record.id, -1), -1) for record in records],
-        said=[_lines_about(answer, record) for record in records],
+        lines=[_lines_about(answer, record) for record in records],
         note=f"the last {len(records):,} of {len(answer.records):,}" if len(answer.records) > len(records) else "",
     )
 

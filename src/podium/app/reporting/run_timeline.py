@@ -68,8 +68,8 @@ def timeline_of(result: Result, name: str) -> RunTimeline:
     # The distinct amounts of the resources, with their indices.
     amounts: dict[tuple[int, ...], int] = {}
 
-    def amount_of(asked: Amounts) -> int:
-        return amounts.setdefault(tuple(asked.get(name, 0) for name in resources), len(amounts))
+    def amount_of(requests: Amounts) -> int:
+        return amounts.setdefault(tuple(requests.get(name, 0) for name in resources), len(amounts))
 
     moments, pod_of, by_pod = moments_of(result.pods, result.events)
     places = {life.name: place for place, life in enumerate(measures.nodes)}
@@ -107,10 +107,10 @@ def timeline_of(result: Result, name: str) -> RunTimeline:
 def _resources(measures: Measures) -> list[str]:
     """Return the resources that some node offers and some pod requests, and always cpu."""
     offered = {name for amounts in measures.sizes.offers.values() for name, amount in amounts.items() if amount}
-    asked = {
+    requested = {
         name for amounts in {id(each): each for each in measures.sizes.requests.values()}.values() for name in amounts
     }
-    found = (offered & asked) - {PODS}
+    found = (offered & requested) - {PODS}
     return [*(name for name in _FIRST if name in found or name == _FIRST[0]), *sorted(found - set(_FIRST))]
 
 

@@ -272,24 +272,24 @@ def token_key_of(directory: Path) -> bytes:
 
 
 def _upgraded(kept: Release, chosen: ReleaseChoice, directory: Path, report: Callable[[str], None]) -> Release:
-    asked = read_version(chosen.version) if chosen.version else Release(kept.minor, kept.patch)
-    if asked.minor not in (kept.minor, kept.minor + 1):
-        problem = f"the data is of Kubernetes {kept}, and cannot be used with {asked}: "
-        if asked.minor < kept.minor:
+    wanted_release = read_version(chosen.version) if chosen.version else Release(kept.minor, kept.patch)
+    if wanted_release.minor not in (kept.minor, kept.minor + 1):
+        problem = f"the data is of Kubernetes {kept}, and cannot be used with {wanted_release}: "
+        if wanted_release.minor < kept.minor:
             problem += "a cluster cannot be downgraded to another minor version"
         else:
             problem += f"upgrade by one minor version at a time, next to 1.{kept.minor + 1}"
         raise InputError(problem, source=str(directory))
-    if asked.minor != kept.minor:
-        report(f"{directory}: the cluster is upgraded from Kubernetes {kept} to {asked}")
+    if wanted_release.minor != kept.minor:
+        report(f"{directory}: the cluster is upgraded from Kubernetes {kept} to {wanted_release}")
     if chosen.gates:
-        return asked.with_gates(dict(chosen.gates))
-    known = stages(asked.minor, asked.patch)
+        return wanted_release.with_gates(dict(chosen.gates))
+    known = stages(wanted_release.minor, wanted_release.patch)
     gates = {name: value for name, value in kept.gates if name in known or name.startswith("All")}
     lost = [name for name, _ in kept.gates if name not in gates]
     if lost:
-        report(f"{directory}: {asked} does not know the feature gates {', '.join(lost)}: they are left out")
-    return asked.with_gates(gates)
+        report(f"{directory}: {wanted_release} does not know the feature gates {', '.join(lost)}: they are left out")
+    return wanted_release.with_gates(gates)
 
 
 def _ledger_problem(problem: str) -> None:

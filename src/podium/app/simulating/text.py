@@ -173,15 +173,15 @@ def _write_drains(page: Page, drains: list[dict[str, Any]]) -> None:
     page.title("Drains", counted(len(drains), "drain"))
     for drain in drains:
         gone = sum(pod["state"] == "gone" for pod in drain["pods"])
-        said = drain["message"] or f"{counted(gone, 'pod')} gone"
+        message = drain["message"] or f"{counted(gone, 'pod')} gone"
         style = "" if drain["state"] == "drained" else "warn"
-        page.paragraph(Cell(f"{drain['node']} {drain['state']}: {said}", style), indent=2, hanging=2)
-        stays = grouped_by_text(
+        page.paragraph(Cell(f"{drain['node']} {drain['state']}: {message}", style), indent=2, hanging=2)
+        remaining = grouped_by_text(
             (pod["pod"], (pod["state"], pod["reason"] or "")) for pod in drain["pods"] if pod["state"] != "gone"
         )
-        rows = [(names_of(pods, PODS, most=_MOST_NAMES), *state) for pods, state in stays]
+        rows = [(names_of(pods, PODS, most=_MOST_NAMES), *state) for pods, state in remaining]
         page.columns(rows[:_MOST_WAITING], indent=4)
-        page.more(sum(len(pods) for pods, _ in stays[_MOST_WAITING:]), "pod", indent=4)
+        page.more(sum(len(pods) for pods, _ in remaining[_MOST_WAITING:]), "pod", indent=4)
 
 
 def summary_sections(summary: dict[str, Any]) -> list[Section]:

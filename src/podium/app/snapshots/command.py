@@ -54,20 +54,20 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
         file.end(about)
     from podium.api.errors import escape
 
-    said = [f"{file.count:,} objects {about.origin}"]
-    said += [
+    lines = [f"{file.count:,} objects {about.origin}"]
+    lines += [
         f"{hidden.kind} ({hidden.api_version}): you are not allowed to list them: {hidden.message}"
         for hidden in about.hidden
     ]
-    said += [
+    lines += [
         f"{passed.count:,} {passed.kind} ({passed.api_version}): not of a kind that Podium reads"
         for passed in about.passed_over
     ]
     if about.not_served:
-        said.append(f"not served there: {', '.join(about.not_served)}")
+        lines.append(f"not served there: {', '.join(about.not_served)}")
     if about.left_out:
-        said.append(f"left out: {'; '.join(about.left_out)}")
-    for line in said:
+        lines.append(f"left out: {'; '.join(about.left_out)}")
+    for line in lines:
         click.echo(f"podium: {escape(line, 2_000)}", err=True)
 
 

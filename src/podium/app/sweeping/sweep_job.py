@@ -98,10 +98,10 @@ async def run_job(context: str, job: Raw, plan: Callable[[], str], watch: Callab
         verb = "runs" if found is None else "goes on"
         found = found or (await there.ask("create", "Job", body=add_plan(job, plan()))).object
         say(f"Job {namespace}/{name} {verb}, also if you interrupt this command; give it again to follow the Job")
-        said = set[str]()
+        reported = set[str]()
         while not _condition(found, "Complete"):
-            problems = {text: owner for owner, text in await there.problems() if text not in said}
-            said.update(problems)
+            problems = {text: owner for owner, text in await there.problems() if text not in reported}
+            reported.update(problems)
             for text, owner in problems.items():
                 say(f"{owner}: {text}")
             if failure := _condition(found, "Failed"):

@@ -136,19 +136,19 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
         """Read a request and reply, in the fork."""
         self.socket.close()
         request.settimeout(_PATIENCE_SECONDS)
-        asked, descriptors = _received(request)
+        question, descriptors = _received(request)
         request.settimeout(None)
-        if asked.stop:
+        if question.stop:
             os.unlink(self._path)
             os.kill(os.getppid(), signal.SIGTERM)
             reply: dict[str, Any] = {}
-        elif (why := self._outdated(asked.identity)) or asked.ask is None:
+        elif (why := self._outdated(question.identity)) or question.ask is None:
             about = f"{self.cluster!r}".strip("<>").removeprefix("Cluster: ")
             reply = {"outdated" if why else "about": msgspec.to_builtins(self.use) if why else about, "why": why}
         else:
             try:
                 Thread(target=_watch, args=(request,), daemon=True).start()
-                reply = self._answer(asked.ask, descriptors)
+                reply = self._answer(question.ask, descriptors)
             except KeyboardInterrupt:
                 reply = {"code": 130}
         request.sendall(msgspec.json.encode(reply))

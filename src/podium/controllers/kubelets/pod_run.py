@@ -204,17 +204,17 @@ def uid_of(pod: Pod) -> str:
 
 def cpu_want(pod: Pod) -> CPUWant:
     """Return the cpu that a pod would use if it were alone."""
-    said = stated(pod.metadata.annotations, CPU_USAGE)
-    if said is None:
-        said = sum(_cpu_milli(requests_of(container.resources)) for container in pod.spec.containers)
-    return CPUWant(said, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
+    usage = stated(pod.metadata.annotations, CPU_USAGE)
+    if usage is None:
+        usage = sum(_cpu_milli(requests_of(container.resources)) for container in pod.spec.containers)
+    return CPUWant(usage, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
 
 
 def memory_used(pod: Pod) -> int:
     """Return the bytes that a pod uses."""
-    said = stated(pod.metadata.annotations, MEMORY_USAGE)
-    if said is not None:
-        return said
+    usage = stated(pod.metadata.annotations, MEMORY_USAGE)
+    if usage is not None:
+        return usage
     return sum(whole_value(requests_of(container.resources).get(MEMORY, 0)) for container in pod.spec.containers)
 
 

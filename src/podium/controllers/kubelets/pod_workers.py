@@ -309,10 +309,10 @@ class NodePods:
         """Return why a pod may not run beside others."""
         return self._refusals(run, HeldResources(other.holding for other in others if other is not run))
 
-    def _refusals(self, run: PodRun, beside: HeldResources) -> list[Refusal]:
+    def _refusals(self, run: PodRun, others: HeldResources) -> list[Refusal]:
         if self.node is None:
             raise ValueError(f"pod {run.pod.key}: its node is not known")
-        found = (run.pod, run.holding, self.node, self.allocatable, beside)
+        found = (run.pod, run.holding, self.node, self.allocatable, others)
         return kubelet.refusals(*found, checks_groups=self.checks_groups)
 
     def holders(self) -> list[PodRun]:

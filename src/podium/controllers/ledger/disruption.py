@@ -129,12 +129,12 @@ class Disruption(LedgerEntry, frozen=True, kw_only=True):
             if beneficiary.outcome == "again":
                 return f"{beneficiary.pod} needed further victims"
             return f"{beneficiary.pod} was gone before it ran" if beneficiary.outcome == "gone" else ""
-        came = self.replacement
-        if came is None or came.node != self.node or self.owner.startswith("DaemonSet "):
+        replacement = self.replacement
+        if replacement is None or replacement.node != self.node or self.owner.startswith("DaemonSet "):
             return ""
         if self.cause in ("deletion", "preemption"):
             return ""
-        return f"{came.pod} came back to {self.node}"
+        return f"{replacement.pod} came back to {self.node}"
 
     def to_dict(self) -> Raw:
         """Return the record as JSON, which `disruption_of` reads."""

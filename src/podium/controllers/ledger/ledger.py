@@ -165,11 +165,13 @@ class DisruptionRequests:
     def _put(self, uid: str, cause: str, component: str, by: str, rationale: actions.Rationale | None) -> None:
         # A preemptor is named by its key, a workload with its kind.
         is_pod = "/" in cause and " " not in cause and component in ("", SCHEDULER)
-        who = (by if by != cause else "") or SCHEDULER
+        component_name = (by if by != cause else "") or SCHEDULER
         if cause == actions.GANG_RELEASE:
-            self.put(uid, DisruptionRequest(who, actions.GANG_RELEASE, "", rationale))
+            self.put(uid, DisruptionRequest(component_name, actions.GANG_RELEASE, "", rationale))
             return
-        self.put(uid, DisruptionRequest(who if is_pod else cause, component, cause if is_pod else "", rationale))
+        self.put(
+            uid, DisruptionRequest(component_name if is_pod else cause, component, cause if is_pod else "", rationale)
+        )
 
 
 ObjectLookup = Callable[[str, str], Kubernetes | None]

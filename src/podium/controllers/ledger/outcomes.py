@@ -96,7 +96,7 @@ class OpenDisruptions:
         if pod.metadata.uid in self._replaces:
             self._follow(pod, now, now)
         elif self._awaited and (victim := self._awaited.take(pod, is_added=is_added)):
-            self._came(victim, pod)
+            self._on_replacement(victim, pod)
             if pod.spec.node_name:
                 self._follow(pod, now, now)
 
@@ -109,7 +109,7 @@ class OpenDisruptions:
         if pod.key in self._victims_for:
             self._settle_for(pod.key, None, now)
         if uid in self._replaces:
-            self._left(uid, has_had_node=bool(pod.spec.node_name))
+            self._on_replacement_end(uid, has_had_node=bool(pod.spec.node_name))
         if self._awaited and pod.metadata.owner_references:
             self._awaited.on_delete(controller_uid(pod), uid)
 
@@ -145,8 +145,8 @@ class OpenDisruptions:
             if uid in by_uid:
                 self._follow(by_uid[uid], began(by_uid[uid], "PodScheduled"), began(by_uid[uid], "Ready"))
             else:
-                came = self._open[self._replaces[uid]].record.replacement
-                self._left(uid, has_had_node=came is not None and came.node is not None)
+                replacement = self._open[self._replaces[uid]].record.replacement
+                self._on_replacement_end(uid, has_had_node=replacement is not None and replacement.node is not None)
         if self._awaited:
             for pod in self._take_unobserved(earlier, by_uid):
                 self._follow(pod, began(pod, "PodScheduled"), began(pod, "Ready"))
@@ -161,20 +161,20 @@ class OpenDisruptions:
     def _take_unobserved(self, earlier: EarlierRecords, by_uid: dict[str, Pod]) -> Iterator[Pod]:
         """Yield the replacements that came unobserved."""
         for uid in sorted(earlier.replacements & by_uid.keys()):
-            self._awaited.came(controller_uid(by_uid[uid]), uid)
+            self._awaited.add_replacement(controller_uid(by_uid[uid]), uid)
         for pod in sorted(by_uid.values(), key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key)):
             if victim := self._awaited.take(pod, is_added=None, came_meanwhile=True):
-                self._came(victim, pod)
+                self._on_replacement(victim, pod)
                 yield pod
 
     def _take_up(self, found: _Open) -> None:
         record = found.record
-        uid, beneficiary, came = record.uid, record.beneficiary, record.replacement
+        uid, beneficiary, replacement = record.uid, record.beneficiary, record.replacement
         self._open[uid] = found
         if beneficiary is not None and beneficiary.outcome == "waiting":
             self._victims_for.add(beneficiary.pod, uid)
-        if came is not None and found.trail.is_followed:
-            self._replaces[came.uid] = uid
+        if replacement is not None and found.trail.is_followed:
+            self._replaces[replacement.uid] = uid
         elif found.trail.is_followed:
             self._awaited.put(found)
 
@@ -202,7 +202,7 @@ class OpenDisruptions:
         if pod is None or pod.spec.node_name:
             self._victims_for.pop(key, None)
 
-    def _came(self, victim: str, pod: Pod) -> None:
+    def _on_replacement(self, victim: str, pod: Pod) -> None:
         self._replaces[pod.metadata.uid] = victim
         record = self._open[victim].record
         self._put(victim, replace(record, replacement=ReplacementPod(pod=pod.key, uid=pod.metadata.uid)))
@@ -211,20 +211,22 @@ class OpenDisruptions:
         """Update a replacement that may be bound or ready."""
         victim = self._replaces[pod.metadata.uid]
         found = self._open[victim]
-        known = came = found.record.replacement
-        if came is None:
+        known = replacement = found.record.replacement
+        if replacement is None:
             raise ValueError(f"disruption {found.record.id} has no replacement, and pod {pod.key} is it")
         began_ns = found.trail.began_ns
-        if pod.spec.node_name and came.node is None:
-            came = replace(came, node=pod.spec.node_name, placed_after=seconds(max(placed_ns - began_ns, 0)))
+        if pod.spec.node_name and replacement.node is None:
+            replacement = replace(
+                replacement, node=pod.spec.node_name, placed_after=seconds(max(placed_ns - began_ns, 0))
+            )
         if is_healthy(pod):
-            came = replace(came, ready_after=seconds(max(ready_ns - began_ns, 0)))
+            replacement = replace(replacement, ready_after=seconds(max(ready_ns - began_ns, 0)))
             del self._replaces[pod.metadata.uid]
             found.trail = replace(found.trail, is_followed=False)
-        if came is not known:
-            self._put(victim, replace(found.record, replacement=came))
+        if replacement is not known:
+            self._put(victim, replace(found.record, replacement=replacement))
 
-    def _left(self, uid: str, *, has_had_node: bool) -> None:
+    def _on_replacement_end(self, uid: str, *, has_had_node: bool) -> None:
         """Handle a replacement that is gone before it was ready; if it had no node, the next one counts."""
         victim = self._replaces.pop(uid)
         found = self._open[victim]
@@ -249,11 +251,11 @@ class OpenDisruptions:
     def _let_go(self, uid: str) -> None:
         found = self._open.pop(uid)
         self._keep(found.record, None)
-        came, beneficiary = found.record.replacement, found.record.beneficiary
-        if came is None:
+        replacement, beneficiary = found.record.replacement, found.record.beneficiary
+        if replacement is None:
             self._awaited.drop(found.trail.controller, uid)
         else:
-            self._replaces.pop(came.uid, None)
+            self._replaces.pop(replacement.uid, None)
         if beneficiary is not None:
             self._victims_for.discard(beneficiary.pod, uid)
 
@@ -278,7 +280,7 @@ class AwaitedReplacements:
     def __init__(self) -> None:
         self._places: dict[str, deque[_Open]] = {}
         # By the same controllers, the uids of known replacements; each replaces one victim.
-        self._came: dict[str, set[str]] = {}
+        self._replacements: dict[str, set[str]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._places)
@@ -303,8 +305,8 @@ class AwaitedReplacements:
         waiting = None if controller is None else self._places.get(controller.uid)
         if controller is None or waiting is None or is_added is False or pod.is_terminating:
             return ""
-        came = self._came.setdefault(controller.uid, set())
-        if pod.metadata.uid in came:
+        replacements = self._replacements.setdefault(controller.uid, set())
+        if pod.metadata.uid in replacements:
             return ""
         created_ns, may_be_new = time_of(pod.metadata.creation_timestamp) or 0, came_meanwhile or not pod.spec.node_name
         for place in waiting:
@@ -313,20 +315,20 @@ class AwaitedReplacements:
                 continue
             is_later = created_ns > began_ns or (created_ns == began_ns and may_be_new)
             if victim.uid != pod.metadata.uid and (is_added or is_later):
-                came.add(pod.metadata.uid)
+                replacements.add(pod.metadata.uid)
                 waiting.remove(place)
                 self._trim(controller.uid)
                 return victim.uid
         return ""
 
-    def came(self, controller: str, uid: str) -> None:
+    def add_replacement(self, controller: str, uid: str) -> None:
         """Record a known replacement."""
         if controller in self._places:
-            self._came.setdefault(controller, set()).add(uid)
+            self._replacements.setdefault(controller, set()).add(uid)
 
     def on_delete(self, controller: str, uid: str) -> None:
-        if controller in self._came:
-            self._came[controller].discard(uid)
+        if controller in self._replacements:
+            self._replacements[controller].discard(uid)
 
     def drop(self, controller: str, uid: str) -> None:
         """Stop waiting for the replacement of a victim."""
@@ -339,4 +341,4 @@ class AwaitedReplacements:
         """Forget a controller without victims."""
         if not self._places[controller]:
             del self._places[controller]
-            self._came.pop(controller, None)
+            self._replacements.pop(controller, None)

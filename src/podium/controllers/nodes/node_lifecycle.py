@@ -63,15 +63,15 @@ def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: i
     """Return the taints after toggling each of ``changes``, and a description."""
     left = [taint for taint in taints if (taint.get("key"), taint.get("effect")) not in changes]
     before = {(taint.get("key"), taint.get("effect")) for taint in taints}
-    said = []
+    changes_text = []
     for key, effect in sorted(changes):
         is_new = (key, effect) not in before
         name = f"{key}:{effect}" if effect == "NoExecute" else key
-        said.append(f"taint {name} {'added' if is_new else 'removed'}")
+        changes_text.append(f"taint {name} {'added' if is_new else 'removed'}")
         if is_new:
             added = {"timeAdded": format_time(now)} if effect == "NoExecute" else {}
             left.append({"key": key, "effect": effect, **added})
-    return left, ", ".join(said)
+    return left, ", ".join(changes_text)
 
 
 class BoundPod(NamedTuple):

@@ -208,7 +208,7 @@ class TaintEviction(PodDeleter):
         super().__init__()
         self._taints: dict[str, tuple[_NoExecuteTaint, ...]] = {}
         # The pods on tainted nodes by key: the uid and since when they are there.
-        self._came: dict[str, tuple[str, int]] = {}
+        self._since: dict[str, tuple[str, int]] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -222,7 +222,7 @@ class TaintEviction(PodDeleter):
                 return NO_CHANGE
             self._add(object_, raw, now)
         elif isinstance(object_, Pod):
-            self._came.pop(object_.key, None)
+            self._since.pop(object_.key, None)
             self._forget_pod(object_)
         elif isinstance(object_, Node):
             name, taints = object_.metadata.name, () if raw is None else self._no_execute_taints(object_, raw, now)
@@ -235,10 +235,10 @@ class TaintEviction(PodDeleter):
 
     def _add(self, pod: Pod, raw: Raw, now: int) -> None:
         """Check a pod of a tainted node; record once since when it is there."""
-        uid, known = pod.metadata.uid, self._came.get(pod.key)
+        uid, known = pod.metadata.uid, self._since.get(pod.key)
         if known is None or known[0] != uid:
-            came_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
-            self._came[pod.key] = uid, _since_ns(came_ns, now)
+            since_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
+            self._since[pod.key] = uid, _since_ns(since_ns, now)
         self._queue.add(pod.key)
 
     def _no_execute_taints(self, node: Node, raw: Raw, now: int) -> tuple[_NoExecuteTaint, ...]:
@@ -280,7 +280,7 @@ class TaintEviction(PodDeleter):
             if toleration is None:
                 return 0
             if toleration.toleration_seconds is not None:
-                from_ns = max(known.since_ns, self._came[pod.key][1])
+                from_ns = max(known.since_ns, self._since[pod.key][1])
                 times.append(from_ns + toleration.toleration_seconds * _SECOND)
         return min(times, default=None)
 

@@ -137,9 +137,9 @@ class PlannedEvictions:
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
             if move.has_ended:
-                whose = move.pod.controller
-                who = "its controller" if whose is None else f"{whose.kind} {whose.name}"
-                message = f"{who} keeps off {move.source} by {planned.policy}: {planned.reason}"
+                controller = move.pod.controller
+                owner = "its controller" if controller is None else f"{controller.kind} {controller.name}"
+                message = f"{owner} keeps off {move.source} by {planned.policy}: {planned.reason}"
             else:
                 where = "" if move.target is None else f"; there is room on {move.target}"
                 message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"

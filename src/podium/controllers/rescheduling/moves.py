@@ -186,9 +186,9 @@ class Moves:
     def _take_in(self, node: str, entry: AvoidEntry, time: str) -> None:
         """Record a move that is not known with this time: it has just been started, or was started before a restart."""
         of_entry = (move for move in self._moves if (move.owner_uid, move.source) == (entry.controller.uid, node))
-        asked = next((move for move in of_entry if not move.entry_time), None)
-        if asked is not None:
-            asked.entry_time, asked.is_doubtful = time, False
+        requested = next((move for move in of_entry if not move.entry_time), None)
+        if requested is not None:
+            requested.entry_time, requested.is_doubtful = time, False
             return
         # Times in objects are truncated to seconds: a move known only from them counts a second longer.
         evicted_ns = _second(parse_time(time)) + _SECOND - 1

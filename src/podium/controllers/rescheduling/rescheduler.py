@@ -136,14 +136,14 @@ class Rescheduler:
 
     def deadline(self) -> Deadline:
         """Return when something is due; retries after refusals do not keep a simulation running."""
-        beside = soonest(AT_ONCE if self._guide.is_due else NEVER, self._soft_taints.deadline())
+        always = soonest(AT_ONCE if self._guide.is_due else NEVER, self._soft_taints.deadline())
         if self.settings.is_paused:
-            return beside
+            return always
         if self._evictions:
-            return soonest(beside, self._evictions.deadline())
+            return soonest(always, self._evictions.deadline())
         if self.plans_left <= 0:
-            return beside
-        return soonest(beside, self._looks.deadline(), self._evictions.refusals.deadline())
+            return always
+        return soonest(always, self._looks.deadline(), self._evictions.refusals.deadline())
 
     # Observations
 

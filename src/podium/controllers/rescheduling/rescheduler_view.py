@@ -77,8 +77,8 @@ class ReschedulerView(ClusterView):
 
     def signals(self, now: int) -> Signals:
         """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
-        said = self._use.with_use(self.observed.signals, self.cluster)
-        return self.measured.with_use(said, self.cluster, now)
+        stated_use = self._use.with_use(self.observed.signals, self.cluster)
+        return self.measured.with_use(stated_use, self.cluster, now)
 
     def may_evict(self, now: int) -> int | None:
         """Return how many disruptions of pods with a budget the cluster's caps allow; None for any number."""
@@ -247,7 +247,7 @@ class ObservedSignals:
             del self._rejections[rejected], self._turned_away[rejected]
 
 
-_Said = tuple[CPUWant, int]
+_StatedUse = tuple[CPUWant, int]
 """The cpu and the bytes of memory that a pod states for the case that it is alone on its node."""
 
 
@@ -258,22 +258,22 @@ class ReportedUse:
     """
 
     def __init__(self) -> None:
-        self._said: dict[str, _Said] = {}
+        self._stated: dict[str, _StatedUse] = {}
 
     def pod_changed(self, pod: Pod) -> bool:
         """Record a pod; return whether its statement has changed."""
-        said = (cpu_want(pod), memory_used(pod)) if says_use(pod) and is_running(pod) else None
-        return exchange(self._said, pod.metadata.uid, said) != said
+        usage = (cpu_want(pod), memory_used(pod)) if says_use(pod) and is_running(pod) else None
+        return exchange(self._stated, pod.metadata.uid, usage) != usage
 
     def pod_gone(self, uid: str) -> None:
-        self._said.pop(uid, None)
+        self._stated.pop(uid, None)
 
     def with_use(self, signals: Signals, cluster: Cluster) -> Signals:
         """Return the signals, with the present use of all pods and nodes."""
-        if not self._said:
+        if not self._stated:
             return signals
         pods, nodes = dict(signals.pods), dict(signals.nodes)
-        saying = {pod.row for uid in self._said if (pod := cluster.placed.get(uid)) is not None}
+        saying = {pod.row for uid in self._stated if (pod := cluster.placed.get(uid)) is not None}
         for name, row in cluster.nodes.row_of.items():
             if row in saying:
                 used = self._on_row(cluster, row, pods)
@@ -286,19 +286,19 @@ class ReportedUse:
     def _on_row(self, cluster: Cluster, row: int, found: dict[str, PodSignals]) -> Use:
         """Return the use of everything on a node; the signals of its pods are added to ``found``."""
         pods = cluster.pods_on(row)
-        said: list[_Said] = []
+        usages: list[_StatedUse] = []
         for pod in pods:
             cpu_milli, memory_bytes = (pod.pod_class.requests.get(resource, 0) for resource in (CPU, MEMORY))
-            said.append(self._said.get(pod.uid) or (CPUWant(cpu_milli, cpu_milli), memory_bytes))
-        got = shared_cpu([want for want, _ in said], int(cluster.nodes.allocatable[CPU, row]))
-        for pod, (want, memory_bytes), cpu_milli in zip(pods, said, got, strict=True):
+            usages.append(self._stated.get(pod.uid) or (CPUWant(cpu_milli, cpu_milli), memory_bytes))
+        got = shared_cpu([want for want, _ in usages], int(cluster.nodes.allocatable[CPU, row]))
+        for pod, (want, memory_bytes), cpu_milli in zip(pods, usages, got, strict=True):
             found[pod.uid] = replace(
                 found.get(pod.uid, NO_POD_SIGNALS),
                 cpu_used_milli=cpu_milli,
                 memory_used_bytes=memory_bytes,
                 cpu_pressure=cpu_pressure(want, cpu_milli),
             )
-        return Use(sum(got), sum(memory_bytes for _, memory_bytes in said))
+        return Use(sum(got), sum(memory_bytes for _, memory_bytes in usages))
 
 
 def _measured_node(nodes: Mapping[str, NodeSignals], name: str, used: Use) -> NodeSignals:

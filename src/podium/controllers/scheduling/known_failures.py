@@ -234,9 +234,9 @@ class DerivedFailures:
             wide, tried = found.wide.item(row), 0
             refused = trials.refused_without(pod, row, (), local, wide, counted)
             if refused is None:
-                beside = runner.filter(state, pod, np.array([row], dtype=np.int64))
-                found.decoders.update(beside.decoders)
-                refused = beside.refused.item(0)
+                verdicts = runner.filter(state, pod, np.array([row], dtype=np.int64))
+                found.decoders.update(verdicts.decoders)
+                refused = verdicts.refused.item(0)
             code = decoded(refused, found.decoders).code if refused > 0 else Code.UNSCHEDULABLE_AND_UNRESOLVABLE
             if not refused or code is Code.ERROR:
                 return False

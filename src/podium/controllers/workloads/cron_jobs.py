@@ -60,9 +60,9 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         mine = [job for time, job in scheduled if time is not None]
         active = [job for job in mine if not jobs.is_finished(job.object) and not job.is_deleted]
         # The latest scheduled time of a created Job.
-        said = workload.object.status.last_schedule_time
+        last_schedule = workload.object.status.last_schedule_time
         times = [time for time, _ in scheduled if time is not None]
-        times += [parse_time(said)] if said else []
+        times += [parse_time(last_schedule)] if last_schedule else []
         times += [self._begun[workload.uid]] if workload.uid in self._begun else []
         last_ns = max(times, default=None)
         actions: list[Action] = []

@@ -398,8 +398,8 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
     """Return the conditions with a Job's target, and with its end if that ``is_reached``."""
     if target is None:
         return conditions
-    said = {"reason": target.reason, "message": target.message}
-    fields = {name: text for name, text in said.items() if text}
+    texts = {"reason": target.reason, "message": target.message}
+    fields = {name: text for name, text in texts.items() if text}
     if not is_true(conditions, target.type):
         conditions = with_condition(conditions, {"type": target.type, "status": "True", **fields}, now)
     if is_reached:

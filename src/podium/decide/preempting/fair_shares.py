@@ -272,12 +272,12 @@ class FairTrials:
         ranking.refresh()
         # [rows, places], the least important first.
         slots, priorities = ranking.slots[rows][:, ::-1], ranking.priorities[rows][:, ::-1]
-        stays = np.ones(self._cluster.pods.count + 1, dtype=np.bool_)
-        stays[[record.slot for record in leaving]] = False
-        equal = (priorities == pod.priority) & stays[slots]
+        remaining = np.ones(self._cluster.pods.count + 1, dtype=np.bool_)
+        remaining[[record.slot for record in leaving]] = False
+        equal = (priorities == pod.priority) & remaining[slots]
         positions = np.nonzero(equal)[0]
         equal[equal] = self._shares.takeable(pod, positions, slots[equal].astype(np.int64), leaving)
-        places = equal | ((priorities < pod.priority) & stays[slots] & equal.any(axis=1)[:, None])
+        places = equal | ((priorities < pod.priority) & remaining[slots] & equal.any(axis=1)[:, None])
         wanted = slots[places].astype(np.int64)
         may_go = np.ones(len(wanted), dtype=np.bool_)
         if not ignores_budgets:

@@ -121,8 +121,8 @@ class Trials:
             for classes in counted:
                 if other.pod_class.id in classes:
                     return None
-        beside = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
-        return beside or first_of(local.refused(pod, row, gone), wide)
+        with_rivals = first_of(local.refused(pod, row, gone, rivals), wide) if rivals else 0
+        return with_rivals or first_of(local.refused(pod, row, gone), wide)
 
     def best(self, preemptor: Preemptor, outcome: Outcome, lot: int) -> preemption_plan.PreemptionPlan | None:
         """Return the plan with the best of the trials that `on` returns for the resolvable rows of ``outcome``.

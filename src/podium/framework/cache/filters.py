@@ -175,9 +175,9 @@ class CachedFilters:
         if skipped not in self._one_by_one:
             if len(self._one_by_one) > KEPT_CLASSES:
                 self._one_by_one.clear()
-            asked = [each for each in self._filters if each.plugin.name not in skipped and each.scope is not _NODE]
-            able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in asked]
-            is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in asked)
+            active = [each for each in self._filters if each.plugin.name not in skipped and each.scope is not _NODE]
+            able = [(each.index, cast(OneRowFilterPlugin, each.plugin)) for each in active]
+            is_possible = all(each.scope is _ROW and has_one_row_form(each.plugin) for each in active)
             self._one_by_one[skipped] = able if is_possible else None
         return self._one_by_one[skipped]
 

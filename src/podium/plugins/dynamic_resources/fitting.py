@@ -69,7 +69,7 @@ class ClaimFitting:
 
     pod: PodRecord
     cluster: Cluster
-    asked: PodClaims
+    pod_claims: PodClaims
     terms: dict[int, tuple[selectors.NodeTerm, ...]]
     unavailable: set[int] = field(default_factory=set)
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
@@ -92,7 +92,7 @@ class ClaimFitting:
             away = {number: ~matching_rows(part, terms) for number, terms in self.terms.items()}
             for position, row in enumerate(missing):
                 elsewhere = {number for number, refused in away.items() if refused[position]}
-                status = self._status(row, elsewhere | self.asked.lost)
+                status = self._status(row, elsewhere | self.pod_claims.lost)
                 self._on_row[row] = code = self._codes.setdefault(status, len(self.statuses))
                 if code == len(self.statuses):
                     self.statuses.append(status)
@@ -105,8 +105,8 @@ class ClaimFitting:
 
     def waiting_on(self, row: int) -> list[api.ResourceClaim]:
         """Return the claims without devices on a node; that for extended resources comes last."""
-        waiting = [claim for claim in self.asked.claims if not claim.is_allocated]
-        if self.asked.extended is not None and not self.asked.extended.is_allocated:
+        waiting = [claim for claim in self.pod_claims.claims if not claim.is_allocated]
+        if self.pod_claims.extended is not None and not self.pod_claims.extended.is_allocated:
             waiting.append(self.extended_on(row).claim)
         return waiting
 
@@ -134,7 +134,7 @@ class ClaimFitting:
         """Return a higher score for earlier alternatives (computeScore)."""
         found = iter(self._fit(row).results if self._needs_devices else ())
         total = 0
-        for claim in self.asked.claims:
+        for claim in self.pod_claims.claims:
             allocation = claim.status.allocation or next(found)
             names = {result.request for result in allocation.devices.results}
             for request in claim.spec.devices.requests:
@@ -144,16 +144,16 @@ class ClaimFitting:
 
     @property
     def _needs_devices(self) -> bool:
-        extended = self.asked.extended
-        return any(not claim.is_allocated for claim in self.asked.claims) or (
+        extended = self.pod_claims.extended
+        return any(not claim.is_allocated for claim in self.pod_claims.claims) or (
             extended is not None and not extended.is_allocated
         )
 
     def _status(self, row: int, elsewhere: set[int]) -> Status:
-        if self.asked.extended is not None and self.asked.extended.spec.devices.requests:
+        if self.pod_claims.extended is not None and self.pod_claims.extended.spec.devices.requests:
             # The claim for extended resources is from a failed attempt.
             return _STALE
-        if not self.asked.claims and not self._delegated(row):
+        if not self.pod_claims.claims and not self._delegated(row):
             return SUCCESS
         if self._needs_devices:
             status = self._fit(row).status
@@ -189,7 +189,7 @@ class ClaimFitting:
     def _delegated(self, row: int) -> tuple[str, ...]:
         """Return the extended resources that a class provides and a node does not offer itself."""
         nodes = self.cluster.nodes
-        return tuple(name for name in self.asked.backed if not nodes.allocatable[nodes.resource_index[name], row])
+        return tuple(name for name in self.pod_claims.backed if not nodes.allocatable[nodes.resource_index[name], row])
 
 
 IN_MEMORY = "<extended-resources>"
@@ -264,7 +264,7 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[a
         if part is not None
         for name in part.serving
     ]
-    asked = [part for part in (most, *long) if part is not None and part.count]
+    exact_parts = [part for part in (most, *long) if part is not None and part.count]
     requests = [
         api.DeviceRequest(
             name=part.name,
@@ -272,7 +272,7 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[a
                 device_class_name=class_name, allocation_mode="ExactCount", count=part.count
             ),
         )
-        for part in asked
+        for part in exact_parts
     ]
     return requests, mappings
 

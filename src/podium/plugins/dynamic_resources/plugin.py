@@ -129,11 +129,11 @@ class DynamicResources:
         if fitting is None:
             return _NOTHING_TO_DEALLOCATE
         for number in sorted(fitting.unavailable):
-            claim = fitting.asked.claims[number]
+            claim = fitting.pod_claims.claims[number]
             if {consumer.uid for consumer in claim.status.reserved_for} <= {pod.uid}:
                 release = ClaimRelease(claim.key, claim.metadata.uid)
                 return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), releases=(release,))
-        extended = fitting.asked.extended
+        extended = fitting.pod_claims.extended
         if extended is not None and extended.metadata.name != IN_MEMORY:
             release = ClaimRelease(extended.key, extended.metadata.uid, made=True)
             return PostFilterResult(unschedulable("deletion of ResourceClaim completed"), releases=(release,))
@@ -142,7 +142,7 @@ class DynamicResources:
     def pre_score(self, state: CycleState, pod: PodRecord, feasible: View) -> Status:
         """Skip pods without alternatives, since only these distinguish nodes."""
         fitting: ClaimFitting | None = state.get(self.name)
-        return SUCCESS if self._scores and fitting is not None and fitting.asked.has_alternatives else SKIP
+        return SUCCESS if self._scores and fitting is not None and fitting.pod_claims.has_alternatives else SKIP
 
     def score_cells(self, pod: PodRecord) -> OneCell | None:
         """Return one cell for all nodes if the pod needs no devices."""
@@ -168,7 +168,7 @@ class DynamicResources:
         """Release the devices of `reserve` unless the allocation may have been written."""
         fitting: ClaimFitting | None = state.get(self.name)
         if fitting is not None:
-            for claim in (*fitting.asked.claims, *filter(None, (fitting.asked.extended,))):
+            for claim in (*fitting.pod_claims.claims, *filter(None, (fitting.pod_claims.extended,))):
                 self._devices.claim_cache.release(claim.metadata.uid)
 
     def pre_bind(self, state: CycleState, pod: PodRecord, node_name: str) -> Sequence[DeviceReservation]:
@@ -178,7 +178,7 @@ class DynamicResources:
             return ()
         found = {claim.metadata.uid: (claim, allocation) for claim, allocation in self.allocations(state, node_name)}
         wanted = []
-        for claim in fitting.asked.claims:
+        for claim in fitting.pod_claims.claims:
             if claim.metadata.uid in found or not self._devices.claim_cache.is_reserved_for(claim, pod.uid):
                 _, allocation = found.pop(claim.metadata.uid, (claim, None))
                 wanted.append(DeviceReservation(claim.key, claim.metadata.uid, _raw(allocation)))
@@ -210,8 +210,8 @@ class DynamicResources:
         """Return the present state of the pod's claims."""
         if fitting is None:
             return []
-        known = (self._devices.claims.get(claim.key) for claim in fitting.asked.claims)
-        made = self._devices.claim_cache.made_for(pod.uid) if fitting.asked.extended is not None else None
+        known = (self._devices.claims.get(claim.key) for claim in fitting.pod_claims.claims)
+        made = self._devices.claim_cache.made_for(pod.uid) if fitting.pod_claims.extended is not None else None
         return [claim for claim in (*known, made) if claim is not None]
 
     def allocations(self, state: CycleState, node_name: str) -> list[tuple[ResourceClaim, AllocationResult]]:
@@ -249,14 +249,14 @@ class DynamicResources:
         if claim.metadata.uid in self._devices.in_flight:
             return unresolvable(f"resource claim {claim.key} is in the process of being allocated")
         for request in claim.spec.devices.requests:
-            asked: Mapping[str, Any] = {
+            subrequests: Mapping[str, Any] = {
                 f"{request.name}/{subrequest.name}": subrequest for subrequest in request.first_available
             }
             if request.exact is not None:
-                asked = {request.name: request.exact}
-            if not asked:
+                subrequests = {request.name: request.exact}
+            if not subrequests:
                 return unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
-            for name, wanted in asked.items():
+            for name, wanted in subrequests.items():
                 if not wanted.device_class_name:
                     return Status(Code.ERROR, (f"request {name}: unsupported request type",))
                 if wanted.device_class_name not in self._devices.classes:
@@ -337,8 +337,8 @@ def failure(claim: ResourceClaim) -> str | None:
         for name in result.binding_failure_conditions:
             condition = conditions.get(name)
             if condition is not None and condition.status == "True":
-                said = f'reason={condition.reason}, message="{condition.message}"'
-                return f"claim {claim.metadata.name} binding failed: {said}"
+                statuses = f'reason={condition.reason}, message="{condition.message}"'
+                return f"claim {claim.metadata.name} binding failed: {statuses}"
     return None
 
 
@@ -357,9 +357,9 @@ def _awaited(claim: ResourceClaim) -> list[tuple[DeviceResult, AllocatedDeviceSt
     allocation = claim.status.allocation
     if allocation is None:
         return []
-    said = {(device.driver, device.pool, device.device): device for device in claim.status.devices}
+    statuses = {(device.driver, device.pool, device.device): device for device in claim.status.devices}
     return [
-        (result, said.get((result.driver, result.pool, result.device)))
+        (result, statuses.get((result.driver, result.pool, result.device)))
         for result in allocation.devices.results
         if result.binding_conditions
     ]

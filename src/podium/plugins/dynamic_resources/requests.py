@@ -287,17 +287,17 @@ class RequestReader:
 
     def claim(self, label: str, claim: api.ResourceClaim) -> EvaluatedClaim:
         """Return a claim; ``label`` names it in messages."""
-        asked = claim.spec.devices
-        requests = [self._alternatives(label, request) for request in asked.requests]
+        devices = claim.spec.devices
+        requests = [self._alternatives(label, request) for request in devices.requests]
         least = sum(min(alternative.number for alternative in alternatives) for alternatives in requests)
         if least > api.MOST_RESULTS:
             problem = f"number of requested devices {least} exceeds the claim limit of {api.MOST_RESULTS}"
             raise AllocationError(f"claim {label}: {problem}")
-        for number, constraint in enumerate(asked.constraints):
+        for number, constraint in enumerate(devices.constraints):
             if constraint.match_attribute is None and constraint.distinct_attribute is None:
                 problem = f"constraint #{number}: empty constraint (unsupported constraint type?)"
                 raise AllocationError(f"claim {label}, {problem}")
-        return EvaluatedClaim(claim, label, requests, list(map(ConstraintState, asked.constraints)))
+        return EvaluatedClaim(claim, label, requests, list(map(ConstraintState, devices.constraints)))
 
     def _alternatives(self, label: str, request: api.DeviceRequest) -> list[EvaluatedRequest]:
         if request.first_available:

@@ -212,15 +212,15 @@ class DemandPolicy:
     def _paired(self, picture: Picture) -> Iterator[Proposal]:
         """Yield for each of the pods, one of each class, the pairs with a pod that may make room for it."""
         self._demands.follow(picture)
-        asked: set[tuple[int, int]] = set()
+        tried: set[tuple[int, int]] = set()
         pairs = MatchedPairs(self._demands, picture)
         for pod in self._candidates(picture, need_room=False):
             place = (pod.pod_class.id, pod.row)
-            if place in asked:
+            if place in tried:
                 continue
-            if len(asked) == _MOST_SEEKERS:
+            if len(tried) == _MOST_SEEKERS:
                 return
-            asked.add(place)
+            tried.add(place)
             for relocations in pairs.of(pod):
                 other = relocations[1].pod
                 if not (pairs.may_move(pod) and pairs.may_move(other)):

@@ -240,16 +240,16 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     own_costs = costs[[row for row, _ in candidates]]
     by_cost: list[float] = pods_by_cost(np.array(guests, dtype=np.int64), own_costs).tolist()
     room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
-    takes = _taken(packing, candidates)
+    needs = _taken(packing, candidates)
     left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
     # Each resource bounds the number of nodes that can be emptied.
-    least = np.sort(takes, axis=0).cumsum(axis=0)
+    least = np.sort(needs, axis=0).cumsum(axis=0)
     for size in range(int((least <= room).all(axis=1).sum()), 0, -1):
         allowed = left - left // 2
         for chosen in _sets(by_cost, size):
             if allowed <= 0:
                 break
-            has_room = bool((takes[list(chosen)].sum(axis=0) <= room).all())
+            has_room = bool((needs[list(chosen)].sum(axis=0) <= room).all())
             steps = sum(guests[index] for index in chosen) if has_room else size
             allowed -= steps
             left -= steps
@@ -263,12 +263,12 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
 def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:
     """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
     index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
-    takes = np.zeros((len(candidates), len(packing.room)))
+    needs = np.zeros((len(candidates), len(packing.room)))
     for number, (row, pods) in enumerate(candidates):
-        takes[number] = np.maximum(packing.room[:, index_of[row]], 0)
+        needs[number] = np.maximum(packing.room[:, index_of[row]], 0)
         for pod in pods:
-            takes[number] += packing.need(pod)
-    return takes
+            needs[number] += packing.need(pod)
+    return needs
 
 
 def _sets(weights: Sequence[float], size: int) -> Iterator[tuple[int, ...]]:

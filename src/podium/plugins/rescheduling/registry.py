@@ -46,8 +46,11 @@ class PolicyShape(Arguments, frozen=True, kw_only=True):
         return resource_requests.pod_requests(PodSpec(containers=(container,)))
 
     def __str__(self) -> str:
-        asked = [*self.requests.items(), *((f"devices of class {name}", count) for name, count in self.devices.items())]
-        return "a pod to come with " + ", ".join(f"{amount} {name}" for name, amount in asked)
+        requests = [
+            *self.requests.items(),
+            *((f"devices of class {name}", count) for name, count in self.devices.items()),
+        ]
+        return "a pod to come with " + ", ".join(f"{amount} {name}" for name, amount in requests)
 
 
 class ConsolidateArgs(Arguments, frozen=True, kw_only=True):
@@ -182,14 +185,14 @@ def _is_old(pod: PodRecord, latest_ns: int) -> bool:
 
 def in_words(duration_ns: int) -> str:
     """Return a duration in its two largest units, as kubectl shows an age: 3d4h."""
-    said, left = "", duration_ns
+    text, left = "", duration_ns
     for unit_ns, unit in _UNITS:
         number, left = divmod(left, unit_ns)
-        if number or said:
-            if said:
-                return f"{said}{number}{unit}" if number else said
-            said = f"{number}{unit}"
-    return said or "0s"
+        if number or text:
+            if text:
+                return f"{text}{number}{unit}" if number else text
+            text = f"{number}{unit}"
+    return text or "0s"
 
 
 class PrepareForMaintenanceArgs(Arguments, frozen=True, kw_only=True):

@@ -97,9 +97,9 @@ class LeavePoorService:
             if len(pods) < self._args.min_rejections or picture.now - pods[-1].created_ns > self._args.within_ns:
                 continue
             # The oldest one is evicted: users can still read the statuses of the latest ones.
-            whose = pods[0].controller
-            who = "of one owner" if whose is None else f"of {whose.kind} {whose.name}"
-            reason = f"the kubelet of {node} turned away {len(pods)} pods {who}, the last one of late"
+            owner_text = pods[0].controller
+            owners = "of one owner" if owner_text is None else f"of {owner_text.kind} {owner_text.name}"
+            reason = f"the kubelet of {node} turned away {len(pods)} pods {owners}, the last one of late"
             yield Avoidance(pods[0], reason, self._args.avoid_for_ns)
 
     def _look(self, picture: Picture) -> None:
@@ -120,8 +120,8 @@ class LeavePoorService:
         )
         if owner.well > elsewhere:
             others = "1 other of its pods is well" if owner.well == 1 else f"{owner.well} others of its pods are well"
-            whose = "" if pod.controller is None else f" of {pod.controller.kind} {pod.controller.name}"
-            return f"{pod.key}{whose} {how} on {node}, while {others}"
+            owner_text = "" if pod.controller is None else f" of {pod.controller.kind} {pod.controller.name}"
+            return f"{pod.key}{owner_text} {how} on {node}, while {others}"
         if not elsewhere and self._is_in_trouble(pod.row):
             return f"{pod.key} {how} on {node}, as pods of other owners do there that fail nowhere else"
         return ""

@@ -78,13 +78,13 @@ class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
 class _PodVolumes:
     """The claims of a pod in an attempt, and the bindings needed on the chosen node.
 
-    ``asked`` are the bindings whose request the API has shown; a reset after that is a failure.
+    ``requested`` are the bindings whose request the API has shown; a reset after that is a failure.
     """
 
     bound: list[PersistentVolumeClaim]
     waiting: list[claims.WaitingClaim]
     bindings: tuple[ClaimBinding, ...] = ()
-    asked: set[ClaimBinding] = field(default_factory=set)
+    requested: set[ClaimBinding] = field(default_factory=set)
 
 
 # Of pods without claims.
@@ -175,12 +175,12 @@ class VolumeBinding:
         """Wait until all bindings are observed (checkBindings); fail if one will not be."""
         volumes: _PodVolumes = state.get(self.name) or _NO_VOLUMES
         for binding in volumes.bindings:
-            status = self._progress(binding, volumes.asked)
+            status = self._progress(binding, volumes.requested)
             if not status.is_success:
                 return PermitResult(status, self.bind_timeout_ns)
         return PermitResult(SUCCESS)
 
-    def _progress(self, binding: ClaimBinding, asked: set[ClaimBinding]) -> Status:
+    def _progress(self, binding: ClaimBinding, requested: set[ClaimBinding]) -> Status:
         """Return SUCCESS if the API shows a claim as bound, WAIT, or an error if it will not be bound."""
         claim = self._storage.claims.get(binding.claim)
         if claim is None or claim.metadata.uid != binding.uid:
@@ -194,8 +194,8 @@ class VolumeBinding:
         if binding.volume:
             is_asked = claim_ref is not None and bool(claim_ref.uid)
         if is_asked:
-            asked.add(binding)
-        elif binding in asked:
+            requested.add(binding)
+        elif binding in requested:
             reset = f'ClaimRef got reset for pv "{name}"'
             return failed(reset if binding.volume else f'provisioning failed for PVC "{claim.metadata.name}"')
         is_done = volume is not None and is_asked and is_bound(claim)

@@ -106,9 +106,9 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
 
     An object is indented on request, or for a program that shows it to people.
     """
-    said = request.query.get("pretty") if "pretty=" in request.raw_path else None
+    pretty = request.query.get("pretty") if "pretty=" in request.raw_path else None
     is_shown = (
-        request.headers.get("User-Agent", "").startswith(_BROWSERS) if said is None else said not in ("0", "false")
+        request.headers.get("User-Agent", "").startswith(_BROWSERS) if pretty is None else pretty not in ("0", "false")
     )
     if is_shown and reply.may_be_indented and reply.pieces and reply.content_type.startswith(JSON):
         indented = msgspec.json.format(b"".join(reply.pieces), indent=2)

@@ -173,22 +173,22 @@ def impersonated(headers: Mapping[str, str]) -> User | None:
 
     Raises StoreError 500 for parts of an identity without a user, as kube-apiserver does.
     """
-    asked = [(name.lower(), value) for name, value in headers.items() if name.lower().startswith(_IMPERSONATE)]
-    if not asked:
+    impersonation = [(name.lower(), value) for name, value in headers.items() if name.lower().startswith(_IMPERSONATE)]
+    if not impersonation:
         return None
-    said = dict(asked)
-    user = said.get(f"{_IMPERSONATE}user", "")
+    values = dict(impersonation)
+    user = values.get(f"{_IMPERSONATE}user", "")
     if not user:
         raise StoreError(500, "InternalError", "Internal error occurred: impersonation needs a user")
-    groups = [value for name, value in asked if name == f"{_IMPERSONATE}group"]
+    groups = [value for name, value in impersonation if name == f"{_IMPERSONATE}group"]
     extra: dict[str, list[str]] = {}
-    for name, value in asked:
+    for name, value in impersonation:
         if name.startswith(_EXTRA):
             extra.setdefault(unquote(name.removeprefix(_EXTRA)), []).append(value)
     groups = groups or list(groups_of(user))
     implied = UNAUTHENTICATED if user == _STRANGER.identity.name else AUTHENTICATED
     found = tuple(dict.fromkeys((*groups, implied)))
-    return User(user, found, said.get(f"{_IMPERSONATE}uid", ""), extra)
+    return User(user, found, values.get(f"{_IMPERSONATE}uid", ""), extra)
 
 
 def impersonations(user: User) -> Iterator[Attributes]:

@@ -271,7 +271,7 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
 
     A container's limit is also its request if it states no request.
     """
-    said: list[str] = []
+    notes: list[str] = []
     spec = raw["spec"]
     for limit_range in ranges:
         limits: ResourceList = {}
@@ -281,12 +281,12 @@ def with_default_resources(raw: Raw, ranges: Iterable[LimitRange]) -> Raw:
             requests |= item.default_requests
         for field, sort in _SORTS:
             if (limits or requests) and spec.get(field):
-                filled = [_filled(one, limits, requests, sort, said) for one in spec[field]]
+                filled = [_filled(one, limits, requests, sort, notes) for one in spec[field]]
                 spec = {**spec, field: filled}
-    if not said:
+    if not notes:
         return raw
     metadata = raw["metadata"]
-    annotations = {**metadata.get("annotations", {}), ANNOTATION: f"LimitRanger plugin set: {'; '.join(said)}"}
+    annotations = {**metadata.get("annotations", {}), ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
     return {**raw, "metadata": {**metadata, "annotations": annotations}, "spec": spec}
 
 
@@ -311,14 +311,14 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
 def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, ranges: Iterable[LimitRange]) -> None:
     """Raise StoreError 403 for a claim that requests more or less storage than the limit ranges allow."""
     problems: list[str] = []
-    asked = milli_amounts(requests)
+    amounts = milli_amounts(requests)
     for item in (item for one in ranges for item in one.spec.limits):
         if item.type == "PersistentVolumeClaim":
-            problems += _problems(replace(item, max_limit_request_ratio={}), asked, asked, "request")
+            problems += _problems(replace(item, max_limit_request_ratio={}), amounts, amounts, "request")
     _refuse(resource, key, problems)
 
 
-def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: str, said: list[str]) -> Raw:
+def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: str, notes: list[str]) -> Raw:
     resources = container.get("resources", {})
     own_limits = resources.get("limits", {})
     own_requests = {**own_limits, **resources.get("requests", {})}
@@ -326,7 +326,7 @@ def _filled(container: Raw, limits: ResourceList, requests: ResourceList, sort: 
     new_requests = {name: amount for name, amount in requests.items() if name not in own_requests}
     for added, part in ((new_requests, "request"), (new_limits, "limit")):
         if added:
-            said.append(f"{', '.join(sorted(added))} {part} for {sort} {container.get('name', '')}")
+            notes.append(f"{', '.join(sorted(added))} {part} for {sort} {container.get('name', '')}")
     if not new_limits and not new_requests:
         return container
     filled = {"requests": {**own_requests, **new_requests}, "limits": {**own_limits, **new_limits}}

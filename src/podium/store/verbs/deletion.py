@@ -59,8 +59,8 @@ def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None
     """Raise StoreError 409 if the object does not have that uid and version; "" matches any."""
     if uid and uid != stored.uid:
         problem = f"has uid {stored.uid}, not {uid}; it was deleted and created again"
-        said = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored.uid}"
-        raise conflict(stored.resource, stored.key, problem, said)
+        message = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored.uid}"
+        raise conflict(stored.resource, stored.key, problem, message)
     if resource_version and resource_version != str(stored.version):
         problem = f"is at version {stored.version}, not {resource_version}; read it again"
         raise conflict(stored.resource, stored.key, problem, _MODIFIED)
@@ -313,13 +313,13 @@ class DisruptionAccounting:
             problem = f"This pod has more than one PodDisruptionBudget ({names}), and is not evicted; "
             how = "leave it one, or set severalBudgets: RequireAll in the DisruptionPolicy"
             raise StoreError(500, "", problem + how)
-        asked = [(stored, budget) for stored, budget in budgets if not needs_no_debit(pod, budget)]
-        for stored, budget in asked:
+        to_debit = [(stored, budget) for stored, budget in budgets if not needs_no_debit(pod, budget)]
+        for stored, budget in to_debit:
             check_allowed(stored, budget, pod, now, by_condition=self.by_condition)
-        if asked:
+        if to_debit:
             self._check_cap(pod, component, now)
             self._take_cap(pod, component, now)
-        for stored, budget in asked:
+        for stored, budget in to_debit:
             self._write(stored, "status", debited(stored, budget, pod, now))
 
     def count(self, pod: Pod, now: int) -> None:
@@ -387,10 +387,10 @@ class DisruptionAccounting:
         exhausted = current_policy(self.revisions)[1].exhausted_cap(component, pod.metadata.namespace, now)
         if exhausted is not None:
             bucket, rate, next_ns = exhausted
-            who = f"{bucket.component} may" if bucket.component else "all components together may"
+            subject = f"{bucket.component} may" if bucket.component else "all components together may"
             where = f" in namespace {bucket.namespace}" if bucket.namespace else ""
             done = "has done so" if bucket.component else "have done so"
-            problem = f"{who} disrupt {rate} pods with a budget{where}, and {done}; {when(next_ns, now)}"
+            problem = f"{subject} disrupt {rate} pods with a budget{where}, and {done}; {when(next_ns, now)}"
             raise too_many_requests(POD, pod.key, problem, CAP_CAUSE, seconds_until(next_ns, now))
 
     def _take_cap(self, pod: Pod, component: str, now: int) -> None:

@@ -350,8 +350,8 @@ def _resize_findings(path: str, old: Raw, new: Raw) -> Iterator[Finding]:
         yield forbidden(path if is_init else "spec", f"only cpu and memory resources{of} are mutable{at}")
     policies = {policy.get("restartPolicy") for policy in objects_at(old, "resizePolicy")}
     if is_init and old.get("restartPolicy") != "Always" and was != now and "RestartContainer" in policies:
-        said = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
-        yield forbidden(path, said)
+        message = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+        yield forbidden(path, message)
 
 
 def _not_resizable(resources: Raw) -> Raw:

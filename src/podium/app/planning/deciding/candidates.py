@@ -343,19 +343,21 @@ def _requests(decisions: Decisions, workload: str, held: Sequence[BlockedPods]) 
     for resource, some in _grouped(held, lambda blocked: sorted(_short_rows(blocked))).items():
         pods = [pod for blocked in some for pod in blocked.pods]
         index = nodes.resource_index.get(resource)
-        asked = 0 if index is None else pods[0].pod_class.requests.get(index, 0)
-        if index is None or not asked:
+        requested = 0 if index is None else pods[0].pod_class.requests.get(index, 0)
+        if index is None or not requested:
             continue
         rows = sorted(set().union(*(_short_rows(blocked).get(resource, ()) for blocked in some)))
         free = [int(amount) for amount in nodes.allocatable[index, rows] - nodes.requested[index, rows]]
         # For all pods, and for one: of the amounts from 1, as many let them fit as the largest such one says.
         largest = (
-            bisect_left(range(1, asked), True, key=lambda amount: sum(max(left, 0) // amount for left in free) < number)
+            bisect_left(
+                range(1, requested), True, key=lambda amount: sum(max(left, 0) // amount for left in free) < number
+            )
             for number in (len(pods), 1)
         )
         amounts = {rounded(amount, resource) for amount in largest}
-        for amount in sorted(amount for amount in amounts if amount >= max(asked // _MAX_REDUCTION, 1)):
-            written = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
+        for amount in sorted(amount for amount in amounts if amount >= max(requested // _MAX_REDUCTION, 1)):
+            written = f"{written_amount(resource, requested)} -> {written_amount(resource, amount)}"
             to_pod = partial(with_request, resource=resource, amount=amount)
             text = f"{workload} requests.{resource} {written}"
             yield ProposedChange("request", text, to_pod=to_pod, kinds=_kinds(some))

@@ -133,14 +133,14 @@ class RefusedPods:
     pod: PodRecord
     quota: ResourceQuota
     used: Amounts
-    asked: Amounts
+    requested: Amounts
     names: tuple[str, ...]
 
     @property
     def text(self) -> str:
         parts = [
             f"{name} {written_amount(name, self.used[name])} of {self.quota.spec.hard[name]} used, "
-            f"{written_amount(name, self.asked[name])} asked"
+            f"{written_amount(name, self.requested[name])} asked"
             for name in self.names
         ]
         return f"ResourceQuota {self.quota.key}: {'; '.join(parts)}"

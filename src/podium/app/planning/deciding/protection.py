@@ -212,14 +212,14 @@ class ProtectionSearch:
             if not victims or row is None:
                 continue
             for index, wanted in each.pod.pod_class.requests.items():
-                asked = victims[0].pod_class.requests.get(index, 0)
+                requested = victims[0].pod_class.requests.get(index, 0)
                 lacking = wanted - int(columns.allocatable[index, row] - columns.requested[index, row])
                 on_node = sum(pod.uid in uids for pod in decisions.cluster.pods_on(row))
-                amount = asked - -(-lacking // max(on_node, 1))
-                if 0 < amount < asked:
-                    smaller[columns.resources[index], candidates.rounded(amount, columns.resources[index])] = asked
-        for (resource, amount), asked in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
-            text = f"{written_amount(resource, asked)} -> {written_amount(resource, amount)}"
+                amount = requested - -(-lacking // max(on_node, 1))
+                if 0 < amount < requested:
+                    smaller[columns.resources[index], candidates.rounded(amount, columns.resources[index])] = requested
+        for (resource, amount), requested in sorted(smaller.items(), key=lambda item: (item[0][0], -item[0][1])):
+            text = f"{written_amount(resource, requested)} -> {written_amount(resource, amount)}"
             lower = partial(candidates.with_request, resource=resource, amount=amount)
             shrunk = partial(decisions.rewritten, change=lower)
             yield self._change("request", f"{self.label} requests.{resource} {text}", shrunk, lower)

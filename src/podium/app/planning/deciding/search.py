@@ -192,7 +192,9 @@ def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Itera
     for key, some in sorted(by_quota.items()):
         quota = some[0].quota
         enough = {
-            name: written_amount(name, some[0].used[name] + sum(each.number * each.asked.get(name, 0) for each in some))
+            name: written_amount(
+                name, some[0].used[name] + sum(each.number * each.requested.get(name, 0) for each in some)
+            )
             for name in dict.fromkeys(name for each in some for name in each.names)
         }
         with decisions.what_if():

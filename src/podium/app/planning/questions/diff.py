@@ -369,13 +369,13 @@ def _pods(before: Result, after: Result) -> Iterator[dict[str, str]]:
     for name in sorted(sides[0].keys() & sides[1].keys()):
         was, then = (side[name] for side in sides)
         waited, waits = was["state"] in _WAITING, then["state"] in _WAITING
-        said = messages[0].get(name, ""), messages[1].get(name, "")
+        texts = messages[0].get(name, ""), messages[1].get(name, "")
         if waited != waits:
-            effect, what = ("runs", f"would run on {then['node']}") if waited else ("waits", f"would wait: {said[1]}")
+            effect, what = ("runs", f"would run on {then['node']}") if waited else ("waits", f"would wait: {texts[1]}")
         elif not waits and was["node"] != then["node"]:
             effect, what = "moves", f"{was['node']} -> {then['node']}"
-        elif waits and said[0] != said[1]:
-            effect, what = "message", " -> ".join(said)
+        elif waits and texts[0] != texts[1]:
+            effect, what = "message", " -> ".join(texts)
         else:
             continue
         yield {"pod": name, "effect": effect, "what": what}

@@ -109,8 +109,8 @@ def fail(run: PlanRun, names: Sequence[str], selector: str, for_ns: int | None =
 
 
 def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
-    asked = {found["drain"]["name"] for found in played.question.steps if "drain" in found}
-    return [report for report in played.result.summary["drains"] if report["node"] in asked]
+    drained = {step["drain"]["name"] for step in played.question.steps if "drain" in step}
+    return [report for report in played.result.summary["drains"] if report["node"] in drained]
 
 
 def _left(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -118,7 +118,7 @@ def _left(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
-    drains = (asked.get("drain", {}) for asked in played.question.steps)
+    drains = (each.get("drain", {}) for each in played.question.steps)
     timeout = next((drain.get("timeout", "") for drain in drains if drain.get("name") == report["node"]), "")
     return {
         "timed-out": f"timed out after {timeout}" if timeout else "timed out",

@@ -50,8 +50,8 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
     """
     decisions = Decisions(loaded)
     targets, label = _targets(loaded, decisions, text, namespace)
-    asked = (pod for pod in decisions.pending if not pod.terminating)
-    preemptors, not_asked = potential_preemptors(targets, asked, decisions.runners, attempts.kind_of)
+    pending_pods = (pod for pod in decisions.pending if not pod.terminating)
+    preemptors, not_asked = potential_preemptors(targets, pending_pods, decisions.runners, attempts.kind_of)
     threats = protection.priority_class_threats(decisions, targets)
     pending = protection.pods_before(decisions, targets)
     outcomes = sampled_decisions(decisions, pending, samples, replaces=True)
@@ -264,13 +264,13 @@ class IncompleteGang:
 def _incomplete_gangs(decisions: Decisions, targets: Sequence[PodRecord], result: QueueResult) -> list[IncompleteGang]:
     """Return the targets' gangs that were complete and are not in the end, with surviving targets; by key."""
     placed, victims = decisions.cluster.placed, result.preemptors
-    came = Counter(each.pod.pod_class.pod_group for each in result.placed)
+    placed_members = Counter(each.pod.pod_class.pod_group for each in result.placed)
     waiting = {pod.pod_class.pod_group for pod in (*result.waiting, *decisions.pending)}
     found = []
     for key in sorted({pod.pod_class.pod_group for pod in targets if decisions.is_of_gang(pod)}):
         members = [uid for uid, pod in decisions.cluster.pod_groups.members(key).items() if uid in placed]
         survivors = tuple(pod for pod in targets if pod.pod_class.pod_group == key and pod.uid not in victims)
-        left = sum(uid not in victims for uid in members) + came[key]
+        left = sum(uid not in victims for uid in members) + placed_members[key]
         group = decisions.cluster.pod_groups.of(placed[members[0]])
         least = 0 if group is None else group.min_count
         if survivors and left < least <= len(members):

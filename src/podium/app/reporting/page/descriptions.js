@@ -9,19 +9,19 @@ export function eventLine(story, event) {
   return `${story.when(story.times[event])} ${story.reason(event)}${detail(story, event)}`;
 }
 
-// What is said of an event behind its reason.
+// The text about an event that follows its reason.
 export function detail(story, event) {
   const by = story.word(story.events.by[event]), message = story.word(story.events.message[event]);
-  const said = [];
+  const parts = [];
   if (by && by !== "default-scheduler" && by !== "kubelet") {
-    said.push(`by ${by}`);
+    parts.push(`by ${by}`);
   }
   if (message) {
-    said.push(message);
+    parts.push(message);
   }
   const count = story.events.count[event];
   const again = count > 1 ? ` (${number(count)} times, last at ${story.when(story.events.lastTime[event])})` : "";
-  return (said.length ? `: ${said.join(": ")}` : "") + again;
+  return (parts.length ? `: ${parts.join(": ")}` : "") + again;
 }
 
 // What a pod asks for.

@@ -310,7 +310,7 @@ export class DisruptionChart {
   }
 
   describe() {
-    const lines = this.chosen < 0 ? [] : this.data.said[this.chosen], others = this.chosen < 0 ? 0 : this.lit().size - 1;
+    const lines = this.chosen < 0 ? [] : this.data.lines[this.chosen], others = this.chosen < 0 ? 0 : this.lit().size - 1;
     fill(this.described, ...(lines.length
       ? [element("h3", {}, lines[0]), element("p", {}, lines.slice(1).join("; ")), others ? element("p", { className: "faint" }, `in a chain with ${counted(others, "other")}`) : null]
       : [element("p", { className: "faint" }, "A click on a mark shows what it led to; arrow keys go from one to the next; Shift and the wheel show less of the time.")]));
@@ -393,7 +393,7 @@ export class DisruptionChart {
     this.canvas.style.cursor = place < 0 ? "default" : "pointer";
     this.tip.hidden = place < 0;
     if (place >= 0) {
-      fill(this.tip, this.data.said[place].join("\n"));
+      fill(this.tip, this.data.lines[place].join("\n"));
       this.tip.style.left = `${Math.min(event.clientX + 14, window.innerWidth - 460)}px`;
       this.tip.style.top = `${event.clientY + 16}px`;
     }

@@ -10,8 +10,8 @@ const OVERSCAN = 6;
 
 // What stands behind the pod: its node, who did it, and why.
 function explanation(story, event) {
-  const pod = story.events.pod[event], node = story.events.node[event], said = detail(story, event);
-  return pod >= 0 && node >= 0 ? `on ${story.nodeName(node)}${said}` : said.replace(/^: /, "");
+  const pod = story.events.pod[event], node = story.events.node[event], text = detail(story, event);
+  return pod >= 0 && node >= 0 ? `on ${story.nodeName(node)}${text}` : text.replace(/^: /, "");
 }
 
 export class EventList {

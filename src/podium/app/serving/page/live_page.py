@@ -148,8 +148,10 @@ class LivePage:
         question = _question(await read_body(exchange.request, _MOST_BYTES, _BODY_SECONDS))
         found = self._shown()
         await found.idle()
-        asked = self._answering.ask(encoded(question), found.objects(), replace(found.options, start_ns=found.now()))
-        async with asked as lines:
+        answering = self._answering.ask(
+            encoded(question), found.objects(), replace(found.options, start_ns=found.now())
+        )
+        async with answering as lines:
             response = StreamResponse(headers={**exchange.reply_headers, "Content-Type": _LINES})
             await response.prepare(exchange.request)
             async for line in lines:

@@ -102,8 +102,10 @@ def state_of(objects: Iterable[Stored], events: Iterable[Stored]) -> dict[str, A
     failed = (event for event in recorded if event.get("reason") == "FailedScheduling")
     reported = {key_of(event.get("involvedObject") or {}): event.get("message", "") for event in failed}
     waiting = {key: pod for key, pod in pods.items() if not pod.spec.node_name and pod.status.phase == "Pending"}
-    said = ((key, pod.status.condition("PodScheduled")) for key, pod in waiting.items())
-    conditions = {key: condition.message or condition.reason for key, condition in said if condition is not None}
+    scheduled_conditions = ((key, pod.status.condition("PodScheduled")) for key, pod in waiting.items())
+    conditions = {
+        key: condition.message or condition.reason for key, condition in scheduled_conditions if condition is not None
+    }
     reasons = {key: conditions.get(key) or reported.get(key, "") for key in waiting}
     groups = by_key((reason or _UNTRIED, key) for key, reason in reasons.items())
     pending = [{"reason": reason, **few(keys)} for reason, keys in groups.items()]

@@ -178,11 +178,11 @@ class VictimMinimizer:
         bounds, adds = evaluator.least(pairs.sets(pairs.forced)), evaluator.adds[:, None]
 
         def give_back_or_charge(positions: Int64s, pods: Int64s) -> Bools:
-            stays = give_back(positions, pods)
-            kept, members = positions[~stays], pairs.entries[pods[~stays]]
+            returned = give_back(positions, pods)
+            kept, members = positions[~returned], pairs.entries[pods[~returned]]
             alone, before = evaluator.alone(members)[: len(bounds)], bounds[:, kept]
             bounds[:, kept] = np.where(adds, before + alone, np.maximum(before, alone))
-            return stays
+            return returned
 
         def may_go_on(positions: Int64s) -> Int64s:
             return positions[at_most(bounds[:, positions], limit[: len(bounds)])]
@@ -332,8 +332,8 @@ def _minimal_sets(evaluator: SetEvaluator, row: int, sets: MemberSets, some: Int
     has = has[:, has.any(axis=0)]
     enough, beyond = np.zeros(len(sets), dtype=np.bool_), np.zeros(len(sets), dtype=np.bool_)
     for number in range(1, int(numbers[some].max(initial=0)) + 1):
-        asked = some[(numbers[some] == number) & ~beyond[some]]
-        fitting = asked[evaluator.refused(np.full(len(asked), row), sets.only(asked)) == 0]
+        candidates = some[(numbers[some] == number) & ~beyond[some]]
+        fitting = candidates[evaluator.refused(np.full(len(candidates), row), sets.only(candidates)) == 0]
         enough[fitting] = True
         for found in fitting.tolist():
             beyond |= (has | ~has[found]).all(axis=1) & (numbers > number)

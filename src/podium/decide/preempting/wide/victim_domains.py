@@ -217,9 +217,9 @@ class SetEvaluator:
     def refused(self, rows: Int64s, sets: MemberSets) -> Int64s:
         """Return ``[sets]``: 0 where the pod fits the row of the set without it, or else an entry of an `Outcome`."""
         refused = np.full(len(rows), NEEDS_PROTECTED, dtype=np.int64)
-        asked = np.flatnonzero(sets.allowed)
-        for first in range(0, len(asked), _MOST_WORLDS):
-            some = asked[first : first + _MOST_WORLDS]
+        candidates = np.flatnonzero(sets.allowed)
+        for first in range(0, len(candidates), _MOST_WORLDS):
+            some = candidates[first : first + _MOST_WORLDS]
             refused[some] = self.filtered(self.worlds(rows[some], sets.only(some)))
         return refused
 
