@@ -62,15 +62,17 @@ def same_row(runner: Runner, record: PodRecord) -> bool:
 
 
 def same_of_sample(runner: Runner, record: PodRecord) -> bool:
-    """Return the same where the search for nodes ends early, from several starts."""
+    """Return the same where the search for nodes ends early, from several starts, and with each recorded node."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "MINIMUM_NODES", 1)
-        for cursor in range(3):
-            slow = place(runner, record, nominated_first=False, cursor=cursor)
-            fast = place(runner, record, nominated_first=False, cursor=cursor, detailed=False)
-            assert (fast.row, fast.cursor) == (slow.row, slow.cursor)
-            found.append(fast.row is not None and not len(fast.rows))
+        for recorded in (*runner.cluster.nodes.row_of, ""):
+            patch.setattr(runner.cluster, "recorded_choice", (record.uid, recorded))
+            for cursor in range(3):
+                slow = place(runner, record, nominated_first=False, cursor=cursor)
+                fast = place(runner, record, nominated_first=False, cursor=cursor, detailed=False)
+                assert (fast.row, fast.cursor) == (slow.row, slow.cursor)
+                found.append(fast.row is not None and not len(fast.rows))
     return found[-1]
 
 

@@ -29,6 +29,7 @@ from podium.cluster.nodes import NodeColumns
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.preempting.reprieve import TrialTable
+from podium.framework.cache.rankings import is_best_of_some
 from podium.framework.extenders import EXTENDER, Extenders
 from podium.framework.handle import CycleState
 from podium.framework.pre_filters import PreFiltered
@@ -213,7 +214,7 @@ def place(
         tried = _try_first(runner, extenders, state, pod, pre_filter, cursor, detailed)
         if tried is not None:
             return tried
-    if not detailed and pre_filter.rows is None and extenders is None and runner.cluster.recorded_choice[0] != pod.uid:
+    if not detailed and pre_filter.rows is None and extenders is None:
         ranked = _ranked(runner, state, pod, seed, cursor)
         if ranked is not None:
             return Placement(pod, state, pre_filter, _NO_ROWS, _NO_VERDICTS, _NO_ROWS, None, *ranked)
@@ -312,22 +313,19 @@ def _recorded_choice(
     totals = runner.scoring.totals(state, pod, view)
     order = nodes.tree_order()
     order = order[np.isin(order, feasible)]
-    # Searches go round in the order of the tree: between two better nodes the row is the best.
-    around = np.searchsorted(feasible, turned(order, int(np.flatnonzero(order == row)[0])))
-    better = np.flatnonzero(totals[around] > totals[around[0]])
-    found = len(order) if not len(better) else int(better[0]) + len(order) - int(better[-1]) - 1
-    return row if found >= min(_wanted(runner, len(nodes)), len(order)) else chosen
+    totals = totals[np.searchsorted(feasible, order)]
+    return row if is_best_of_some(order, totals, row, _wanted(runner, len(nodes))) else chosen
 
 
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
     """Return the row for a pod, if a ranking has one, and where the next search starts."""
+    recorded, draw = recorded_row(runner.cluster, pod), partial(lot, pod.uid, seed)
     if not runner.is_sampling:
-        row = runner.rankings.best(state, pod, partial(lot, pod.uid, seed))
+        row = runner.rankings.best(state, pod, draw) if recorded is None else None
         return None if row is None else (row, cursor)
     order = runner.cluster.nodes.tree_order()
-    found = runner.rankings.best_of(
-        state, pod, partial(lot, pod.uid, seed), turned(order, cursor), _wanted(runner, len(order))
-    )
+    wanted = _wanted(runner, len(order))
+    found = runner.rankings.best_of(state, pod, draw, turned(order, cursor), wanted, recorded)
     return None if found is None else (found[0], (cursor + found[1]) % len(order))
 
 

@@ -208,10 +208,11 @@ class Totals:
             class_cache.verify(np.array(known or self._top), np.array(self._top))
         return self._order.rows[self._top[lot % len(self._top)]]
 
-    def best_of(self, rows: Int64s, wanted: int, lot: int) -> tuple[int, int] | None:
+    def best_of(self, rows: Int64s, wanted: int, lot: int, preferred: int | None) -> tuple[int, int] | None:
         """Return the best of the first ``wanted`` feasible ones of ``rows``, as `best`, and how many were examined.
 
-        The search ends at the next feasible row after them.
+        The search ends at the next feasible row after them. A ``preferred`` row comes first if some search would find
+        none that is better.
         """
         ranks = self._order.ranks[rows]
         totals = self._totals[ranks]
@@ -219,9 +220,26 @@ class Totals:
         if not len(feasible):
             return None
         number: int = feasible.item(wanted) if len(feasible) > wanted else len(rows)
+        if preferred is not None and is_best_of_some(rows[feasible], totals[feasible], preferred, wanted):
+            return preferred, number
         totals = totals[:number]
         places = np.sort(ranks[:number][totals == totals.max()])
         return self._order.rows[places.item(lot % len(places))], number
+
+
+def is_best_of_some(rows: Int64s, totals: Int64s, row: int, wanted: int) -> bool:
+    """Return whether some search among feasible rows finds a certain row, and none with a higher total.
+
+    Searches go round ``rows`` from any place on, and end when they have found ``wanted`` of them.
+    """
+    at = (rows == row).nonzero()[0]
+    if not len(at):
+        return False
+    better = (totals > totals[at]).nonzero()[0]
+    # Between two better rows it is the best.
+    after = np.searchsorted(better, at).item()
+    found = (better[after % len(better)] - better[after - 1] - 1) % len(rows) if len(better) else len(rows)
+    return bool(found >= min(wanted, len(rows)))
 
 
 RANKED_CLASSES = 16
@@ -295,12 +313,18 @@ class Rankings:
         return _best_row(entry.judge, entry.ranking, pod, lot())
 
     def best_of(
-        self, state: CycleState, pod: PodRecord, lot: Callable[[], int], rows: Int64s, wanted: int
+        self,
+        state: CycleState,
+        pod: PodRecord,
+        lot: Callable[[], int],
+        rows: Int64s,
+        wanted: int,
+        preferred: int | None,
     ) -> tuple[int, int] | None:
-        """Return the same among the first ``wanted`` feasible ones of ``rows``, and how many of them were examined."""
+        """Return the same among some ``rows``, and how many of them were examined; as `Totals.best_of`."""
         entry = self._ranked(state, pod)
         totals = None if entry is None else entry.ranking
-        return totals.best_of(rows, wanted, lot()) if isinstance(totals, Totals) else None
+        return totals.best_of(rows, wanted, lot(), preferred) if isinstance(totals, Totals) else None
 
     def _ranked(self, state: CycleState, pod: PodRecord) -> RankingEntry | None:
         """Return the up-to-date ranking of a pod's class; None if there is none."""
