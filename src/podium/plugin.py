@@ -97,65 +97,12 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption
 
-__all__ = [
-    "CPU",
-    "EPHEMERAL_STORAGE",
-    "MAX_NODE_SCORE",
-    "MEMORY",
-    "NOT_STARTED_NS",
-    "NO_ROW",
-    "SKIP",
-    "SUCCESS",
-    "ActionType",
-    "Arguments",
-    "ArrayFilterPlugin",
-    "ArrayScorePlugin",
-    "BindPlugin",
-    "Bools",
-    "Cluster",
-    "ClusterEvent",
-    "Code",
-    "CycleState",
-    "DefaultPreemption",
-    "EnqueuePlugin",
-    "EventResource",
-    "EventToRegister",
-    "FilterPlugin",
-    "Handle",
-    "InputError",
-    "Int32s",
-    "Int64s",
-    "NodeColumns",
-    "NodeView",
-    "NominationPlugin",
-    "NormalizePlugin",
-    "OneRowFilterPlugin",
-    "Outcome",
-    "PermitPlugin",
-    "PermitResult",
-    "Plugin",
-    "PluginContext",
-    "PodChangePlugin",
-    "PodClass",
-    "PodRecord",
-    "PodiumError",
-    "PostBindPlugin",
-    "PostFilterPlugin",
-    "PostFilterResult",
-    "PreBindPlugin",
-    "PreEnqueuePlugin",
-    "PreFilterPlugin",
-    "PreFilterResult",
-    "PreScorePlugin",
-    "QueueSortPlugin",
-    "ReservePlugin",
-    "Scope",
-    "ScorePlugin",
-    "Status",
-    "Verdicts",
-    "View",
-    "default_normalize",
-    "read_arguments",
-    "unresolvable",
-    "unschedulable",
-]
+__all__ = ["CPU", "EPHEMERAL_STORAGE", "MAX_NODE_SCORE", "MEMORY", "NOT_STARTED_NS", "NO_ROW", "SKIP", "SUCCESS"]
+__all__ += ["ActionType", "Arguments", "ArrayFilterPlugin", "ArrayScorePlugin", "BindPlugin", "Bools", "Cluster"]
+__all__ += ["ClusterEvent", "Code", "CycleState", "DefaultPreemption", "EnqueuePlugin", "EventResource"]
+__all__ += ["EventToRegister", "FilterPlugin", "Handle", "InputError", "Int32s", "Int64s", "NodeColumns", "NodeView"]
+__all__ += ["NominationPlugin", "NormalizePlugin", "OneRowFilterPlugin", "Outcome", "PermitPlugin", "PermitResult"]
+__all__ += ["Plugin", "PluginContext", "PodChangePlugin", "PodClass", "PodRecord", "PodiumError", "PostBindPlugin"]
+__all__ += ["PostFilterPlugin", "PostFilterResult", "PreBindPlugin", "PreEnqueuePlugin", "PreFilterPlugin"]
+__all__ += ["PreFilterResult", "PreScorePlugin", "QueueSortPlugin", "ReservePlugin", "Scope", "ScorePlugin", "Status"]
+__all__ += ["Verdicts", "View", "default_normalize", "read_arguments", "unresolvable", "unschedulable"]

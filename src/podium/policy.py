@@ -36,31 +36,7 @@ from podium.framework.rescheduling.policy import (
 )
 from podium.framework.settings.arguments import Arguments, read_arguments
 
-__all__ = [
-    "CPU",
-    "EPHEMERAL_STORAGE",
-    "MEMORY",
-    "NO_ROW",
-    "Arguments",
-    "Bools",
-    "Cluster",
-    "Departures",
-    "Float64s",
-    "InputError",
-    "Int64s",
-    "MonthlyCost",
-    "NodeSignals",
-    "NodeState",
-    "ObjectiveBound",
-    "Picture",
-    "PluginContext",
-    "PodRecord",
-    "PodSignals",
-    "PodiumError",
-    "Policy",
-    "Proposal",
-    "Relocation",
-    "Signals",
-    "View",
-    "read_arguments",
-]
+__all__ = ["CPU", "EPHEMERAL_STORAGE", "MEMORY", "NO_ROW"]
+__all__ += ["Arguments", "Bools", "Cluster", "Departures", "Float64s", "InputError", "Int64s", "MonthlyCost"]
+__all__ += ["NodeSignals", "NodeState", "ObjectiveBound", "Picture", "PluginContext", "PodRecord", "PodSignals"]
+__all__ += ["PodiumError", "Policy", "Proposal", "Relocation", "Signals", "View", "read_arguments"]

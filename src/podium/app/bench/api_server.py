@@ -164,11 +164,10 @@ async def _measured(server: _Process, pods: int) -> list[Measurement]:
     watcher = Watcher(port, _WATCH)
     await watcher.open()
     server.lap()
-    times = await _ask_all(port, map(_pod_creation, range(pods)))
-    await watcher.until(pods)
+    times, _ = await asyncio.gather(_ask_all(port, map(_pod_creation, range(pods))), watcher.until(pods))
     note("apiserver-create", pods, times, watchers=1)
-    times = await _ask_all(port, (_update(number, "Running") for number in range(pods)))
-    await watcher.until(2 * pods)
+    changes = (_update(number, "Running") for number in range(pods))
+    times, _ = await asyncio.gather(_ask_all(port, changes), watcher.until(2 * pods))
     note("apiserver-update", pods, times, watchers=1)
     await watcher.close()
     times = await _ask_all(port, [request("GET", _PODS)] * _LISTS, 1)
@@ -178,10 +177,10 @@ async def _measured(server: _Process, pods: int) -> list[Measurement]:
         await each.open()
     server.lap()
     updates = min(_WATCHED_UPDATES, pods)
-    times = await _ask_all(port, (_update(number, "Succeeded") for number in range(updates)))
-    for each in watchers:
-        await each.until(updates)
-    note("apiserver-watch", sum(each.events for each in watchers), times, watchers=_WATCHERS)
+    changes = (_update(number, "Succeeded") for number in range(updates))
+    asked = asyncio.ensure_future(_ask_all(port, changes))
+    await asyncio.gather(asked, *(each.until(updates) for each in watchers))
+    note("apiserver-watch", sum(each.events for each in watchers), asked.result(), watchers=_WATCHERS)
     for each in watchers:
         await each.close()
     return found
@@ -191,8 +190,7 @@ async def _bound(port: int, pods: int) -> float:
     watcher = Watcher(port, _BOUND)
     await watcher.open()
     began = perf_counter()
-    await _ask_all(port, map(_pod_creation, range(pods)))
-    await watcher.until(pods)
+    await asyncio.gather(_ask_all(port, map(_pod_creation, range(pods))), watcher.until(pods))
     seconds = perf_counter() - began
     await watcher.close()
     return seconds
@@ -274,38 +272,25 @@ class Watcher:
     port: int
     path: str
     events: int = 0
-    _task: asyncio.Task[None] | None = None
-    _writer: asyncio.StreamWriter | None = None
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _has_ended: bool = False
+    _reader: asyncio.StreamReader = field(init=False)
+    _writer: asyncio.StreamWriter = field(init=False)
 
     async def open(self) -> None:
         """Begin to watch."""
-        reader, self._writer = await asyncio.open_connection("127.0.0.1", self.port, limit=_LIMIT)
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self.port, limit=_LIMIT)
         self._writer.write(request("GET", self.path))
-        await reader.readuntil(_HEAD_END)
-        self._task = asyncio.create_task(self._read(reader))
+        await self._reader.readuntil(_HEAD_END)
 
     async def until(self, events: int) -> None:
-        """Wait until so many events have arrived. Raises ConnectionError if the watch ends before."""
+        """Read until so many events have arrived. Raises ConnectionError if the watch ends before."""
         while self.events < events:
-            if self._has_ended:
+            data = await self._reader.read(1024 * 1024)
+            if not data:
                 raise ConnectionError(f"the watch of {self.path} ended after {self.events} of {events} events")
-            self._changed.clear()
-            await self._changed.wait()
+            # An event is a line, and no object has a line's end in it.
+            self.events += data.count(b"\n\r\n")
 
     async def close(self) -> None:
         """End the watch."""
-        if self._writer is not None and self._task is not None:
-            self._writer.close()
-            await self._task
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while data := await reader.read(1024 * 1024):
-                # An event is a line, and no object has a line's end in it.
-                self.events += data.count(b"\n\r\n")
-                self._changed.set()
-        finally:
-            self._has_ended = True
-            self._changed.set()
+        self._writer.close()
+        await self._writer.wait_closed()

@@ -59,47 +59,21 @@ LEFT_OUT_VARIABLE = "PODIUM_LEFT_OUT"
 
 # Podium reads all annotations of its own, and these of Kubernetes and of other programs.
 _OWN = "podium.dev/"
-_READ = frozenset(
-    (
-        "batch.kubernetes.io/cronjob-scheduled-timestamp",
-        "batch.kubernetes.io/job-completion-index",
-        "batch.kubernetes.io/job-index-failure-count",
-        "cluster-autoscaler.kubernetes.io/safe-to-evict",
-        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
-        "cluster-autoscaler.kubernetes.io/scale-down-disabled",
-        "controller.kubernetes.io/pod-deletion-cost",
-        "deployment.kubernetes.io/revision",
-        "deployment.kubernetes.io/revision-history",
-        "descheduler.alpha.kubernetes.io/prefer-no-eviction",
-        "karpenter.sh/do-not-disrupt",
-        "karpenter.sh/do-not-evict",
-        "kubernetes.io/config.mirror",
-        "kubernetes.io/config.source",
-        "kubernetes.io/service-account.name",
-        "pv.kubernetes.io/bind-completed",
-        "pv.kubernetes.io/bound-by-controller",
-        "pv.kubernetes.io/provisioned-by",
-        "resource.kubernetes.io/extended-resource-claim",
-        "resource.kubernetes.io/pod-claim-name",
-        "scheduler.alpha.kubernetes.io/preferAvoidPods",
-        "scheduler.kubernetes.io/nominated-node-name",
-        "storage.alpha.kubernetes.io/migrated-plugins",
-        "volume.beta.kubernetes.io/storage-class",
-        "volume.kubernetes.io/selected-node",
-    )
-)
-
+_ANNOTATIONS = """
+batch.kubernetes.io/cronjob-scheduled-timestamp batch.kubernetes.io/job-completion-index
+batch.kubernetes.io/job-index-failure-count cluster-autoscaler.kubernetes.io/safe-to-evict
+cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes cluster-autoscaler.kubernetes.io/scale-down-disabled
+controller.kubernetes.io/pod-deletion-cost deployment.kubernetes.io/revision deployment.kubernetes.io/revision-history
+descheduler.alpha.kubernetes.io/prefer-no-eviction karpenter.sh/do-not-disrupt karpenter.sh/do-not-evict
+kubernetes.io/config.mirror kubernetes.io/config.source kubernetes.io/service-account.name
+pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller pv.kubernetes.io/provisioned-by
+resource.kubernetes.io/extended-resource-claim resource.kubernetes.io/pod-claim-name
+scheduler.alpha.kubernetes.io/preferAvoidPods scheduler.kubernetes.io/nominated-node-name
+storage.alpha.kubernetes.io/migrated-plugins volume.beta.kubernetes.io/storage-class volume.kubernetes.io/selected-node
+"""
+_READ = frozenset(_ANNOTATIONS.split())
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
-_CONTAINER_SETTINGS = (
-    "args",
-    "command",
-    "env",
-    "envFrom",
-    "lifecycle",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-)
+_SETTINGS = ("args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 # The paths of pod templates; that of most kinds is the last one.
 _TEMPLATES = {
     "ControllerRevision": ("data", "spec", "template"),
@@ -176,7 +150,7 @@ class Slimmer:
         return {**slim, "annotations": kept} if kept else slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
-        settings = {name: container[name] for name in _CONTAINER_SETTINGS if name in container}
+        settings = {name: container[name] for name in _SETTINGS if name in container}
         if not settings:
             return container
         slim = {name: value for name, value in container.items() if name not in settings}

@@ -152,6 +152,9 @@ PRIORITY_SHIFT = 2**31
 """Shifts priorities, which may be negative, so that fewer victims always weigh less than more of them."""
 
 
+Shown = Callable[[int], int | float | str | None]
+
+
 @dataclass(frozen=True, slots=True)
 class CostColumn:
     """A column of candidates: ``words`` name the criterion, ``heading`` is the column's title.
@@ -163,7 +166,7 @@ class CostColumn:
     words: str
     heading: str
     unit: str = ""
-    shown: Callable[[int], int | float | str | None] = int
+    shown: Shown = int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,12 +206,18 @@ def _per_pod(value: Callable[[VictimFacts, PodRecord], int]) -> PodNumbers:
     return lambda facts, slots: facts.of_records(partial(value, facts), slots)
 
 
-def _sum_of(numbers: PodNumbers) -> Callable[[VictimSets], Int64s]:
-    return lambda sets: sets.sums(sets.of_pods(numbers))
+def _sum(name: str, words: str, heading: str, numbers: PodNumbers, unit: str = "", shown: Shown = int) -> Criterion:
+    """Return a criterion that adds numbers of the victims."""
+    return Criterion(name, words, heading, unit, shown, values=lambda sets: sets.sums(sets.of_pods(numbers)), adds=True)
 
 
-def _largest_of(numbers: PodNumbers) -> Callable[[VictimSets], Int64s]:
-    return lambda sets: sets.largest(sets.of_pods(numbers))
+def _most(name: str, words: str, heading: str, numbers: PodNumbers, unit: str = "", shown: Shown = int) -> Criterion:
+    """Return a criterion that takes the largest number of the victims."""
+
+    def values(sets: VictimSets) -> Int64s:
+        return sets.largest(sets.of_pods(numbers))
+
+    return Criterion(name, words, heading, unit, shown, values=values, floor=_LOWEST)
 
 
 def _priorities(sets: VictimSets) -> Int64s:
@@ -287,90 +296,54 @@ def _time(negated_ns: int) -> str | None:
 _ALL = (
     Criterion("BudgetViolations", "fewest budget violations", "violations", values=lambda sets: sets.violations),
     Criterion(
-        "RatesLeft",
-        "most that is left of budgets' rates",
-        "rate left",
-        "tokens",
-        _tokens,
+        *("RatesLeft", "most that is left of budgets' rates", "rate left", "tokens", _tokens),
         values=_rates_left,
         floor=_LOWEST,
     ),
     Criterion(
-        "HighestPriority",
-        "lowest priority of the most important victim",
-        "priority",
+        *("HighestPriority", "lowest priority of the most important victim", "priority"),
         values=lambda sets: sets.largest(_priorities(sets)),
         floor=_LOWEST,
     ),
     Criterion(
-        "SumOfPriorities",
-        "smallest sum of victims' priorities",
-        "priorities",
+        *("SumOfPriorities", "smallest sum of victims' priorities", "priorities"),
         values=lambda sets: sets.sums(_priorities(sets)),
         adds=True,
         growth="UnlessNegative",
     ),
-    Criterion(
-        "QualityOfService",
-        "fewest victims of a high quality of service",
-        "QoS",
+    _sum(
+        *("QualityOfService", "fewest victims of a high quality of service", "QoS"),
+        _per_pod(lambda _, pod: _QOS_WEIGHTS[pod.pod_class.qos]),
         shown=lambda value: f"{value // _GUARANTEED} Guaranteed, {value % _GUARANTEED} Burstable",
-        values=_sum_of(_per_pod(lambda _, pod: _QOS_WEIGHTS[pod.pod_class.qos])),
-        adds=True,
     ),
     Criterion("Victims", "fewest victims", "victims", values=lambda sets: sets.lengths, adds=True),
-    Criterion(
-        "WorkLost",
-        "least work lost",
-        "work lost",
-        "node-seconds",
-        lambda value: value / _THOUSAND,
-        values=_sum_of(_works_lost),
-        adds=True,
+    _sum("WorkLost", "least work lost", "work lost", _works_lost, "node-seconds", lambda value: value / _THOUSAND),
+    _sum(
+        *("ReplacementsWithoutPlace", "fewest replacements without a place", "no place"),
+        _per_pod(lambda facts, pod: pod.controller is not None and not facts.has_other_place(pod)),
     ),
-    Criterion(
-        "ReplacementsWithoutPlace",
-        "fewest replacements without a place",
-        "no place",
-        values=_sum_of(_per_pod(lambda facts, pod: pod.controller is not None and not facts.has_other_place(pod))),
-        adds=True,
-    ),
-    Criterion(
-        "GracePeriod",
-        "shortest grace period",
-        "grace",
+    _most(
+        *("GracePeriod", "shortest grace period", "grace"),
+        _per_pod(lambda _, pod: pod.spec.termination_grace_period_seconds),
         "s",
-        values=_largest_of(_per_pod(lambda _, pod: pod.spec.termination_grace_period_seconds)),
-        floor=_LOWEST,
     ),
     Criterion("OwnerShare", "smallest part of an owner's pods", "of owner", "%", _percent, values=_owner_share),
-    Criterion(
-        "NamespaceShare",
-        "largest share of the victims' namespaces",
-        "namespace has",
-        "%",
-        _percent,
-        values=_largest_of(
-            _per_pod(lambda facts, pod: -int(facts.shares_of_namespaces.get(pod.namespace, 0) * _MILLION))
-        ),
-        floor=_LOWEST,
+    _most(
+        *("NamespaceShare", "largest share of the victims' namespaces", "namespace has"),
+        _per_pod(lambda facts, pod: -int(facts.shares_of_namespaces.get(pod.namespace, 0) * _MILLION)),
+        *("%", _percent),
     ),
     Criterion(
-        "LatestStart",
-        "latest start of the most important victims",
-        "started",
+        *("LatestStart", "latest start of the most important victims", "started"),
         shown=_time,
         values=_latest_start,
         floor=_LOWEST,
         growth="BesideHighestPriority",
     ),
-    Criterion(
-        "DisruptedLately",
-        "longest time since their workloads were disrupted",
-        "disrupted",
+    _most(
+        *("DisruptedLately", "longest time since their workloads were disrupted", "disrupted"),
+        _per_pod(_since_disruption),
         shown=_ago,
-        values=_largest_of(_per_pod(_since_disruption)),
-        floor=_LOWEST,
     ),
 )
 CRITERIA: Mapping[str, Criterion] = {criterion.name: criterion for criterion in _ALL}

@@ -114,6 +114,14 @@ FIELDS = {field.encode_name: field.name for field in msgspec.structs.fields(Plug
 """The fields of `Plugins` (and, except for multiPoint, of a profile) by the names of the extension points."""
 
 
+# The default plugins in order, with the weights of those that have one. DynamicResources comes before
+# DefaultPreemption: taking devices from an unused claim is better than evicting a pod.
+_PLUGINS = f"""
+SchedulingGates PrioritySort NodeUnschedulable NodeName TaintToleration=3 NodeAffinity=2 NodePorts NodeResourcesFit=1
+VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread=2 InterPodAffinity=2 DynamicResources=2
+DefaultPreemption NodeResourcesBalancedAllocation=1 ImageLocality=1
+NodePreferAvoidPods={USUAL_WEIGHTS["NodePreferAvoidPods"]} DefaultBinder NodeDeclaredFeatures GangScheduling
+"""
 _GATED = {
     "DynamicResources": Gate.DRA,
     "NodeDeclaredFeatures": Gate.NODE_DECLARED_FEATURES,
@@ -128,33 +136,11 @@ def default_plugins(release: Release) -> Plugins:
     GangScheduling is among them if its feature gate is on. NodePreferAvoidPods, which kube-scheduler no longer has, has
     no effect unless a node has an avoid list.
     """
-    weights = {
-        "SchedulingGates": None,
-        "PrioritySort": None,
-        "NodeUnschedulable": None,
-        "NodeName": None,
-        "TaintToleration": 3,
-        "NodeAffinity": 2,
-        "NodePorts": None,
-        "NodeResourcesFit": 1,
-        "VolumeRestrictions": None,
-        "NodeVolumeLimits": None,
-        "VolumeBinding": None,
-        "VolumeZone": None,
-        "PodTopologySpread": 2,
-        "InterPodAffinity": 2,
-        # Before DefaultPreemption: taking devices from an unused claim is better than evicting a pod.
-        "DynamicResources": 2,
-        "DefaultPreemption": None,
-        "NodeResourcesBalancedAllocation": 1,
-        "ImageLocality": 1,
-        "NodePreferAvoidPods": USUAL_WEIGHTS["NodePreferAvoidPods"],
-        "DefaultBinder": None,
-        "NodeDeclaredFeatures": None,
-        "GangScheduling": None,
-    }
-    there = (name for name in weights if name not in _GATED or release.enabled(_GATED[name]))
-    entries = tuple(PluginEntry(name=name, weight=weights[name]) for name in there)
+    entries = tuple(
+        PluginEntry(name=name, weight=int(weight) if weight else None)
+        for name, _, weight in (each.partition("=") for each in _PLUGINS.split())
+        if name not in _GATED or release.enabled(_GATED[name])
+    )
     return Plugins(multi_point=PluginSet(enabled=entries))
 
 

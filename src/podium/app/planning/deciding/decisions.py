@@ -168,11 +168,8 @@ class Decisions:
     @contextmanager
     def what_if(self) -> Iterator[ClusterTransaction]:
         """Roll back all changes and decisions made inside the context."""
-        mark = self.scratch.savepoint()
-        try:
+        with self.scratch.temporarily():
             yield self.scratch
-        finally:
-            self.scratch.roll_back(mark)
 
     def put(self, item: Kubernetes) -> None:
         """Add or replace an object that is neither a node nor a pod."""
