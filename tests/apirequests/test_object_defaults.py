@@ -149,13 +149,56 @@ def test_a_pod_has_what_a_kubelet_would_take_for_granted() -> None:
     assert (spec["securityContext"], spec["enableServiceLinks"], spec["serviceAccountName"]) == ({}, True, "default")
     assert spec["serviceAccount"] == "default"
     assert (spec["schedulerName"], spec["priority"]) == ("default-scheduler", 0)
-    assert spec["volumes"] == [{"name": "v", "emptyDir": {}}]
+    assert spec["volumes"][0] == {"name": "v", "emptyDir": {}}
     assert (main["imagePullPolicy"], side["imagePullPolicy"]) == ("Always", "IfNotPresent")
     assert (main["terminationMessagePath"], main["terminationMessagePolicy"]) == ("/dev/termination-log", "File")
     assert main["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
     probe = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
     assert main["livenessProbe"] == {"httpGet": {"port": 80, "path": "/", "scheme": "HTTP"}, **probe}
     assert raw["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+
+
+PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+@pytest.mark.parametrize(
+    ("of_account", "of_pod", "has_token"),
+    [
+        (None, None, True),
+        (False, None, False),
+        (False, True, True),
+        (True, False, False),
+    ],
+)
+def test_the_token_of_the_service_account_is_mounted_unless_pod_or_account_opt_out(
+    of_account: bool | None, of_pod: bool | None, *, has_token: bool
+) -> None:
+    api = API()
+    created(
+        "ServiceAccount",
+        "v1",
+        api,
+        "sa",
+        **({} if of_account is None else {"automountServiceAccountToken": of_account}),
+    )
+    own: Raw = {} if of_pod is None else {"automountServiceAccountToken": of_pod}
+    containers = [{"name": "main", "image": "app"}]
+
+    spec = created("Pod", "v1", api, spec={"containers": containers, "serviceAccountName": "sa", **own})["spec"]
+
+    mounts = spec["containers"][0].get("volumeMounts", [])
+    assert [mount["mountPath"] for mount in mounts] == ([PATH] if has_token else [])
+    assert [volume["name"] for volume in spec.get("volumes", [])] == [mount["name"] for mount in mounts]
+
+
+def test_a_container_that_mounts_something_else_there_has_no_token() -> None:
+    main = {"name": "main", "image": "app", "volumeMounts": [{"name": "own", "mountPath": PATH}]}
+    own = {"name": "own", "emptyDir": {}}
+
+    spec = created("Pod", "v1", spec={"containers": [main], "volumes": [own]})["spec"]
+
+    assert spec["containers"][0]["volumeMounts"] == main["volumeMounts"]
+    assert spec["volumes"] == [own]
 
 
 @pytest.mark.parametrize(

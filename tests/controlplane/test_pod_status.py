@@ -122,3 +122,66 @@ def test_containers_that_exit_before_the_deadline_succeed() -> None:
         cluster.advance("2m")
 
         assert cluster.pods()[0]["status"]["phase"] == "Succeeded"
+
+
+def ready(cluster: Cluster, name: str) -> tuple[str, str]:
+    """Return the status and the message of a pod's condition Ready."""
+    conditions = {
+        condition["type"]: condition for condition in (cluster.get("Pod", name) or {})["status"]["conditions"]
+    }
+    assert conditions["ContainersReady"]["status"] == "True"
+    return conditions["Ready"]["status"], conditions["Ready"].get("message", "")
+
+
+def test_a_pod_is_ready_when_the_conditions_of_all_its_gates_are_true() -> None:
+    raw = pod("a")
+    raw["spec"]["readinessGates"] = [{"conditionType": "example.com/first"}, {"conditionType": "example.com/second"}]
+
+    def report(type_: str, status: str) -> None:
+        known = (cluster.get("Pod", "a") or {})["status"]["conditions"]
+        conditions = [condition for condition in known if condition["type"] != type_]
+        changed = {"status": {"conditions": [*conditions, {"type": type_, "status": status}]}}
+        cluster.patch("Pod", "a", changed, subresource="status")
+
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(raw)
+        missing = 'corresponding condition of pod readiness gate "example.com/{}" does not exist.'
+        assert ready(cluster, "a") == ("False", f"{missing.format('first')}, {missing.format('second')}")
+
+        report("example.com/first", "True")
+        assert ready(cluster, "a") == ("False", missing.format("second"))
+
+        report("example.com/second", "True")
+        assert ready(cluster, "a") == ("True", "")
+
+        report("example.com/first", "False")
+        false = 'the status of pod readiness gate "example.com/first" is not "True", but False'
+        assert ready(cluster, "a") == ("False", false)
+
+
+def test_an_ephemeral_container_runs_once_it_is_added() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(pod("a"))
+        for names in (("first",), ("first", "second")):
+            cluster.advance("1m")
+            added = {"spec": {"ephemeralContainers": [{"name": name, "image": "debug:1"} for name in names]}}
+            cluster.patch("Pod", "a", added, subresource="ephemeralcontainers")
+
+        first, second = (cluster.get("Pod", "a") or {})["status"]["ephemeralContainerStatuses"]
+        assert (first["name"], second["name"], second["ready"], second["restartCount"]) == ("first", "second", False, 0)
+        assert first["state"]["running"]["startedAt"] < second["state"]["running"]["startedAt"]
+
+
+def test_extended_resources_that_a_client_adds_to_the_capacity_can_be_allocated() -> None:
+    resource = "example.com/license"
+
+    def amounts() -> list[str | None]:
+        status = (cluster.get("Node", "node-1") or {})["status"]
+        return [status[field].get(resource) for field in ("capacity", "allocatable")]
+
+    with Cluster(nodes=1) as cluster:
+        cluster.patch("Node", "node-1", {"status": {"capacity": {resource: "3"}}}, subresource="status")
+        assert amounts() == ["3", "3"]
+
+        cluster.patch("Node", "node-1", {"status": {"capacity": {resource: None}}}, subresource="status")
+        assert amounts() == [None, None]

@@ -67,6 +67,30 @@ def test_a_resize_that_fits_is_carried_out_in_place() -> None:
         assert not pending(cluster, "a")
 
 
+def test_a_container_restarts_for_resources_whose_policy_says_so() -> None:
+    raw = sized("a", "1")
+    restarts = {"resourceName": "memory", "restartPolicy": "RestartContainer"}
+    raw["spec"]["containers"][0]["resizePolicy"] = [{"resourceName": "cpu", "restartPolicy": "NotRequired"}, restarts]
+    raw["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(raw)
+        [container] = (cluster.get("Pod", "a") or {})["spec"]["containers"]
+
+        def request(**amounts: str) -> None:
+            wanted = {**container, "resources": {"requests": amounts}}
+            cluster.patch("Pod", "a", {"spec": {"containers": [wanted]}}, subresource="resize")
+
+        request(cpu="2", memory="1Gi")
+        assert status(cluster, "a")["containerStatuses"][0]["restartCount"] == 0
+
+        cluster.advance("1m")
+        request(cpu="2", memory="2Gi")
+
+        [main] = status(cluster, "a")["containerStatuses"]
+        assert (main["restartCount"], main["ready"], main["resources"]["requests"]["memory"]) == (1, True, "2Gi")
+        assert main["lastState"]["terminated"]["finishedAt"] == main["state"]["running"]["startedAt"]
+
+
 def test_a_resize_waits_for_room_and_says_so() -> None:
     """Smaller requests of others make the room."""
     with Cluster(nodes=1) as cluster:

@@ -14,12 +14,13 @@ from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw, key_of, object_at
+from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.schemas.schema import findings, without_unknown
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
-from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults
+from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults, with_token_volume
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
@@ -113,14 +114,23 @@ class Context:
         return self.completed(resource, raw) if completes else raw
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
-        """Return an object of a built-in kind with its defaults, a new one also with the finalizer that protects it."""
+        """Return an object of a built-in kind with its defaults.
+
+        A new one also gets the finalizer that protects it, or the volume of its service account's token.
+        """
         raw = with_defaults(resource.name, raw)
         protection = _PROTECTIONS.get(resource.name)
-        if protection is None and resource.name != "Service":
+        if protection is None and resource.name not in ("Pod", "Service"):
             return raw
         metadata = object_at(raw, "metadata")
         key = key_of({"namespace": "default", **metadata} if resource.namespaced else metadata)
         stored = self.store.find(resource.name, key)
+        if resource.name == "Pod":
+            if stored is not None or MIRROR_ANNOTATION in object_at(metadata, "annotations"):
+                return raw
+            name = object_at(raw, "spec").get("serviceAccountName")
+            account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
+            return with_token_volume(raw, {} if account is None else account.raw)
         if protection is None:
             previous = None if stored is None else stored.raw
             others = [service.raw for service in self.store.objects("Service") if service is not stored]

@@ -36,6 +36,7 @@ from podium.runtime.clock import Clock, SystemClock, VirtualClock
 from podium.server.http.server import Server
 from podium.store.api_resources import APIResource
 from podium.store.listing import ListOptions
+from podium.store.patching import PatchType
 
 Result = TypeVar("Result")
 
@@ -406,7 +407,9 @@ class ControlPlane:
         metadata: Raw = raw.get("metadata", {})
         key = _key(resource, str(metadata.get("name", "")), str(metadata.get("namespace") or "default"))
         if metadata.get("name") and self.plane.store.find(resource.name, key) is not None:
-            request = Request(verb="patch", kind=resource.name, key=key, body=raw, patch_type="merge")
+            # What admission has added to the containers of a pod is kept; lists of others are replaced.
+            patch_type: PatchType = "strategic" if resource.name == "Pod" else "merge"
+            request = Request(verb="patch", kind=resource.name, key=key, body=raw, patch_type=patch_type)
         else:
             request = Request(verb="create", kind=resource.name, body=raw)
         return self.request(request).object or {}

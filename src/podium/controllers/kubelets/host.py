@@ -5,7 +5,7 @@ Source: pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv4Network
@@ -14,6 +14,7 @@ import msgspec
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
+from podium.api.quantity import is_extended
 from podium.api.times import format_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.decide.kubelet import EvictionOrder
@@ -89,8 +90,13 @@ class Hosts:
         shares = raw.get("spec", {}).get("hostNetwork")
         return host_ip if shares else self.pods.of(pod.metadata.uid), host_ip
 
-    def missing_of(self, name: str, uid: str, raw: Raw, conditions: Iterable[PodCondition], now: int) -> Raw:
-        """Return the fields that a node's status lacks, as the kubelet reports them."""
+    def missing_of(
+        self, name: str, uid: str, raw: Raw, conditions: Iterable[PodCondition], now: int, gone: Set[str]
+    ) -> Raw:
+        """Return the fields that a node's status lacks, as the kubelet reports them.
+
+        Extended resources can be allocated if a client adds them to the capacity, until they are ``gone`` from it.
+        """
         status: Raw = raw.get("status", {})
         fields: Raw = {}
         if not any(condition.get("type") == "Ready" for condition in status.get("conditions", ())):
@@ -109,8 +115,10 @@ class Hosts:
         capacity, allocatable = status.get("capacity"), status.get("allocatable")
         if not capacity:
             fields["capacity"] = allocatable or dict(CAPACITY)
-        if not allocatable:
-            fields["allocatable"] = capacity or dict(CAPACITY)
+        added = {name: amount for name, amount in (capacity or {}).items() if is_extended(name)}
+        known = {name: amount for name, amount in (allocatable or {}).items() if name not in gone}
+        if not allocatable or added.keys() - known.keys() or len(known) < len(allocatable):
+            fields["allocatable"] = {**added, **known} if allocatable else capacity or dict(CAPACITY)
         return fields
 
 

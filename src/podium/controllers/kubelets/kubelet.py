@@ -21,9 +21,7 @@ _SECOND = 10**9
 _FIRST_RETRY_NS = _SECOND
 _LONGEST_RETRY_NS = 10 * _SECOND
 
-_REPORTS = (ReportStatus, DeleteObject)
 _NOWHERE = "", ""
-
 _Report = ReportStatus | DeleteObject
 _Subject = tuple[str, str]
 """What a report is about: a pod's uid; or a node's name and the type of its condition."""
@@ -65,8 +63,6 @@ class Kubelet:
             self._tick(now)
         else:
             self._on_other(observation, now)
-        if not self._actions:
-            return []
         actions = self._actions[:]
         self._actions.clear()
         return actions
@@ -132,7 +128,7 @@ class Kubelet:
 
     def _on_finished(self, action: Action, finished: ActionFinished, now: int) -> bool:
         """Handle the answer to a report; return whether it has an effect."""
-        if not isinstance(action, _REPORTS):
+        if not isinstance(action, _Report):
             raise TypeError(f"kubelets do not ask for {action}")
         name = action.key if action.kind == "Node" else self._pods.get(action.key, _NOWHERE)[1]
         if finished.problem is None or finished.answer.is_over:
@@ -143,21 +139,18 @@ class Kubelet:
                     self._failed.pop(subject, None)
                     self._retries.forget(subject)
             node = self._nodes.get(name)
-            return node is not None and node.on_report_finished(action) and self._plan(name, node, node.deadline())
-        if self._is_wanted(name, action):
+            return node is not None and node.on_report_finished(action, now) and self._plan(name, node, node.deadline())
+        if name in self._nodes and self._nodes[name].is_wanted(action):
             subject = _subject(name, action)
             self._retries.answer(subject, finished, now)
             self._failed[subject] = name, action
         return True
 
-    def _is_wanted(self, name: str, action: _Report) -> bool:
-        return name in self._nodes and self._nodes[name].is_wanted(action)
-
     def _tick(self, now: int) -> None:
         while self._failed and (subject := self._retries.take(now)) is not None:
             # Failed reports are sent again if they are still current.
             name, action = self._failed.pop(subject)
-            if self._is_wanted(name, action):
+            if name in self._nodes and self._nodes[name].is_wanted(action):
                 self._actions.append(action)
             else:
                 self._retries.forget(subject)

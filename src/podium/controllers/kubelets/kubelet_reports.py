@@ -23,12 +23,13 @@ KUBELET = "kubelet"
 Statuses = tuple[Raw, ...]
 """The statuses of containers."""
 
-_OBSERVED = "observedGeneration"
+_OBSERVED, _EPHEMERAL = "observedGeneration", "ephemeralContainerStatuses"
 # The conditions that kubelets report (pkg/kubelet/types/pod_status.go).
 _REPORTED = frozenset((READY, "PodReadyToStartContainers", "Initialized", "ContainersReady", "PodScheduled"))
 
 _READY = PodCondition(type=READY, status="True")
 _NOT_READY = PodCondition(type=READY, status="False", reason="ContainersNotReady")
+GATES_NOT_READY = "ReadinessGatesNotReady"
 _COMPLETED = PodCondition(type=READY, status="False", reason="PodCompleted")
 _POD_FAILED = PodCondition(type=READY, status="False", reason="PodFailed")
 
@@ -36,16 +37,33 @@ _POD_FAILED = PodCondition(type=READY, status="False", reason="PodFailed")
 def started(run: PodRun, now: int) -> ReportStatus:
     """Report that the containers run; after a restart also how they ended before."""
     ready = _READY if run.is_ready else _NOT_READY
-    if run.last_exit is None:
-        statuses = _running(run, now) if run.addresses is not None else ()
-        return _report(run, "Running", ready, start_ns=now, statuses=statuses)
-    return _report(run, "Running", ready, statuses=_running(run, now))
+    is_first = run.last_exit is None
+    statuses = () if is_first and run.addresses is None else _running(run, now)
+    return _report(run, "Running", ready, start_ns=now if is_first else None, statuses=statuses)
 
 
 def ready(run: PodRun) -> ReportStatus:
     """Report that the containers are ready."""
     is_reported = run.started_ns is not None and (run.restarts or run.addresses)
     return _report(run, "Running", _READY, statuses=_running(run, run.started_ns or 0) if is_reported else ())
+
+
+def readiness(run: PodRun) -> PodCondition:
+    """Return the condition Ready of a pod with ready containers (pkg/kubelet/status/generate.go).
+
+    Readiness gates count if everything is reported: in a simulation, no controller sets their conditions.
+    """
+    problems = []
+    for gate in objects_at(run.raw, "spec", "readinessGates") if run.addresses is not None else ():
+        type_ = gate["conditionType"]
+        condition = run.pod.status.condition(type_)
+        if condition is None:
+            problems.append(f'corresponding condition of pod readiness gate "{type_}" does not exist.')
+        elif condition.status != "True":
+            problems.append(f'the status of pod readiness gate "{type_}" is not "True", but {condition.status}')
+    if not problems:
+        return _READY
+    return PodCondition(type=READY, status="False", reason=GATES_NOT_READY, message=", ".join(problems))
 
 
 def backing_off(run: PodRun, wait_ns: int) -> ReportStatus:
@@ -93,26 +111,33 @@ def killed(run: PodRun) -> ReportStatus:
 
 def rejected(run: PodRun, reason: str, message: str, *, is_disruption: bool = False) -> ReportStatus:
     """Report that the node does not run the pod, or ends it: for a critical pod, or because of memory pressure."""
-    conditions = [PodCondition(type=READY, status="False", reason=reason)]
+    conditions, why = [PodCondition(type=READY, status="False", reason=reason)], "TerminationByKubelet"
     if is_disruption:
-        reported = {"reason": "TerminationByKubelet", "message": message}
-        conditions.append(PodCondition(type="DisruptionTarget", status="True", **reported))
+        conditions.append(PodCondition(type="DisruptionTarget", status="True", reason=why, message=message))
     return _report(run, "Failed", *conditions, reason=reason, message=message, statuses=_ended(run, KILLED))
 
 
 def exceeded(run: PodRun) -> tuple[ReportStatus, Record]:
     """Return the report and the event about a pod that was active for longer than its activeDeadlineSeconds."""
     reason, message = "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
-    ended = _ended(run, KILLED)
-    report = _report(run, "Failed", _POD_FAILED, reason=reason, message=message, statuses=ended)
+    report = _report(run, "Failed", _POD_FAILED, reason=reason, message=message, statuses=_ended(run, KILLED))
     return report, Record(run.pod.key, run.uid, "Normal", reason, message)
 
 
-def observed(run: PodRun) -> ReportStatus:
-    """Report that the kubelet acts on the pod's current spec; the conditions stay as they are."""
-    status = run.pod.status
+def observed(run: PodRun, now: int) -> ReportStatus:
+    """Report that the kubelet acts on the pod's current spec, and has started the ephemeral containers that are new.
+
+    The conditions stay as they are.
+    """
+    status, fields = run.pod.status, _of_spec(run, run.pod.status.phase)
     conditions = tuple(condition for condition in status.conditions if condition.type in _REPORTED)
-    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, _of_spec(run, status.phase))
+    known = objects_at(run.raw, "status", _EPHEMERAL)
+    names = {each["name"] for each in known}
+    added = [each for each in objects_at(run.raw, "spec", "ephemeralContainers") if each["name"] not in names]
+    if added:
+        state = {"running": {"startedAt": format_time(now)}}
+        fields[_EPHEMERAL] = [*known, *(_status(run.uid, each, state, is_ready=False) for each in added)]
+    return ReportStatus("Pod", run.pod.key, run.uid, KUBELET, conditions, fields)
 
 
 def _of_spec(run: PodRun, phase: str) -> Raw:
@@ -169,12 +194,13 @@ def _report(
     if start_ns is not None:
         fields["startTime"] = format_time(start_ns)
     if run.addresses is not None:
-        # The other conditions of a pod follow from its phase and Ready, which is the first given one.
+        # The other conditions of a pod follow from its phase and ContainersReady, which is the first given one.
         ready, completed = conditions[0], "PodCompleted" if phase == "Succeeded" else ""
         conditions = (
             PodCondition(type="PodReadyToStartContainers", status="True" if phase == "Running" else "False"),
             PodCondition(type="Initialized", status="True", reason=completed),
-            *(ready, msgspec.structs.replace(ready, type="ContainersReady"), *conditions[1:]),
+            readiness(run) if ready is _READY else ready,
+            *(msgspec.structs.replace(ready, type="ContainersReady"), *conditions[1:]),
             PodCondition(type="PodScheduled", status="True"),
         )
         # Without a start, only the host's addresses are known.
@@ -199,21 +225,17 @@ def init_containers(run: PodRun, started_ns: int) -> list[Raw]:
     ended = {"terminated": {**COMPLETED, "startedAt": time, "finishedAt": time}}
     statuses = []
     for container in (run.allocated or run.raw["spec"]).get("initContainers", ()):
-        is_sidecar = container.get("restartPolicy") == "Always"
-        statuses.append(
-            {
-                "name": container["name"],
-                "image": container.get("image", ""),
-                "imageID": container.get("image", ""),
-                "containerID": _container_id(run.uid, container["name"], 0),
-                "ready": True,
-                "restartCount": 0,
-                "started": is_sidecar,
-                "state": {"running": {"startedAt": time}} if is_sidecar else ended,
-                **({} if run.allocated is None else _resources(container)),
-            }
-        )
+        state = {"running": {"startedAt": time}} if container.get("restartPolicy") == "Always" else ended
+        status = _status(run.uid, container, state, is_ready=True)
+        statuses.append(status | ({} if run.allocated is None else _resources(container)))
     return statuses
+
+
+def _status(uid: str, container: Raw, state: Raw, *, is_ready: bool) -> Raw:
+    """Return the status of an init container or an ephemeral one."""
+    name, image = container["name"], container.get("image", "")
+    identity = {"name": name, "image": image, "imageID": image, "containerID": _container_id(uid, name, 0)}
+    return {**identity, "ready": is_ready, "restartCount": 0, "started": "running" in state, "state": state}
 
 
 def _container_id(uid: str, name: str, restarts: int) -> str:

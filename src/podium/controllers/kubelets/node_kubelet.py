@@ -13,7 +13,7 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
-from podium.api.quantity import MEMORY
+from podium.api.quantity import MEMORY, is_extended
 from podium.api.resource_requests import is_resize_deferred
 from podium.api.times import time_of
 from podium.api.versions.gates import Gate
@@ -23,7 +23,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
-from podium.controllers.kubelets.pod_run import READERS, PodRun, allocated_spec, trouble_after_ns
+from podium.controllers.kubelets.pod_run import READERS, PodRun, allocated_spec, restarts_for, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
 from podium.decide import kubelet
 from podium.decide.kubelet import Holding, MemoryUse, Refusal
@@ -107,7 +107,7 @@ class NodeKubelet:
             if self._pods.may_wait:
                 self._start_waiting(now)
             if self._resizing:
-                self._resize()
+                self._resize(now)
             if self._evictions.synchronize(now) and self._pods.node is not None:
                 condition = reports.memory_pressure(is_short=self._evictions.is_short)
                 self._report(reports.of_node(self._pods.node, condition))
@@ -126,7 +126,7 @@ class NodeKubelet:
             self._there.runs[uid].exit_ns = now
             self._workers.plan(self._there.runs[uid])
 
-    def on_report_finished(self, action: ReportStatus | DeleteObject) -> bool:
+    def on_report_finished(self, action: ReportStatus | DeleteObject, now: int) -> bool:
         """Handle a report that was written or is not needed; return whether that has an effect."""
         run = self._there.runs.get(action.uid)
         if run is None or run.wanted is not action:
@@ -134,7 +134,7 @@ class NodeKubelet:
         if not run.is_ended:
             # It is not needed any more; there are many pods.
             run.wanted = None
-            return self._workers.report_generation(run)
+            return self._workers.report_generation(run, now)
         self._workers.release(run)
         self.gives_way = True
         return True
@@ -235,7 +235,9 @@ class NodeKubelet:
         if self._hosts is not None:
             self._hosts.show_node(uid, raw)
             conditions = reports.node_conditions(is_short=self._evictions.is_short)
-            missing = self._hosts.missing_of(node.metadata.name, uid, raw, conditions, now)
+            gone = {name for name in before.status.capacity if is_extended(name)} if before is not None else set[str]()
+            gone -= node.status.capacity.keys()
+            missing = self._hosts.missing_of(node.metadata.name, uid, raw, conditions, now, gone)
             if missing:
                 self._report(reports.of_node(node, fields=missing))
 
@@ -279,7 +281,7 @@ class NodeKubelet:
         if pod.status.conditions is not before.status.conditions or pod.spec is not before.spec:
             self._note_resize(run)
         is_terminal = pod.is_terminal
-        has_effect = self._workers.report_generation(run) or has_effect
+        has_effect = self._workers.report_generation(run, now) or has_effect
         if not is_terminal and metadata.deletion_timestamp is None:
             return self._workers.assert_ready(run) or has_effect
         self.gives_way = True
@@ -417,7 +419,7 @@ class NodeKubelet:
         else:
             self._resizing.pop(run.uid, None)
 
-    def _resize(self) -> None:
+    def _resize(self, now: int) -> None:
         """Carry out the resizes that fit now, and report the others (pkg/kubelet/allocation, RetryPendingResizes)."""
         for run in sorted(self._resizing.values(), key=lambda run: kubelet.resize_order(run.pod)):
             if not run.is_admitted or run.is_stopping or run.is_ended:
@@ -428,6 +430,11 @@ class NodeKubelet:
                     self._workers.report_deferred_resize(run, refusal)
                 else:
                     del self._resizing[run.uid]
+                    if run.allocated is not None and restarts_for(run.allocated, run.raw["spec"]):
+                        run.fail(reports.terminated(reports.KILLED, now), now)
+                        run.restarts += 1
+                        run.begin(now)
+                        self._workers.plan(run)
                     run.allocated = run.raw["spec"]
                     # Others may wait for what it has given back.
                     self._workers.has_freed = True

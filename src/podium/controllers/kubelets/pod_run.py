@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from podium.api import errors, selectors, times
-from podium.api.meta import Raw, object_at, objects_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.node import MAINTENANCE_TIME, Node, maintenance_problem
 from podium.api.pod import Pod, Quantity
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
@@ -442,6 +442,17 @@ def _exceeds(pod: Pod, behaviour: PodBehaviour) -> bool:
 def _resources(spec: Raw) -> list[Raw]:
     """Return the resources of a pod, of its containers, and of its init containers."""
     return [object_at(each, "resources") for each in (spec, *spec["containers"], *objects_at(spec, "initContainers"))]
+
+
+def restarts_for(before: Raw, after: Raw) -> bool:
+    """Return whether the containers restart because one does for a resource that changes (its `resizePolicy`)."""
+    return any(
+        policy["restartPolicy"] == "RestartContainer"
+        and value_at(old, part, policy["resourceName"]) != value_at(new, part, policy["resourceName"])
+        for container, old, new in zip(after["containers"], _resources(before)[1:], _resources(after)[1:], strict=False)
+        for policy in objects_at(container, "resizePolicy")
+        for part in ("limits", "requests")
+    )
 
 
 def allocated_spec(raw: Raw) -> Raw:

@@ -82,7 +82,7 @@ class PodWorkers:
         else:
             run.begin(started_ns or (times.parse_time(status.start_time) if status.start_time else now))
             ready = status.condition("Ready")
-            if ready is not None and (ready.status == "True" or ready.reason == nodes.NODE_NOT_READY):
+            if ready is not None and (ready.status == "True" or ready.reason in _NOT_OF_CONTAINERS):
                 run.is_ready, run.ready_ns = True, None
             elif ready is not None and run.ready_ns is None:
                 run.is_ready = False
@@ -152,30 +152,33 @@ class PodWorkers:
             run.observed = run.pod.metadata.generation
         self.actions.append(report)
 
-    def report_generation(self, run: PodRun) -> bool:
+    def report_generation(self, run: PodRun, now: int) -> bool:
         """Report that a pod's newer spec is in effect, unless a report is under way; return whether it was reported."""
         is_due = run.is_behind and run.wanted is None and not (run.is_ended or run.is_resizing)
         if not is_due or run.pod.status.phase != "Running":
             return False
-        self.report(run, reports.observed(run))
+        self.report(run, reports.observed(run, now))
         return True
 
     def report_deferred_resize(self, run: PodRun, refusal: Refusal) -> None:
         """Report why a resize has to wait, unless the API knows it."""
-        report, known = (
-            reports.deferred_resize(run, refusal),
-            run.pod.status.condition(resource_requests.RESIZE_PENDING),
-        )
+        report = reports.deferred_resize(run, refusal)
+        known = run.pod.status.condition(resource_requests.RESIZE_PENDING)
         is_news = report != run.wanted and (run.is_behind or report.conditions != (known,))
         if is_news and run.addresses is not None:
             self.report(run, report)
 
     def assert_ready(self, run: PodRun) -> bool:
-        """Report a ready pod if the API shows the contrary on a ready node; return whether it was reported."""
-        if not (run.is_ready and run.is_running):
+        """Report whether a pod with ready containers is ready if the API shows otherwise on a ready node.
+
+        Return whether it was reported.
+        """
+        ready = run.pod.status.condition("Ready")
+        if ready is None or not (run.is_ready and run.is_running):
             return False
-        node, ready = self.there.node, run.pod.status.condition("Ready")
-        is_denied = ready is not None and ready.status == "False" and run.pod.status.phase == "Running"
+        node, wanted = self.there.node, reports.readiness(run)
+        is_known = ready.status == wanted.status and wanted.message in ("", ready.message)
+        is_denied = ready.status != "Unknown" and not is_known and run.pod.status.phase == "Running"
         if not (is_denied and node and is_ready(node)):
             return False
         self.report(run, reports.ready(run))
@@ -195,6 +198,10 @@ class PodWorkers:
         # Of containers that fail repeatedly, nothing else is expected.
         is_in_crash_loop = run.backoff is not None and run.backoff.crashes > 1 and not run.is_stopping
         self.deadlines.set(run, run.due_ns(), recurs=is_in_crash_loop and run.deadline_ns() is None)
+
+
+# Containers are ready all the same if a pod is not ready for these reasons.
+_NOT_OF_CONTAINERS = (nodes.NODE_NOT_READY, reports.GATES_NOT_READY)
 
 
 def _failure(run: PodRun, now: int) -> meta.Raw:

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw, object_at, objects_at
+from podium.api.meta import Raw, list_at, object_at, objects_at
 from podium.api.pod import PodSpec
 from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests
@@ -34,10 +34,7 @@ def with_defaults(kind: str, raw: Raw) -> Raw:
 
 
 def _pod(raw: Raw) -> Raw:
-    """Return a pod with its defaults, which are more than those of a pod template.
-
-    The volume with the service account token is omitted, since no container reads it.
-    """
+    """Return a pod with its defaults, which are more than those of a pod template."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return raw
@@ -55,6 +52,43 @@ def _pod(raw: Raw) -> Raw:
     if requests:
         filled["resources"] = {**spec["resources"], "requests": requests}
     return {**raw, "spec": {**spec, **filled}} if filled else raw
+
+
+# Where containers find the token of their service account.
+_MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_NAMESPACE_FIELD = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+_TOKEN_SOURCES: list[Raw] = [
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+    {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": _NAMESPACE_FIELD}]}},
+]
+
+
+def with_token_volume(raw: Raw, account: Raw) -> Raw:
+    """Return a new pod with the volume of the token of its service account, unless pod or account opt out.
+
+    All pods of an account name it alike, so that they can share a specification. Source:
+    plugin/pkg/admission/serviceaccount.
+    """
+    spec = object_at(raw, "spec")
+    automounts = spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken"))
+    if automounts is False or not isinstance(spec.get("volumes", []), list):
+        return raw
+    uid = object_at(account, "metadata").get("uid", "")
+    name = f"kube-api-access-{str(uid)[:5]}".rstrip("-")
+    mount, filled = {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}, dict[str, list[Any]]()
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(list_at(spec, field)):
+            mounts = container.get("volumeMounts", []) if isinstance(container, dict) else None
+            known = [one.get("mountPath") for one in objects_at(container, "volumeMounts")]
+            if isinstance(mounts, list) and _MOUNT_PATH not in known:
+                filled.setdefault(field, [*spec[field]])[index] = {**container, "volumeMounts": [*mounts, mount]}
+    if not filled:
+        return raw
+    if not any(volume.get("name") == name for volume in objects_at(spec, "volumes")):
+        volume = {"name": name, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}
+        filled["volumes"] = [*spec.get("volumes", []), volume]
+    return {**raw, "spec": {**spec, **filled}}
 
 
 def _pod_level_requests(spec: Raw) -> Raw:
