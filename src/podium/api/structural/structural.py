@@ -26,6 +26,7 @@ from podium.api.cel.types import DurationValue, Timestamp
 from podium.api.cel.values import DYN, NONE, CompileError, EvaluationError, Optional, Value
 from podium.api.errors import field_path
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
+from podium.api.schemas.schema import fields_of
 
 NOTHING: Any = object()
 """The marker for an absent default; null is a valid default."""
@@ -127,6 +128,10 @@ def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
     """
     gone: list[str] = []
     kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
+    metadata, known = raw.get("metadata"), fields_of("ObjectMeta").keys()
+    if isinstance(metadata, dict) and not metadata.keys() <= known:
+        gone += [f"metadata.{name}" for name in metadata if name not in known]
+        kept["metadata"] = {name: value for name, value in metadata.items() if name in known}
     pruned = _pruned({name: value for name, value in raw.items() if name not in kept}, node, "", gone)
     left_bytes = MAX_OBJECT_BYTES
 
