@@ -19,7 +19,7 @@ import msgspec
 from podium.api.disruption_policy import AvoidLists
 from podium.api.meta import APIStruct, OwnerReference, list_at
 from podium.api.pod import Pod
-from podium.api.times import format_duration, format_time, parse_duration, parse_time
+from podium.api.times import SECOND, format_duration, format_time, parse_duration, parse_time
 
 Listed = TypeVar("Listed", "AvoidEntry", "Replacement")
 
@@ -227,8 +227,7 @@ def unexpired(entries: Iterable[AvoidEntry], expire_after_ns: int, now: int) -> 
     return [entry for entry in entries if (time := entry.expiry_ns(expire_after_ns)) is None or time > now]
 
 
-_SECOND = 10**9
-_WAIT_NS = 600 * _SECOND
+_WAIT_NS = 600 * SECOND
 # Longer grace periods are not waited for.
 _MAX_GRACE_SECONDS = 86_400
 # The kinds whose replacement pods have the same name.
@@ -264,7 +263,7 @@ class Replacement(APIStruct, frozen=True, kw_only=True):
     @property
     def eviction_ns(self) -> int:
         """The eviction time in nanoseconds; a pod created in the same second may be the replacement."""
-        return parse_time(self.eviction_time) // _SECOND * _SECOND
+        return parse_time(self.eviction_time) // SECOND * SECOND
 
     @property
     def expiry_ns(self) -> int:
@@ -282,7 +281,7 @@ def replacement(
     controller: OwnerReference, evicted: EvictedPod, wanted: EvictionHints, grace_seconds: int, now: int
 ) -> Replacement:
     """Return the hints for the replacement of a pod that is evicted now with that grace period."""
-    waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * _SECOND + _WAIT_NS
+    waited_ns = min(max(grace_seconds, 0), _MAX_GRACE_SECONDS) * SECOND + _WAIT_NS
     return Replacement(
         controller=controller,
         evicted_pod=evicted,

@@ -14,7 +14,7 @@ from podium.api.disruption_policy import DISRUPTION_RATE, MAX_DISRUPTIONS, Budge
 from podium.api.errors import shown
 from podium.api.meta import Raw
 from podium.api.policy import DisruptionRateStatus, PodDisruptionBudget, PodDisruptionBudgetSpec
-from podium.api.times import format_exact_time, format_time, parse_time
+from podium.api.times import SECOND, format_exact_time, format_time, parse_time
 
 # Sample pod counts for a budget whose number of pods is unknown.
 _ANY_NUMBERS = (10, 10**9)
@@ -78,8 +78,6 @@ def _is_too_strict(spec: PodDisruptionBudgetSpec, bound: BudgetBound, expected: 
 
 _MOST_RECENT = 5
 """The maximum number of disruptions that the status of a budget lists."""
-
-_SECOND = 10**9
 
 
 def annotated_rate(budget: PodDisruptionBudget) -> Rate | None:
@@ -162,7 +160,7 @@ def rate_recheck_ns(budget: PodDisruptionBudget, now: int) -> int | None:
     if rate is None or full <= now:
         return None
     missing = rate.count - rate.tokens(full, now)
-    return max(full - (missing - 1) * rate.interval_ns, now + _SECOND)
+    return max(full - (missing - 1) * rate.interval_ns, now + SECOND)
 
 
 def _annotated_status(budget: PodDisruptionBudget) -> DisruptionRateStatus | None:

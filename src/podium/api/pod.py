@@ -8,7 +8,7 @@ import msgspec
 
 from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw
 from podium.api.selectors import LabelSelector, NodeSelector, PreferredSchedulingTerm
-from podium.api.times import parse_time
+from podium.api.times import SECOND, parse_time
 
 # A quantity is text or a number: "100m", "1Gi", 2, 0.5. `quantity.parse_quantity` parses it.
 Quantity = str | int | float
@@ -341,12 +341,9 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
         return not self.spec.node_name and self.metadata.deletion_timestamp is None
 
 
-_SECOND = 10**9
-
-
 def deletion_ns(object_: Kubernetes) -> int | None:
     """Return when an object's deletion began, by its own metadata; None if it is not being deleted."""
     meta = object_.metadata
     if meta.deletion_timestamp is None:
         return None
-    return parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+    return parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * SECOND

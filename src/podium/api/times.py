@@ -32,7 +32,9 @@ PLAIN_TIME = (
 )
 """A pattern of most times: `parse_time` accepts every text that matches; few other times occur."""
 
-_SECOND = 10**9
+SECOND = 10**9
+"""A second, in nanoseconds."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CACHE = 65_536
 _HOURS = 4_096
@@ -57,9 +59,9 @@ _UNITS = {
     "µs": 10**3,
     "μs": 10**3,
     "ms": 10**6,
-    "s": _SECOND,
-    "m": 60 * _SECOND,
-    "h": 3_600 * _SECOND,
+    "s": SECOND,
+    "m": 60 * SECOND,
+    "h": 3_600 * SECOND,
 }
 
 
@@ -74,7 +76,7 @@ def parse_time(text: str) -> int:
         hour, minute, second = plain.groups()
         hours = _hours(hour)
         if hours is not None:
-            return (hours * _HOUR_SECONDS + _READ[minute] * 60 + _READ[second]) * _SECOND
+            return (hours * _HOUR_SECONDS + _READ[minute] * 60 + _READ[second]) * SECOND
     return max(exact_time(text), 0)
 
 
@@ -101,7 +103,7 @@ def any_time(text: str) -> int:
     if sign:
         offset = int(offset_hours) * 3_600 + int(offset_minutes) * 60
         seconds += offset if sign == "-" else -offset
-    return seconds * _SECOND + _nanoseconds(fraction or "", _SECOND)
+    return seconds * SECOND + _nanoseconds(fraction or "", SECOND)
 
 
 @lru_cache(maxsize=_CACHE)
@@ -118,7 +120,7 @@ def format_time(ns: int) -> str:
 
     A value out of range is written as the minimum or maximum time.
     """
-    hours, second = divmod(min(max(ns, 0), MAX_TIME_NS) // _SECOND, _HOUR_SECONDS)
+    hours, second = divmod(min(max(ns, 0), MAX_TIME_NS) // SECOND, _HOUR_SECONDS)
     return f"{_hour(hours)}:{_WRITTEN[second // 60]}:{_WRITTEN[second % 60]}Z"
 
 
@@ -135,7 +137,7 @@ def _hours(hour: str) -> int | None:
         hours = (datetime.fromisoformat(f"{hour}:00:00+00:00") - _EPOCH) // timedelta(hours=1)
     except ValueError:
         return None
-    return hours if 0 <= hours < MAX_TIME_NS // _SECOND // _HOUR_SECONDS else None
+    return hours if 0 <= hours < MAX_TIME_NS // SECOND // _HOUR_SECONDS else None
 
 
 @lru_cache(maxsize=_CACHE)
@@ -144,8 +146,8 @@ def format_exact_time(ns: int) -> str:
 
     Whole seconds have no fraction.
     """
-    whole, fraction = divmod(min(max(ns, 0), MAX_TIME_NS), _SECOND)
-    text = format_time(whole * _SECOND)
+    whole, fraction = divmod(min(max(ns, 0), MAX_TIME_NS), SECOND)
+    text = format_time(whole * SECOND)
     return f"{text[:-1]}.{fraction:09}Z" if fraction else text
 
 
@@ -160,7 +162,7 @@ def parse_duration(text: str | int | float) -> int:
     Raises ValueError for anything else, and for values beyond int64 (292 years).
     """
     if isinstance(text, int) and not isinstance(text, bool):
-        total = text * _SECOND
+        total = text * SECOND
     else:
         written = str(text)
         read = _duration(written) if len(written) <= _MAX_LENGTH else None
@@ -182,10 +184,10 @@ def _duration(text: str) -> int | None:
         return -found if found is not None and text[0] == "-" else found
     seconds = text.removesuffix("s")
     if seconds.isdecimal() and seconds.isascii():
-        return int(seconds) * _SECOND
+        return int(seconds) * SECOND
     bare = _BARE_NUMBER.fullmatch(text)
     if bare is not None:
-        return _amount(bare[1], bare[2] or "", _SECOND)
+        return _amount(bare[1], bare[2] or "", SECOND)
     total, position = 0, 0
     while position < len(text):
         part = _DURATION_PART.match(text, position)
@@ -211,7 +213,7 @@ def _nanoseconds(fraction: str, unit_ns: int) -> int:
 
 def seconds(ns: int) -> int | float:
     """Return seconds, as an integer if possible."""
-    return ns // _SECOND if ns % _SECOND == 0 else ns / _SECOND
+    return ns // SECOND if ns % SECOND == 0 else ns / SECOND
 
 
 def format_duration(ns: int) -> str:
@@ -219,13 +221,13 @@ def format_duration(ns: int) -> str:
     if ns == 0:
         return "0s"
     sign, rest = ("-", -ns) if ns < 0 else ("", ns)
-    if rest < _SECOND:
+    if rest < SECOND:
         unit = next(unit for unit in ("ms", "us", "ns") if rest >= _UNITS[unit])
         return sign + _decimal(rest, _UNITS[unit]) + unit
     minutes, rest = divmod(rest, _UNITS["m"])
     hours, minutes = divmod(minutes, 60)
     parts = (f"{hours}h" if hours else "", f"{minutes}m" if minutes else "")
-    return sign + "".join(parts) + (_decimal(rest, _SECOND) + "s" if rest else "")
+    return sign + "".join(parts) + (_decimal(rest, SECOND) + "s" if rest else "")
 
 
 def _decimal(amount: int, unit: int) -> str:
@@ -235,7 +237,7 @@ def _decimal(amount: int, unit: int) -> str:
     return f"{whole}.{decimals}" if decimals else str(whole)
 
 
-_MINUTE = 60 * _SECOND
+_MINUTE = 60 * SECOND
 _DAY = timedelta(days=1)
 _LAST_DAY = date(9990, 1, 1)
 # A schedule without a match within so many years never matches (31 February).
@@ -281,7 +283,7 @@ class Every:
 
     def next_ns(self, after_ns: int) -> int:
         """Return the first time after another."""
-        return (after_ns // _SECOND) * _SECOND + self.interval_ns
+        return (after_ns // SECOND) * SECOND + self.interval_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,7 @@ class Schedule:
     def next_ns(self, after_ns: int) -> int | None:
         """Return the first time after another; None if there is none within five years."""
         earliest_ns = (after_ns // _MINUTE + 1) * _MINUTE
-        here = (_EPOCH + timedelta(seconds=earliest_ns // _SECOND)).astimezone(self.zone)
+        here = (_EPOCH + timedelta(seconds=earliest_ns // SECOND)).astimezone(self.zone)
         # A clock that goes back at midnight repeats part of the day before.
         day = here.date() - _DAY
         last_year = day.year + _YEARS_AHEAD
@@ -323,7 +325,7 @@ class Schedule:
         """Return the first time on a local day that is not before ``earliest_ns``."""
         midnight = datetime(day.year, day.month, day.day, tzinfo=self.zone)
         if midnight.utcoffset() == (midnight + _DAY).utcoffset():
-            start_ns = round((midnight - _EPOCH).total_seconds()) * _SECOND
+            start_ns = round((midnight - _EPOCH).total_seconds()) * SECOND
             hours = (60 * hour for hour in self.hours if start_ns + (60 * hour + 59) * _MINUTE >= earliest_ns)
             times = (start_ns + (hour + minute) * _MINUTE for hour in hours for minute in self.minutes)
             return next((time for time in times if time >= earliest_ns), None)
@@ -333,7 +335,7 @@ class Schedule:
             back = local.astimezone(UTC).astimezone(self.zone)
             # Aware datetimes of one zone compare by their local time, without their fold.
             if back == local and back.fold == fold:
-                found.append(round((back - _EPOCH).total_seconds()) * _SECOND)
+                found.append(round((back - _EPOCH).total_seconds()) * SECOND)
         return min((time for time in found if time >= earliest_ns), default=None)
 
 
@@ -348,8 +350,8 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
         zone, _, text = text.removeprefix(prefix).partition(" ")
     found, spec = time_zone(zone), text.strip()
     if spec.startswith(_EVERY):
-        seconds = parse_duration(spec.removeprefix(_EVERY).strip()) // _SECOND
-        return Every(max(1, seconds) * _SECOND)
+        seconds = parse_duration(spec.removeprefix(_EVERY).strip()) // SECOND
+        return Every(max(1, seconds) * SECOND)
     if spec.startswith("@") and spec not in _NAMED:
         raise ValueError(f"{shown(spec)} is no schedule; write five fields, @every 1h, or one of {', '.join(_NAMED)}")
     parts = _NAMED.get(spec, spec).split()

@@ -14,7 +14,7 @@ from podium.api.errors import shown
 from podium.api.meta import Raw, object_at, value_at
 from podium.api.ownership import KeyMissingError, fields_of_value
 from podium.api.pod import Pod
-from podium.api.times import format_time
+from podium.api.times import SECOND, format_time
 from podium.api.validation.objects import is_unqualified_finalizer
 from podium.apirequests.admission.policies import compile_problems
 from podium.apirequests.authorization import ISSUER, issued_token, token_claims
@@ -196,7 +196,6 @@ def write_scale(context: Context, request: Request, now: int) -> Response:
     return Response(object=scale_of(context.store.update(scaled(stored, scale))))
 
 
-_SECOND = 10**9
 _DEFAULT_SECONDS, _LEAST_SECONDS, _MOST_SECONDS = 3_600, 600, 2**32
 _SHORT, _LONG = "less than 10 minutes", "larger than 2^32 seconds"
 _BINDING_KINDS = ("Pod", "Secret")
@@ -223,7 +222,7 @@ def create_token(context: Context, request: Request, now: int) -> Response:
         check_preconditions(found, str(reference.get("uid") or ""), "")
         bound = kind, found.raw
     claims = token_claims(account.raw, bound, audiences, seconds, now)
-    expires = format_time((now // _SECOND + seconds) * _SECOND)
+    expires = format_time((now // SECOND + seconds) * SECOND)
     answer: Raw = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",

@@ -11,7 +11,7 @@ from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.errors import shown
 from podium.api.meta import Kubernetes, Raw
 from podium.api.names import subdomain_problem
-from podium.api.times import format_duration, parse_duration
+from podium.api.times import SECOND, format_duration, parse_duration
 from podium.apirequests.authorization import User
 from podium.controllers.observations import Problem
 from podium.store.errors import StoreError, bad_request
@@ -298,8 +298,6 @@ Conversation = Generator[Request, Response, Raw | None]
 Answer = Callable[[Request, int], Response]
 """A function that answers one request, as `Router.answer` does."""
 
-_SECOND = 10**9
-
 
 def run_conversation(conversation: Conversation, ask: Answer, now: int) -> Raw | None:
     """Run a conversation to its end, and return its result. Raises StoreError for a refusal that it does not catch."""
@@ -317,6 +315,6 @@ def run_conversation(conversation: Conversation, ask: Answer, now: int) -> Raw |
 def problem_of(error: StoreError) -> Problem:
     """Return a refusal in the form that controllers receive."""
     seconds = error.details.get("retryAfterSeconds")
-    wait_ns = None if seconds is None else int(seconds) * _SECOND
+    wait_ns = None if seconds is None else int(seconds) * SECOND
     causes = error.details.get("causes") or [{}]
     return Problem(error.code, error.reason, error.message, wait_ns, causes[0].get("reason", ""))

@@ -17,11 +17,10 @@ from random import Random
 from typing import Literal
 
 from podium.api.meta import Raw, object_at
-from podium.api.times import format_micro_time
+from podium.api.times import SECOND, format_micro_time
 from podium.apirequests.request import Request, Response
 from podium.client.session import NoAnswerError, Send, Session, Wait
 
-_SECOND = 10**9
 _KIND = "Lease"
 _JITTER = 1.2
 
@@ -33,9 +32,9 @@ class LeaseSettings:
     identity: str
     namespace: str = "kube-system"
     name: str = "kube-scheduler"
-    duration_ns: int = 15 * _SECOND
-    renew_deadline_ns: int = 10 * _SECOND
-    retry_period_ns: int = 2 * _SECOND
+    duration_ns: int = 15 * SECOND
+    renew_deadline_ns: int = 10 * SECOND
+    retry_period_ns: int = 2 * SECOND
 
     @property
     def key(self) -> str:
@@ -47,7 +46,7 @@ class LeaseSettings:
             return "the lease's duration must be longer than the deadline to renew it"
         if self.renew_deadline_ns <= _JITTER * self.retry_period_ns:
             return "the deadline to renew the lease must be longer than 1.2 times the period between tries"
-        if self.retry_period_ns <= 0 or self.duration_ns < _SECOND:
+        if self.retry_period_ns <= 0 or self.duration_ns < SECOND:
             return "the lease must last a second or more, and the period between tries be longer than nothing"
         return ""
 
@@ -98,7 +97,7 @@ class LeaderElection:
         if self._seen is None:
             return self._send("create", self._record(now), now)
         holder, seconds = self._spec.get("holderIdentity") or "", self._spec.get("leaseDurationSeconds")
-        length_ns = seconds * _SECOND if isinstance(seconds, int) else self.settings.duration_ns
+        length_ns = seconds * SECOND if isinstance(seconds, int) else self.settings.duration_ns
         if holder not in ("", self.settings.identity) and now < self._seen_ns + length_ns:
             # Another candidate holds the lease, which has not expired.
             self._must_read = True
@@ -178,7 +177,7 @@ class LeaderElection:
         return {
             **self._spec,
             "holderIdentity": self.settings.identity,
-            "leaseDurationSeconds": self.settings.duration_ns // _SECOND,
+            "leaseDurationSeconds": self.settings.duration_ns // SECOND,
             "acquireTime": self._spec.get("acquireTime") if held and self.leads else format_micro_time(now),
             "renewTime": format_micro_time(now),
             "leaseTransitions": transitions if held or self._seen is None else transitions + 1,
@@ -216,7 +215,7 @@ class Elector:
 
     def seconds_to_write(self) -> float:
         """Return how many seconds remain for writes as the leader."""
-        return max(0.0, (self.machine.writes_until_ns() - self.now()) / _SECOND)
+        return max(0.0, (self.machine.writes_until_ns() - self.now()) / SECOND)
 
     async def acquire(self, on_holder: Callable[[str], None] = lambda holder: None) -> int:
         """Return the version of the lease once it is held; ``on_holder`` receives the name of another holder."""
@@ -251,12 +250,12 @@ class Elector:
         if self.machine.is_lost:
             return
         if isinstance(ask, Wait):
-            await asyncio.sleep(max(0.0, (ask.until_ns - self.now()) / _SECOND))
+            await asyncio.sleep(max(0.0, (ask.until_ns - self.now()) / SECOND))
         else:
             self.machine.on_response(await self._answer(ask.request), self.now())
 
     async def _answer(self, request: Request) -> Response | None:
         try:
-            return await self.session.answer(request, self.machine.settings.renew_deadline_ns / 2 / _SECOND)
+            return await self.session.answer(request, self.machine.settings.renew_deadline_ns / 2 / SECOND)
         except NoAnswerError:
             return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from podium.api.node import READY, Node, condition_status
-from podium.api.times import format_micro_time
+from podium.api.times import SECOND, format_micro_time
 from podium.apirequests.request import Request, Response
 from podium.controllers.observations import HeartbeatsResumed, HeartbeatsStopped, NodeStarted, NodeStopped, Observation
 from podium.controlplane.component_names import KUBELET, NODE_LIFECYCLE
@@ -25,8 +25,7 @@ News = list[tuple[str, Observation]]
 
 NAMESPACE = "kube-node-lease"
 _LEASE = "Lease"
-_SECOND = 10**9
-_RENEWED_EACH_NS = 10 * _SECOND
+_RENEWED_EACH_NS = 10 * SECOND
 _DURATION_SECONDS = 40
 _READS = ("get", "list", "watch")
 

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 
 from podium.api.disruption_policy import POLICY_NAME, CapBucket
-from podium.api.times import format_time
+from podium.api.times import SECOND, format_time
 from podium.cluster.arrays import Bools, Int64s, Lists
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.preempting.eligibility import VictimFilter, both_allow, budgeted
 from podium.decide.preempting.reprieve import TrialTable
 from podium.framework.verdicts import Status, unschedulable
-
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class CapDelay:
     @property
     def next_time(self) -> str:
         """The time when the cap allows the victims, rounded up to seconds."""
-        return format_time(-(-self.next_ns // _SECOND) * _SECOND)
+        return format_time(-(-self.next_ns // SECOND) * SECOND)
 
     @property
     def cap(self) -> str:

@@ -19,7 +19,7 @@ from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, Reader
 from podium.api.meta import Raw
 from podium.api.present import DEFAULT_START_NS
-from podium.api.times import format_duration, parse_duration, parse_time
+from podium.api.times import SECOND, format_duration, parse_duration, parse_time
 from podium.api.versions.choice import read_choice
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import Request, Response
@@ -111,7 +111,6 @@ class Served:
 Duration = str | int | float
 """Text such as "90s" or "1h30m", or seconds."""
 
-_SECOND = 10**9
 # The field manager of tests.
 _NAME = "podium-testing"
 # The polling interval of a condition in real time.
@@ -269,7 +268,7 @@ class ControlPlane:
                 if condition():
                     break
                 raise TimeoutError(f"it does not come about within {format_duration(end_ns - begun_ns)}")
-        return (self._clock.now() - begun_ns) / _SECOND
+        return (self._clock.now() - begun_ns) / SECOND
 
     def _pass_time(self, end_ns: int) -> bool:
         """Advance to the next due time, at most ``end_ns``; return False if that is reached."""

@@ -18,7 +18,7 @@ from podium.api.input.documents import HiddenKind
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.pod import Pod
-from podium.api.times import format_duration, format_time, parse_duration, parse_time, time_of
+from podium.api.times import SECOND, format_duration, format_time, parse_duration, parse_time, time_of
 from podium.app.accounting.reconstruction import EventRecord, PodObject, Reconstruction, event_records
 from podium.app.console import options, progress
 from podium.app.console.cells import by_key, counted
@@ -26,8 +26,6 @@ from podium.controllers.ledger.consumption import Consumption, UsageEntry
 from podium.controllers.ledger.disruption import Cause, Disruption, Seconds, disruption_of, since
 from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
 from podium.sim.results.result import SCHEMA_VERSION
-
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ class Account:
     def shown(self, time: Seconds) -> str:
         """Return a time as text."""
         if self.is_dated:
-            return format_time(int(time * _SECOND))
-        return format_duration(int(time * _SECOND))
+            return format_time(int(time * SECOND))
+        return format_duration(int(time * SECOND))
 
 
 def read_account(name: FileName) -> Account:
@@ -330,14 +328,14 @@ _GROUP_OF: Mapping[Grouping, Callable[[Disruption], str]] = {
 def _seconds(option: str, text: str, account: Account) -> float:
     """Return a time in the account's seconds. A duration counts back from its end."""
     try:
-        return account.end - parse_duration(text) / _SECOND
+        return account.end - parse_duration(text) / SECOND
     except ValueError:
         pass
     if not account.is_dated:
         problem = f"{option}: {text!r} is not a duration; a run has no dates: use a duration before its end (10m)"
         raise InputError(problem)
     try:
-        return parse_time(text) / _SECOND
+        return parse_time(text) / SECOND
     except ValueError:
         problem = f"{option}: {text!r} is neither a duration such as 10m nor a time such as 2026-01-31T09:30:00Z"
         raise InputError(problem) from None
@@ -398,7 +396,7 @@ def reconstructed_account(
     account = kept or Account(source, (), 0)
     # A dump was made at an unknown time after its last Event.
     taken_ns = taken_ns or max((event.time_ns for event in events), default=0)
-    end = max(taken_ns / _SECOND, account.end, *map(last_of, reconstructed))
+    end = max(taken_ns / SECOND, account.end, *map(last_of, reconstructed))
     usage, usage_caveats = (account.usage, ()) if account.usage else _usage_of(seen, taken_ns)
     return Account(
         source,

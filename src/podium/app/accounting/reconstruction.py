@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw, object_at
 from podium.api.pod import Pod, PodCondition, PodSpec, PodStatus
-from podium.api.times import format_time, parse_time, time_of
+from podium.api.times import SECOND, format_time, parse_time, time_of
 from podium.api.workloads import ReplicaSet
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE, Rationale
@@ -254,7 +254,6 @@ def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:
     return replace(pod, metadata=metadata, status=status)
 
 
-_SECOND = 10**9
 _AMBIGUOUS = "it is unknown whether it was deleted or evicted"
 _AS_A_DRAIN = "its node was cordoned then, as for a drain"
 _CORDONED = {"NodeNotSchedulable": True, "NodeSchedulable": False}
@@ -329,7 +328,7 @@ class Reconstruction:
         for sighting in self._sightings:
             self._add_sighting(sighting)
         # Most times are in whole seconds.
-        for step in sorted(self._steps, key=lambda step: (step.time_ns // _SECOND, step.order, step.time_ns, step.key)):
+        for step in sorted(self._steps, key=lambda step: (step.time_ns // SECOND, step.order, step.time_ns, step.key)):
             step.act(step.time_ns)
         return [self._records[number] for number in sorted(self._records)]
 
@@ -364,7 +363,7 @@ class Reconstruction:
         if not is_disrupted(pod) or pod.metadata.uid in self._known:
             return
         deleted = pod.metadata.deletion_timestamp
-        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * SECOND
         marked_ns = since(raw, "DisruptionTarget")
         if marked_ns is None and deleted is None:
             return

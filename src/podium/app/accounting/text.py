@@ -9,7 +9,7 @@ from typing import Any
 
 from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.app.accounting.account import Account, DisruptionGroup, LedgerAnswer, LedgerQuery, chain_pods
 from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
@@ -22,7 +22,6 @@ from podium.sim.results.result import SCHEMA_VERSION
 _MAX_CHAINS = 8
 _MAX_RECORDS = 20
 _MAX_PODS = 8
-_SECOND = 10**9
 
 TITLES = {
     "owner": "Most disrupted",
@@ -131,7 +130,7 @@ def outcome_of(record: Disruption) -> Part:
 
 
 def _lasting(time: Seconds) -> str:
-    return format_duration(round(time) * _SECOND)
+    return format_duration(round(time) * SECOND)
 
 
 _COLUMNS = {

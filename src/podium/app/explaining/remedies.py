@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.api.times import format_time
+from podium.api.times import SECOND, format_time
 from podium.app.console.cells import NODES, by_key
 from podium.app.console.page import Cell, Page, counted, listed, names_of
 from podium.app.explaining.attempts import explain_decision
@@ -23,7 +23,6 @@ from podium.decide.preempting import eligibility
 MAX_USER_PRIORITY = 1_000_000_000
 """The highest priority of pods that are not the system's (pkg/apis/scheduling/types.go)."""
 
-_SECOND = 10**9
 _MAX_ROWS = 6
 _MAX_NAMES = 3
 _PREEMPTIBLE = "PreemptLowerPriority"
@@ -167,7 +166,7 @@ def _conditions(decision: Explanation, remedies: Remedies) -> Iterator[str]:
         refusing = f"{noun} {listed(held.budgets, _MAX_NAMES)}"
         text = f"if {refusing} allowed it, it {_preempting(held.victims, held.node_name)}"
         if held.next_ns is not None:
-            next_time = format_time(-(-held.next_ns // _SECOND) * _SECOND)
+            next_time = format_time(-(-held.next_ns // SECOND) * SECOND)
             text += f"; the next token of a rate comes back at {next_time}"
         yield text
     if remedies.protection is not None:

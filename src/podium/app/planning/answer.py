@@ -38,7 +38,6 @@ TIMELINE, PODS, NODES = "timeline", "pods", "nodes"
 """The parts that are shown on request."""
 
 _RUNS = ("without the plan", "with the plan")
-_SECOND = 10**9
 _MAX_WORKLOADS = 20
 _MAX_NODES = 12
 _MAX_NAMES = 3
@@ -277,7 +276,7 @@ def lasting_text(impact: WorkloadImpact) -> str:
 
 
 def _duration_text(seconds: float) -> str:
-    return ("-" if seconds < 0 else "") + times.format_duration(round(abs(seconds) * _SECOND)) if seconds else ""
+    return ("-" if seconds < 0 else "") + times.format_duration(round(abs(seconds) * times.SECOND)) if seconds else ""
 
 
 def _write_held(page: Page, answer: PlanAnswer) -> None:

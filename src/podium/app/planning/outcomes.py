@@ -13,7 +13,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.app.console import cells
 from podium.app.console.cells import Name, Part, counted, listed
 from podium.app.console.page import Section
@@ -32,7 +32,6 @@ from podium.plugins.default_preemption import DefaultPreemption
 _MAX_SEEDS = 10_000
 _MAX_ROWS = 12
 _MAX_NAMES = 3
-_SECOND = 10**9
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ class SampledOutcomes:
     def _ties_section(self) -> Section:
         rows: list[tuple[Part, ...]] = []
         for tie, seen in self.named[:_MAX_ROWS]:
-            after = format_duration((tie.time_ns - self.start_ns) // _SECOND * _SECOND)
+            after = format_duration((tie.time_ns - self.start_ns) // SECOND * SECOND)
             rows.append((f"+{after}", Name(tie.pod, cells.PODS), f"preempts {_alternatives(tie, seen)}"))
         left = self.deciding - len(rows)
         if left > 0:
@@ -195,7 +194,7 @@ class SampledOutcomes:
             "deciding": self.deciding,
             "named": [
                 {
-                    "time": (tie.time_ns - self.start_ns) / _SECOND,
+                    "time": (tie.time_ns - self.start_ns) / SECOND,
                     "pod": tie.pod,
                     "outcomes": [{**each.to_dict(), "sampled": seen[each]} for each in tie.outcomes[:MAX_OUTCOMES]],
                     "furtherOutcomes": max(0, len(tie.outcomes) - MAX_OUTCOMES),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from podium.api.errors import escape
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.app.accounting.account import LedgerAnswer, chain_pods, owner_name
 from podium.app.accounting.text import TITLES, headline_of, outcome_of, why_of, write_ledger
 from podium.app.answers import Value
@@ -189,7 +189,6 @@ def _ledger_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[V
 
 MOST_DRAWN = 2_000
 _LONGEST_LINE = 500
-_SECOND = 10**9
 
 
 def disruptions_of(answer: LedgerAnswer) -> Disruptions | None:
@@ -246,7 +245,7 @@ def _lines_about(answer: LedgerAnswer, record: Disruption) -> list[str]:
         f"went from {record.node} at {answer.account.shown(record.time)}",
         f"{text_of(why_of(record))}{by}{f': {record.rule}' if record.rule else ''}",
         "" if record.alternatives is None else f"{record.alternatives.candidates:,} candidates",
-        f"{format_duration(round(lost) * _SECOND)} of running time lost" if lost else "",
+        f"{format_duration(round(lost) * SECOND)} of running time lost" if lost else "",
         text_of(outcome_of(record)),
         f"in vain: {record.in_vain}" if record.in_vain else "",
     ]

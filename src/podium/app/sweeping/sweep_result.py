@@ -18,7 +18,6 @@ _MOST_RUNS = 40
 _MOST_NAMES = 3
 _LONGEST = 500
 _MILLISECOND = 10**6
-_SECOND = 10**9
 _PLACES = 2
 
 Summary = dict[str, Any]
@@ -120,7 +119,7 @@ def _number(value: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return times.format_duration(round(seconds * _SECOND / _MILLISECOND) * _MILLISECOND)
+    return times.format_duration(round(seconds * times.SECOND / _MILLISECOND) * _MILLISECOND)
 
 
 Row = dict[str, Value]

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from podium.api.times import format_duration, format_time
+from podium.api.times import SECOND, format_duration, format_time
 from podium.cluster.arrays import Bools, Int64s, Lists, distinct_values, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, NOT_STARTED_NS, PodRecord
@@ -138,7 +138,6 @@ Growth = Literal["Always", "UnlessNegative", "BesideHighestPriority"]
 
 _MILLION = 1_000_000
 _THOUSAND = 1_000
-_SECOND = 10**9
 # More milliseconds than since any disruption that counts.
 _NEVER = 1 << 50
 # More than any rate has tokens.
@@ -286,7 +285,7 @@ def _tokens(negated: int) -> int | None:
 
 
 def _ago(negated_ms: int) -> str | None:
-    return None if negated_ms == -_NEVER else f"{format_duration(-negated_ms // _THOUSAND * _SECOND)} ago"
+    return None if negated_ms == -_NEVER else f"{format_duration(-negated_ms // _THOUSAND * SECOND)} ago"
 
 
 def _time(negated_ns: int) -> str | None:

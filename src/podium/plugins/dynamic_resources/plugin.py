@@ -16,7 +16,7 @@ import numpy as np
 from podium.api.devices import DELETE_PROTECTION, AllocatedDeviceStatus, AllocationResult, DeviceResult, ResourceClaim
 from podium.api.meta import Raw, plain
 from podium.api.selectors import NodeTerm, compile_node_selector
-from podium.api.times import parse_duration
+from podium.api.times import SECOND, parse_duration
 from podium.api.versions.release import Behavior
 from podium.cluster import arrays, nodes, pod_classes
 from podium.cluster.cluster import Cluster
@@ -39,7 +39,6 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY, ClaimFitting, PodClaims, backed_resources, empty_claim
 
-_SECOND = 10**9
 _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
 
 
@@ -52,7 +51,7 @@ class DynamicResourcesArgs(Arguments, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if parse_duration(self.filter_timeout) < 0:
             raise ValueError("filterTimeout must be zero or positive")
-        if parse_duration(self.binding_timeout) < _SECOND:
+        if parse_duration(self.binding_timeout) < SECOND:
             raise ValueError("bindingTimeout must be 1s or more")
 
 

@@ -20,7 +20,7 @@ from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.apirequests.observations import ObjectObservation
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.kubelets.pod_run import TERMINATION
@@ -200,9 +200,8 @@ def _place(object_: Kubernetes) -> Raw:
     return {"namespace": metadata.namespace, "name": metadata.name} if metadata.namespace else {"name": metadata.name}
 
 
-_SECOND = 10**9
 # The resolution of the measurement.
-_STEP_NS = _SECOND // 10
+_STEP_NS = SECOND // 10
 _LONGEST = 36_000
 
 
@@ -215,7 +214,7 @@ class Terminations:
 
     def count(self, pod: Pod, took_ns: int) -> None:
         """Count the end of a pod that ran when it was deleted."""
-        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * _SECOND
+        grace_ns = (pod.metadata.deletion_grace_period_seconds or 0) * SECOND
         if not grace_ns or TERMINATION in pod.metadata.annotations or pod.metadata.finalizers:
             return
         steps = round(took_ns / _STEP_NS)

@@ -22,7 +22,7 @@ from podium.api.policy import PRIORITY_CLASS, PodDisruptionBudget, PriorityClass
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended, is_huge_pages
 from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import Requirement, compile_label_selector
-from podium.api.times import format_duration, format_time
+from podium.api.times import SECOND, format_duration, format_time
 from podium.controllers.disruption.budget import is_healthy
 from podium.sim.results.usage import BudgetDisruptions, DisruptionTimes
 from podium.store.admission.priorities import SYSTEM_CLASSES, class_hint, default_class
@@ -39,7 +39,7 @@ class JSONValue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
 
 def shown_time(time_ns: int) -> str:
     """Return the time for users, rounded up to seconds."""
-    return format_time(-(-time_ns // _SECOND) * _SECOND)
+    return format_time(-(-time_ns // SECOND) * SECOND)
 
 
 class Avoided(JSONValue, frozen=True, kw_only=True):
@@ -107,8 +107,7 @@ def _avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
 DISRUPTION_KINDS = ("DisruptionPolicy", "Node", "Pod", "PodDisruptionBudget", "PriorityClass", "ResourceQuota")
 """The kinds that determine the state."""
 
-_SECOND = 10**9
-_HOUR = 3600 * _SECOND
+_HOUR = 3600 * SECOND
 
 
 class RateState(JSONValue, frozen=True, kw_only=True):

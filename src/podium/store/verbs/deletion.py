@@ -16,7 +16,7 @@ from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_st
 from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
-from podium.api.times import MAX_TIME_NS, format_duration, format_time, parse_time
+from podium.api.times import MAX_TIME_NS, SECOND, format_duration, format_time, parse_time
 from podium.store.admission.priorities import SYSTEM_CLASSES, current_policy
 from podium.store.api_resources import POD
 from podium.store.conditions import with_condition
@@ -39,7 +39,6 @@ ORPHAN = "orphan"
 # Source: DefaultGarbageCollectionPolicy of the strategies in pkg/registry.
 _ORPHANING = frozenset(("Job", "ReplicationController"))
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
-_SECOND = 10**9
 _NAMESPACES = ("default", "kube-public", "kube-system")
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -89,7 +88,7 @@ def deletion_metadata(object_: Kubernetes, metadata: Raw, grace_seconds: int | N
         return _deleted(metadata | raised, now, grace)
     if not current or grace_seconds is None or _not_negative(grace_seconds) >= current:
         return metadata
-    since = parse_time(meta.deletion_timestamp) - current * _SECOND
+    since = parse_time(meta.deletion_timestamp) - current * SECOND
     return _deleted(metadata, since, _not_negative(grace_seconds))
 
 
@@ -129,8 +128,8 @@ def _not_negative(grace_seconds: int) -> int:
 
 def _deleted(metadata: Raw, since: int, grace: int) -> Raw:
     # A period beyond the maximum time is cut to the second after that time.
-    grace = min(grace, (MAX_TIME_NS - since) // _SECOND + 1)
-    return {**metadata, "deletionTimestamp": format_time(since + grace * _SECOND), "deletionGracePeriodSeconds": grace}
+    grace = min(grace, (MAX_TIME_NS - since) // SECOND + 1)
+    return {**metadata, "deletionTimestamp": format_time(since + grace * SECOND), "deletionGracePeriodSeconds": grace}
 
 
 def as_new_namespace(raw: Raw) -> Raw:
@@ -178,7 +177,6 @@ BUDGET_CAUSE, RATE_CAUSE, CAP_CAUSE = "DisruptionBudget", "DisruptionRate", "Dis
 """The cause reasons of a 429 response: the kind of limit that is exhausted."""
 
 _PROCESSING_SECONDS = 10
-_SECOND_NS = 10**9
 
 
 def is_protected(pod: Pod) -> bool:
@@ -279,13 +277,13 @@ def with_disruption_target(raw: Raw, pod: Pod, now: int) -> Raw:
 
 def seconds_until(time_ns: int, now: int) -> int:
     """Return the whole seconds to wait."""
-    return -(-(time_ns - now) // _SECOND_NS)
+    return -(-(time_ns - now) // SECOND)
 
 
 def when(next_ns: int, now: int) -> str:
     """Return the text for the time of the next allowed disruption."""
-    wait = format_duration(seconds_until(next_ns, now) * _SECOND_NS)
-    return f"the next is allowed at {format_time(now + seconds_until(next_ns, now) * _SECOND_NS)}, in {wait}"
+    wait = format_duration(seconds_until(next_ns, now) * SECOND)
+    return f"the next is allowed at {format_time(now + seconds_until(next_ns, now) * SECOND)}, in {wait}"
 
 
 def _is_observed(budget: PodDisruptionBudget) -> bool:

@@ -21,7 +21,7 @@ from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.api.versions.apis import dropped_from, is_removed, is_served
 from podium.api.versions.choice import ReleaseChoice
 from podium.api.versions.gates import Gate, stages
@@ -50,7 +50,6 @@ _ORDER = (LOSES, GAINS, MOVES)
 _MAX_ROWS = 20
 _MAX_NAMES = 20
 _ON_NODE = ("ready", "running", "starting")
-_SECOND = 10**9
 _IDENTITY = ("apiVersion", "kind", "metadata")
 # What to write instead of a kind that is no setting.
 _ADVICE = {
@@ -199,7 +198,7 @@ class WorkloadDifference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form, with each pair as `before` and `after`."""
-        seconds = tuple(short_ns / _SECOND for short_ns in self.short_ns)
+        seconds = tuple(short_ns / SECOND for short_ns in self.short_ns)
         pairs = {"ready": self.ready, "shortSeconds": seconds, "disrupted": self.disrupted}
         shown = {name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items()}
         return {"workload": self.workload, "what": self.what, **shown, "moved": self.moved}

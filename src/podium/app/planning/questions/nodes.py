@@ -11,7 +11,7 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.meta import Raw
 from podium.api.node import HOSTNAME_LABEL, Node
-from podium.api.times import format_duration
+from podium.api.times import SECOND, format_duration
 from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
@@ -21,7 +21,6 @@ from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
 from podium.sim.results.measures import RefusedEviction
 
-_SECOND = 10**9
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
 _READY = [{"type": "Ready", "status": "True"}]
 
@@ -74,7 +73,7 @@ def drain(run: PlanRun, names: Sequence[str], selector: str, options: PlannedDra
         # The time until the last pod left its node.
         pods = (pod for pod in played.result.pods if pod["node"] in nodes and pod["endedAt"] is not None)
         ended = [pod["endedAt"] for pod in pods if not pod["workload"].startswith("DaemonSet ")]
-        duration = format_duration(round(max(ended, default=0) * _SECOND))
+        duration = format_duration(round(max(ended, default=0) * SECOND))
         headline += f" takes {duration}: {impact_text(played.impact)}"
     return played.answer(headline, sections=_drain_sections(played))
 
