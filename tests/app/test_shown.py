@@ -59,7 +59,7 @@ def test_placement_reasons_are_computed_for_pictures_alone() -> None:
     result = podium.simulate(STARVING, until="2m")
 
     assert result.placements == {}
-    assert result._pictured().placements
+    assert result._with_pictures().placements
 
 
 @each_answer

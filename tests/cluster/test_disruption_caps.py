@@ -50,10 +50,10 @@ def test_every_victim_takes_a_token_and_tokens_come_back_one_by_one() -> None:
 
     take(two, default=2)
 
-    assert (two.left(WHOLE), allows(two, default=1), allows(two, default=2)) == (1, True, False)
+    assert (two.tokens_left(WHOLE), allows(two, default=1), allows(two, default=2)) == (1, True, False)
     assert two.next_ns(WHOLE, 2) == HOUR
     two.now = HOUR
-    assert (two.left(WHOLE), allows(two, default=2), two.next_ns(WHOLE, 2)) == (2, True, HOUR)
+    assert (two.tokens_left(WHOLE), allows(two, default=2), two.next_ns(WHOLE, 2)) == (2, True, HOUR)
 
 
 def test_more_victims_than_the_cap_ever_allows_need_all_of_it() -> None:
@@ -62,7 +62,7 @@ def test_more_victims_than_the_cap_ever_allows_need_all_of_it() -> None:
     assert (allows(two, default=9), two.next_ns(WHOLE, 9)) == (False, HOUR)
     two.now = HOUR
     take(two, default=9)
-    assert two.left(WHOLE) == 0
+    assert two.tokens_left(WHOLE) == 0
 
 
 def test_more_than_is_left_cannot_be_taken() -> None:
@@ -77,11 +77,11 @@ def test_taken_tokens_count_once_until_the_api_shows_them() -> None:
 
     for used in (0, 1):
         assert not three.observe(scheduler_cap("3/3h", used=used))
-        assert three.left(WHOLE) == 1
+        assert three.tokens_left(WHOLE) == 1
     assert not three.observe(scheduler_cap("3/3h", used=2))
-    assert three.left(WHOLE) == 1
+    assert three.tokens_left(WHOLE) == 1
     assert not three.observe(scheduler_cap("3/3h", used=3))
-    assert three.left(WHOLE) == 0
+    assert three.tokens_left(WHOLE) == 0
 
 
 def test_with_another_cap_what_the_api_shows_counts_alone() -> None:
@@ -89,7 +89,7 @@ def test_with_another_cap_what_the_api_shows_counts_alone() -> None:
     take(three, default=3)
 
     assert three.observe(scheduler_cap("4/4h", used=1))
-    assert three.left(WHOLE) == 3
+    assert three.tokens_left(WHOLE) == 3
     assert three.observe(None)
     assert three.used() == []
 
@@ -121,7 +121,7 @@ def test_a_disruption_takes_a_token_of_each_matching_cap_and_names_the_slowest()
     take(known, web=2)
     take(known, db=1)
 
-    assert (known.left(WHOLE), known.left(CapBucket(namespace="web"))) == (0, 0)
+    assert (known.tokens_left(WHOLE), known.tokens_left(CapBucket(namespace="web"))) == (0, 0)
     assert known.shortage(known.needs({"web": 1})) == WHOLE
     assert CapBucket("drain") not in known.needs({"web": 1})
 

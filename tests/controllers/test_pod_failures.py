@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from podium.api.pod import PodCondition
 from podium.api.workloads import PodFailurePolicy
-from podium.controllers.workloads.job_pods import PodFailure, finished_ns, judged
+from podium.controllers.workloads.job_pods import PodFailure, failure_result, finished_ns
 from podium.controllers.workloads.owned_pods import OwnedPod
 from tests import builders
 from tests.builders import DAY_ONE_NS, at
@@ -41,14 +41,14 @@ COUNTS, DOES_NOT_COUNT = PodFailure(), PodFailure(counts=False)
 
 
 def test_without_a_policy_every_failure_counts() -> None:
-    assert judged(None, failed("DisruptionTarget")) == COUNTS
+    assert failure_result(None, failed("DisruptionTarget")) == COUNTS
 
 
 def test_a_disruption_can_be_ignored() -> None:
     rules = policy(on_condition("Ignore", "DisruptionTarget"))
 
-    assert judged(rules, failed("DisruptionTarget")) == DOES_NOT_COUNT
-    assert judged(rules, failed("Other")) == COUNTS
+    assert failure_result(rules, failed("DisruptionTarget")) == DOES_NOT_COUNT
+    assert failure_result(rules, failed("Other")) == COUNTS
 
 
 @pytest.mark.parametrize(
@@ -62,28 +62,28 @@ def test_a_disruption_can_be_ignored() -> None:
     ],
 )
 def test_exit_codes_are_matched(operator: str, values: tuple[int, ...], code: int, expected: PodFailure) -> None:
-    assert judged(policy(on_codes("Ignore", operator, *values)), failed(main=code)) == expected
+    assert failure_result(policy(on_codes("Ignore", operator, *values)), failed(main=code)) == expected
 
 
 def test_a_container_can_be_named() -> None:
     rules = policy(on_codes("Ignore", "In", 42, containerName="main"))
 
-    assert judged(rules, failed(main=42, helper=1)) == DOES_NOT_COUNT
-    assert judged(rules, failed(main=1, helper=42)) == COUNTS
+    assert failure_result(rules, failed(main=42, helper=1)) == DOES_NOT_COUNT
+    assert failure_result(rules, failed(main=1, helper=42)) == COUNTS
 
 
 def test_the_first_rule_that_matches_decides() -> None:
     rules = policy(on_codes("Count", "In", 1), on_codes("Ignore", "In", 1, 2), on_codes("FailJob", "In", 1, 2, 3))
 
-    assert judged(rules, failed(main=1)) == COUNTS
-    assert judged(rules, failed(main=2)) == DOES_NOT_COUNT
-    assert judged(rules, failed(main=3)).ends_job == (
+    assert failure_result(rules, failed(main=1)) == COUNTS
+    assert failure_result(rules, failed(main=2)) == DOES_NOT_COUNT
+    assert failure_result(rules, failed(main=3)).ends_job == (
         "container main of pod default/p has exited with code 3, which rule 2 of the podFailurePolicy takes to be final"
     )
 
 
 def test_a_failure_can_end_its_index() -> None:
-    found = judged(policy(on_condition("FailIndex", "DisruptionTarget")), failed("DisruptionTarget"))
+    found = failure_result(policy(on_condition("FailIndex", "DisruptionTarget")), failed("DisruptionTarget"))
 
     assert found == PodFailure(counts=True, ends_index=True)
 
@@ -91,7 +91,7 @@ def test_a_failure_can_end_its_index() -> None:
 def test_codes_of_init_containers_count_too() -> None:
     status = {"initContainerStatuses": [{"name": "setup", "state": {"terminated": {"exitCode": 42}}}]}
 
-    assert judged(policy(on_codes("Ignore", "In", 42)), OwnedPod(failed().pod, status)) == DOES_NOT_COUNT
+    assert failure_result(policy(on_codes("Ignore", "In", 42)), OwnedPod(failed().pod, status)) == DOES_NOT_COUNT
 
 
 def test_a_pod_has_ended_when_its_last_container_has() -> None:

@@ -139,7 +139,7 @@ def options_of(cluster: Cluster, args: Mapping[str, Any]) -> PreemptionOptions:
     )
     return PreemptionOptions(
         may_disrupt=protection.on(cluster, None),
-        cost=VictimCost.stated(args["victimCost"]),
+        cost=VictimCost.of_names(args["victimCost"]),
         requires_budgets=protection.required,
     )
 

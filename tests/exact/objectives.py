@@ -37,7 +37,7 @@ def linear_form(policy: Policy, movables: Movables) -> LinearForm | None:
             return policy.linear(movables)
         case Consolidate():
             form = of_freed_nodes(policy._freed, movables)
-            return replace(form, left_out=(_ROOM,)) if policy._wanted(movables.picture) else form
+            return replace(form, left_out=(_ROOM,)) if policy._wanted_room(movables.picture) else form
         case MoveToUnderusedNodes():
             return of_loads(policy, movables)
         case DemandPolicy():

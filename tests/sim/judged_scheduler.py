@@ -115,7 +115,7 @@ class JudgedScheduler(Scheduler):
             now=caps.now,
             nominated_pods_repel=self.nominated_pods_repel,
             group_priority=self._group_priority(),
-            caps=[(bucket.namespace, caps.left(bucket), caps.rate(bucket).count) for bucket in caps.used()],
+            caps=[(bucket.namespace, caps.tokens_left(bucket), caps.rate(bucket).count) for bucket in caps.used()],
         )
 
     def _group_priority(self) -> dict[str, int]:

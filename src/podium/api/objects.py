@@ -69,7 +69,7 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
     """Read an object as `read_object` does, without the fast path. Raises InputError."""
     kind = kind_of(raw)
     if kind is None:
-        return ReadObject(raw, None, tuple(_judged(_unknown_kind(raw), raw, validation)))
+        return ReadObject(raw, None, tuple(_checked_warnings(_unknown_kind(raw), raw, validation)))
     metadata = raw.get("metadata", {})
     if kind.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
         raw = {**raw, "metadata": {**metadata, "namespace": "default"}}
@@ -79,7 +79,7 @@ def read_closely(raw: Raw, validation: Validation | None = None) -> ReadObject:
         raw = {**(written if form is None else form.to_stored(written)), "apiVersion": kind.api_version}
     try:
         typed = read(raw, kind.type)
-        warnings = tuple(_judged(_warnings(written, raw, typed, validation), raw, validation))
+        warnings = tuple(_checked_warnings(_warnings(written, raw, typed, validation), raw, validation))
         validate(typed, raw)
     except InputError as error:
         if form is not None:
@@ -125,7 +125,9 @@ def label_of(raw: Raw) -> str:
     return f"{kind} {namespace}/{name}" if isinstance(namespace, str) and namespace else f"{kind} {name}"
 
 
-def _judged(warnings: Iterator[InputWarning], raw: Raw, validation: Validation | None) -> Iterator[InputWarning]:
+def _checked_warnings(
+    warnings: Iterator[InputWarning], raw: Raw, validation: Validation | None
+) -> Iterator[InputWarning]:
     """Yield the warnings that stay warnings. Raises InputError for the first that is an error instead."""
     for warning in warnings:
         if validation == "strict" and warning.reason in REFUSED:

@@ -378,7 +378,7 @@ def apply(context: Context, request: Request, now: int) -> Response:
     writer = context.writer(resource, request, "Apply", now)
     stored = context.store.find(request.kind, request.key)
     if stored is None:
-        return _created(context, request, config, writer, warnings)
+        return _create_response(context, request, config, writer, warnings)
     check_preconditions(stored, *preconditions_of(metadata))
     live, wanted = owned_part(stored.raw, resource, part), owned_part(config, resource, part)
     result = writer.applied(stored.raw, live, wanted, force=request.force, subresource=part)
@@ -423,7 +423,7 @@ def _applied_metadata(request: Request, config: Raw) -> Raw:
     return metadata
 
 
-def _created(
+def _create_response(
     context: Context, request: Request, config: Raw, writer: FieldWriter, warnings: tuple[str, ...]
 ) -> Response:
     resource = writer.resource

@@ -52,9 +52,9 @@ class Renderable:
     def html(self) -> str:
         from podium.app.reporting import report
 
-        return report(self._pictured())
+        return report(self._with_pictures())
 
-    def _pictured(self) -> Any:
+    def _with_pictures(self) -> Any:
         return self
 
     def __str__(self) -> str:

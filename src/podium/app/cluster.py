@@ -121,7 +121,7 @@ class Cluster:
         no API server would have accepted.
         """
         wanted = pod if "/" in pod else f"{_DEFAULT_NAMESPACE}/{pod}"
-        return self._kept(self.explainer.explain(wanted, scheduler))
+        return self._bound_here(self.explainer.explain(wanted, scheduler))
 
     def ask(
         self, target: str, namespace: str = _DEFAULT_NAMESPACE, scheduler: str = ""
@@ -140,7 +140,7 @@ class Cluster:
             if near:
                 raise PodiumError(f"{shown(target)} is not a pod of the input; did you mean {near[0]}/{name}?")
         if kind == POD:
-            return self._kept(explainer.explain(key, scheduler))
+            return self._bound_here(explainer.explain(key, scheduler))
         document, workload = find_workload(documents, kind, key)
         pods = pods_of([found.object for found in documents if found.object is not None], workload)
         pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
@@ -148,7 +148,7 @@ class Cluster:
             explanation = explainer.explain(pending, scheduler)
         else:
             explanation = explainer.explain_made(*next_pod(maker_of(documents, document), pods), scheduler)
-        return WorkloadExplanation(kind, key, wanted_of(workload), pods, self._kept(explanation), pending is None)
+        return WorkloadExplanation(kind, key, wanted_of(workload), pods, self._bound_here(explanation), pending is None)
 
     def simulate(
         self, *, progress: Progress | None = None, **arguments: Unpack[SeededRunArguments]
@@ -290,7 +290,7 @@ class Cluster:
         further = (*self.settings.caveats(), *self._decided[1], *dropped)
         return basis.Basis(self.read, schedulers, simulates=False, further=further).caveats()
 
-    def _kept(self, explanation: Explanation) -> Explanation:
+    def _bound_here(self, explanation: Explanation) -> Explanation:
         """Return the explanation bound to this cluster, so that facts computed later are those of this copy."""
         session, version, decided = self._session, self._version, explanation.as_decided
 

@@ -121,8 +121,8 @@ class Kubeconfig:
         if not name:
             problem = f"names no current-context; choose one with --context{self._absent}"
             raise InputError(problem, source=self._source)
-        _, chosen = self._named(self._contexts, name, "context")
-        source, cluster = self._named(self._clusters, chosen.cluster, "cluster")
+        _, chosen = self._entry(self._contexts, name, "context")
+        source, cluster = self._entry(self._clusters, chosen.cluster, "cluster")
         problem, path = url_problem(cluster.server, "an API server"), ".server"
         if not problem and cluster.proxy_url:
             problem, path = url_problem(cluster.proxy_url, "a proxy", may_have_password=True), ".proxy-url"
@@ -146,10 +146,10 @@ class Kubeconfig:
         )
         if not chosen.user:
             return access
-        source, user = self._named(self._users, chosen.user, "user")
+        source, user = self._entry(self._users, chosen.user, "user")
         return msgspec.structs.replace(access, identity=_identity(user, source, f"user {chosen.user}"))
 
-    def _named(self, found: Mapping[str, tuple[str, Named]], name: str, what: str) -> tuple[str, Named]:
+    def _entry(self, found: Mapping[str, tuple[str, Named]], name: str, what: str) -> tuple[str, Named]:
         if name not in found:
             known = ", ".join(sorted(found)) or "none"
             raise InputError(f"has no {what} {shown(name)}; there are: {known}{self._absent}", source=self._source)

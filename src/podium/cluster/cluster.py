@@ -423,7 +423,7 @@ class DisruptionCaps:
     def rate(self, bucket: CapBucket) -> Rate:
         return self._rates[bucket.scope]
 
-    def left(self, bucket: CapBucket) -> int:
+    def tokens_left(self, bucket: CapBucket) -> int:
         """Return the number of tokens in a bucket."""
         return max(self.rate(bucket).tokens(self.full.get(bucket, 0), self.now), 0)
 
@@ -438,14 +438,14 @@ class DisruptionCaps:
 
     def shortage(self, needs: Mapping[CapBucket, int]) -> CapBucket | None:
         """Return the bucket that lacks tokens for the longest time; None if none lacks any."""
-        short = [bucket for bucket in sorted(needs) if needs[bucket] > self.left(bucket)]
+        short = [bucket for bucket in sorted(needs) if needs[bucket] > self.tokens_left(bucket)]
         return max(short, key=lambda bucket: self.next_ns(bucket, needs[bucket]), default=None)
 
     def take(self, needs: Mapping[CapBucket, int]) -> None:
         """Take tokens. Raises ValueError if there are too few."""
         short = self.shortage(needs)
         if short is not None:
-            raise ValueError(f"{needs[short]} disruptions are more than the {self.left(short)} that are left")
+            raise ValueError(f"{needs[short]} disruptions are more than the {self.tokens_left(short)} that are left")
         for bucket, tokens in needs.items():
             for _ in range(tokens):
                 self.full[bucket] = self.rate(bucket).taken(self.full.get(bucket, 0), self.now)

@@ -137,11 +137,11 @@ class ServiceEndpoints(Reconciler[str]):
         selector = selector_from_labels(service.spec.selector)
         pods = [self._pods[pod] for pod in sorted(self._labels.matching(selector, service.metadata.namespace))]
         self._next_ns[key] = now + len(pods) * _WAIT_NS_PER_POD
-        wanted = self._wanted(service, raw, pods)
+        wanted = self._desired_endpoints(service, raw, pods)
         actions = _slice_actions(service, raw, wanted, self._slices.get(key, {}), cause)
         return [*actions, *_endpoints_actions(service, raw, wanted, self._endpoints.get(key), cause)]
 
-    def _wanted(self, service: Service, raw: Raw, pods: Iterable[tuple[Pod, Raw]]) -> _Wanted:
+    def _desired_endpoints(self, service: Service, raw: Raw, pods: Iterable[tuple[Pod, Raw]]) -> _Wanted:
         """Return the endpoints of pods with equal ports, without those that a pod does not name."""
         publishes = raw["spec"].get("publishNotReadyAddresses") is True
         listed: list[Raw] = raw["spec"].get("ports") or []

@@ -53,13 +53,13 @@ class ActionEvents:
         """Yield the Events for an action that was carried out."""
         match action:
             case actions.CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:
-                yield from _created(raw, str(self._written["metadata"]["name"]), cause)
+                yield from _created_events(raw, str(self._written["metadata"]["name"]), cause)
             case actions.DeleteObject(cause=cause) if before is not None:
                 yield from _deleted(before, cause)
             case actions.PatchObject(patch=patch, cause=cause) if before is not None:
                 yield from _scaled(before, patch["spec"]["replicas"], cause)
             case actions.ReplaceStatus(raw=raw, cause=cause) if before is not None:
-                yield from _ended(before, raw, cause)
+                yield from _job_end_events(before, raw, cause)
             case actions.ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
                 stored = self.store.find("Pod", key)
                 if stored is not None and isinstance(stored.object, pod.Pod):
@@ -68,7 +68,7 @@ class ActionEvents:
                         yield actions.Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
 
 
-def _created(raw: meta.Raw, name: str, cause: str) -> Iterator[actions.Record]:
+def _created_events(raw: meta.Raw, name: str, cause: str) -> Iterator[actions.Record]:
     owners = raw["metadata"].get("ownerReferences")
     if not owners:
         return
@@ -102,7 +102,7 @@ def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Recor
         yield _of(cause, owner.uid, "ScalingReplicaSet", message)
 
 
-def _ended(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
+def _job_end_events(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
     """Yield the Event of a Job that has ended: it has a new terminal condition."""
     known = {condition.get("type") for condition in before.raw.get("status", {}).get("conditions", ())}
     for condition in raw["status"].get("conditions", ()):

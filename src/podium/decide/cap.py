@@ -127,7 +127,7 @@ def _delays(cluster: Cluster, victims: Lists) -> dict[int, CapDelay]:
     for bucket, counted in _counted(cluster, victims.entries):
         numbers = victims.sums(counted)
         needed = np.minimum(numbers, cluster.caps.rate(bucket).count)
-        for position in np.flatnonzero(needed > cluster.caps.left(bucket)).tolist():
+        for position in np.flatnonzero(needed > cluster.caps.tokens_left(bucket)).tolist():
             wait = put_off_by(cluster, bucket, int(numbers[position]))
             if position not in held or wait.next_ns > held[position].next_ns:
                 held[position] = wait
@@ -137,7 +137,7 @@ def _delays(cluster: Cluster, victims: Lists) -> dict[int, CapDelay]:
 def put_off_by(cluster: Cluster, bucket: CapBucket, victims: int) -> CapDelay:
     """Return the delay of a disruption of more pods with a budget than a cap leaves."""
     caps = cluster.caps
-    return CapDelay(bucket, victims, str(caps.rate(bucket)), caps.left(bucket), caps.next_ns(bucket, victims))
+    return CapDelay(bucket, victims, str(caps.rate(bucket)), caps.tokens_left(bucket), caps.next_ns(bucket, victims))
 
 
 def without_budgets(cluster: Cluster, may_disrupt: VictimFilter | None) -> VictimFilter:

@@ -146,9 +146,9 @@ class Allowance:
     def take(self, pods: Collection[PodRecord]) -> None:
         """Plan to evict the pods."""
         for pod in pods:
-            self._planned.update(budget.key for budget in self._asked(pod))
+            self._planned.update(budget.key for budget in self._budgets_of(pod))
 
-    def _asked(self, pod: PodRecord) -> list[Budget]:
+    def _budgets_of(self, pod: PodRecord) -> list[Budget]:
         """Return the budgets that count the eviction of a pod."""
         return [budget for budget in self._budgets.over(pod.pod_class) if self._asks(budget, pod)]
 

@@ -238,11 +238,11 @@ def make_room(
         if not is_spared and _gives_way(holder.pod, preemptor):
             classes[qos_class(holder.pod.spec)].append(holder)
     best_effort, burstable, guaranteed = classes.values()
-    if _left(lacking, [*best_effort, *burstable, *guaranteed]):
+    if _still_lacking(lacking, [*best_effort, *burstable, *guaranteed]):
         return None
-    chosen_guaranteed = _nearest(guaranteed, _left(lacking, [*best_effort, *burstable]))
-    chosen_burstable = _nearest(burstable, _left(lacking, [*best_effort, *chosen_guaranteed]))
-    chosen_best_effort = _nearest(best_effort, _left(lacking, [*chosen_burstable, *chosen_guaranteed]))
+    chosen_guaranteed = _nearest(guaranteed, _still_lacking(lacking, [*best_effort, *burstable]))
+    chosen_burstable = _nearest(burstable, _still_lacking(lacking, [*best_effort, *chosen_guaranteed]))
+    chosen_best_effort = _nearest(best_effort, _still_lacking(lacking, [*chosen_burstable, *chosen_guaranteed]))
     return [holder.pod for holder in (*chosen_best_effort, *chosen_burstable, *chosen_guaranteed)]
 
 
@@ -252,7 +252,7 @@ def _gives_way(pod: Pod, preemptor: Pod) -> bool:
     return preemptor.priority > pod.priority
 
 
-def _left(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:
+def _still_lacking(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:
     """Return the amounts that are still lacking without the holders."""
     left = {name: amount - sum(holder.amounts.get(name, 0) for holder in holders) for name, amount in lacking.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
@@ -265,7 +265,7 @@ def _nearest(holders: Sequence[EvictablePod], lacking: Mapping[str, int]) -> lis
         best = min(rest, key=lambda holder: (_distance(holder, left), *_size(holder)))
         rest.remove(best)
         chosen.append(best)
-        left = _left(left, [best])
+        left = _still_lacking(left, [best])
     return chosen
 
 

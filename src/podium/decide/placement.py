@@ -102,7 +102,7 @@ def limited_candidates(
     if len(table.candidates) <= enough:
         return table
     if int(outcome.refused[table.rows[0]]) >> Outcome.SHIFT:
-        order = np.argsort(mixed(nodes.name_hash[table.rows] ^ np.uint64(lot)), kind="stable")
+        order = np.argsort(splitmix(nodes.name_hash[table.rows] ^ np.uint64(lot)), kind="stable")
     else:
         by_tree = nodes.tree_order()
         order = turned(np.searchsorted(table.rows, by_tree[np.isin(by_tree, table.rows)]), lot)
@@ -129,7 +129,7 @@ def until_enough(order: Int64s, violates: Bools, enough: int) -> Int64s:
     return np.concatenate((order[~of_order][:enough], order[of_order][:enough]))
 
 
-def mixed(values: UInt64s) -> UInt64s:
+def splitmix(values: UInt64s) -> UInt64s:
     """Return well-distributed numbers, the same for the same values (splitmix64)."""
     mixed: UInt64s = values + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -314,7 +314,7 @@ def _recorded_choice(
     order = nodes.tree_order()
     order = order[np.isin(order, feasible)]
     totals = totals[np.searchsorted(feasible, order)]
-    return row if is_best_of_some(order, totals, row, _wanted(runner, len(nodes))) else chosen
+    return row if is_best_of_some(order, totals, row, _feasible_nodes_to_find(runner, len(nodes))) else chosen
 
 
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
@@ -324,12 +324,12 @@ def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor
         row = runner.rankings.best(state, pod, draw) if recorded is None else None
         return None if row is None else (row, cursor)
     order = runner.cluster.nodes.tree_order()
-    wanted = _wanted(runner, len(order))
+    wanted = _feasible_nodes_to_find(runner, len(order))
     found = runner.rankings.best_of(state, pod, draw, turned(order, cursor), wanted, recorded)
     return None if found is None else (found[0], (cursor + found[1]) % len(order))
 
 
-def _wanted(runner: Runner, number: int) -> int:
+def _feasible_nodes_to_find(runner: Runner, number: int) -> int:
     """Return after how many feasible nodes out of ``number`` the search ends."""
     is_any_right = not runner.profile.score and runner.extenders is None
     return 1 if is_any_right else nodes_to_find(runner.profile.percentage_of_nodes_to_score, number)
@@ -348,7 +348,7 @@ def _sample(
     order = runner.cluster.nodes.tree_order()
     order = order if among is None else order[np.isin(order, among)]
     searched = order if len(rows) >= len(order) else order[np.isin(order, rows)]
-    found = examine(turned(searched, cursor), outcome, rows, _wanted(runner, len(searched)))
+    found = examine(turned(searched, cursor), outcome, rows, _feasible_nodes_to_find(runner, len(searched)))
     number = len(found.rows)
     row = runner.cluster.nodes.row_of.get(nominated_node)
     if row is not None and (row in found.feasible or row not in found.rows):

@@ -115,7 +115,7 @@ class PreFilters:
                 if not names:
                     state.never_run = self._names_after(plugin)
                     return PreFiltered(_nothing_left(narrowing))
-        found = _EVERY_NODE if names is None else self._narrowed(names, narrowing)
+        found = _EVERY_NODE if names is None else self._named_rows(names, narrowing)
         return found if rejected is None else PreFiltered(rejected)
 
     def _names_after(self, plugin: PreFilterPlugin) -> frozenset[str]:
@@ -123,7 +123,7 @@ class PreFilters:
         later = self._plugins[self._plugins.index(plugin) + 1 :]
         return frozenset(other.name for other in later)
 
-    def _narrowed(self, names: frozenset[str], plugins: list[str]) -> PreFiltered:
+    def _named_rows(self, names: frozenset[str], plugins: list[str]) -> PreFiltered:
         """Return the rows of the nodes that some plugins named."""
         row_of = self._cluster.nodes.row_of
         rows = np.array(sorted(row_of[name] for name in names if name in row_of), dtype=np.int64)

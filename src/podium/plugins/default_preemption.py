@@ -99,7 +99,7 @@ class DefaultPreemptionArgs(Arguments, frozen=True, kw_only=True):
 
     def cost(self) -> criteria.VictimCost | None:
         """Return how victims are compared, None as in kube-scheduler. Raises ValueError for invalid criteria."""
-        return None if self.victim_cost == "Upstream" else criteria.VictimCost.stated(self.victim_cost)
+        return None if self.victim_cost == "Upstream" else criteria.VictimCost.of_names(self.victim_cost)
 
     @property
     def minimum_candidates(self) -> tuple[int, int] | None:

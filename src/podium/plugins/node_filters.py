@@ -130,7 +130,7 @@ class NodeAffinity:
             return SUCCESS
         names: set[str] = set()
         for term in required.terms:
-            named = _named(term)
+            named = _named_nodes(term)
             if named is None:
                 return SUCCESS
             names |= named
@@ -195,7 +195,7 @@ def compile_node_term(term: NodeSelectorTerm) -> NodeTerm:
     return compile_node_selector(NodeSelector(node_selector_terms=(term,)))[0]
 
 
-def _named(term: NodeTerm) -> set[str] | None:
+def _named_nodes(term: NodeTerm) -> set[str] | None:
     """Return the node names that a term's fields select; None if it does not select by name."""
     named = [set(field.values) for field in term.fields if field.key == "metadata.name" and field.operator == "In"]
     return set.intersection(*named) if named else None

@@ -59,10 +59,10 @@ class NodePreferAvoidPods:
         self._lists = _AvoidLists(context.cluster.nodes)
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
-        return SUCCESS if self._lists.about(pod.controller) and self._held(pod.controller) else SKIP
+        return SUCCESS if self._lists.about(pod.controller) and self._awaited_by_row(pod.controller) else SKIP
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
-        held = self._held(pod.controller)
+        held = self._awaited_by_row(pod.controller)
         rows = sorted(held)
         codes = np.zeros(len(view), dtype=np.int64)
         for number, row in enumerate(rows, 1):
@@ -74,7 +74,7 @@ class NodePreferAvoidPods:
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (EventToRegister(EventResource.NODE, ActionType.UPDATE_NODE_OTHER, _lets_in),)
 
-    def _held(self, controller: OwnerReference | None) -> dict[int, AwaitedPod]:
+    def _awaited_by_row(self, controller: OwnerReference | None) -> dict[int, AwaitedPod]:
         """Return the pods for whose replacements nodes keep room from a controller's pods, by row."""
         cluster = self._cluster
         held: dict[int, AwaitedPod] = {}

@@ -307,7 +307,7 @@ def _read_json(value: Any) -> Any:
 def encode(raw: Raw) -> bytes:
     """Return the body with an object of a kind that has a protobuf form (`message_of`)."""
     api_version, kind = str(raw["apiVersion"]), str(raw["kind"])
-    return _enveloped(api_version, kind, encode_message(message_of(api_version, kind), raw))
+    return _envelope(api_version, kind, encode_message(message_of(api_version, kind), raw))
 
 
 def encode_item(raw: Raw) -> bytes:
@@ -318,7 +318,7 @@ def encode_item(raw: Raw) -> bytes:
 def encode_list(head: Raw, items: Iterable[bytes]) -> bytes:
     """Return the body with a list, from its fields other than the items and from the results of `encode_item`."""
     metadata = bytes_field(_METADATA, encode_message("ListMeta", head["metadata"]))
-    return _enveloped(str(head["apiVersion"]), str(head["kind"]), b"".join((metadata, *items)))
+    return _envelope(str(head["apiVersion"]), str(head["kind"]), b"".join((metadata, *items)))
 
 
 def encode_event(type_: str, body: bytes) -> bytes:
@@ -327,7 +327,7 @@ def encode_event(type_: str, body: bytes) -> bytes:
     return struct.pack(">I", len(event)) + event
 
 
-def _enveloped(api_version: str, kind: str, content: bytes) -> bytes:
+def _envelope(api_version: str, kind: str, content: bytes) -> bytes:
     types = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
     # An encoding and a content type of "" follow, as in Go.
     return b"".join((MAGIC, bytes_field(1, types), bytes_field(2, content), b"\x1a\x00\x22\x00"))

@@ -50,10 +50,10 @@ Progress = Callable[[float, int], None]
 def play(found: Input, options: RunOptions, progress: Progress | None = None) -> Result:
     """Return the result of a run; equal arguments give equal results. Raises InputError, and LimitError."""
     with collector_paused():
-        return result_of_run(found, played(found, options, progress), options)
+        return result_of_run(found, play_to_end(found, options, progress), options)
 
 
-def played(
+def play_to_end(
     found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
 ) -> Simulation:
     """Return the finished simulation of an input. Raises as `play` does."""

@@ -418,7 +418,7 @@ class Simulation:
         # A scheduler is identified by the `schedulerName` of its pods.
         by, delay_ns, written = "" if component.waits else component.name, 0, server.written
         if self.settings.replay is not None:
-            action = self.settings.replay.named(action, self.store)
+            action = self.settings.replay.with_recorded_name(action, self.store)
         if self._faults is None:
             finished = server.carry_out(action, self.now, by)
         else:

@@ -75,16 +75,16 @@ def read_trace(*files: FileName) -> Trace:
     tables = [read_table(file, _NODES, _PODS, _INSTANCES) for file in files]
     rows = dict(tables)
     if len(tables) == len(rows) and rows.keys() == {_INSTANCES}:
-        return _dlrm(_named(rows[_INSTANCES], "instance_sn"))
+        return _dlrm(_rows_by_name(rows[_INSTANCES], "instance_sn"))
     if len(tables) != len(rows) or rows.keys() != {_NODES, _PODS}:
         problem = "not a whole trace: openb has two files, nodes and pods; DLRM has one, with instances"
         raise InputError(problem, source=", ".join(map(shown_name, files)))
-    nodes = [_node(name, row) for name, row in _named(rows[_NODES], "sn").items()]
-    pods = [_pod(name, row) for name, row in _named(rows[_PODS], "name").items()]
+    nodes = [_node(name, row) for name, row in _rows_by_name(rows[_NODES], "sn").items()]
+    pods = [_pod(name, row) for name, row in _rows_by_name(rows[_PODS], "name").items()]
     return Trace("openb", [*PRIORITY_CLASSES, *nodes], pods)
 
 
-def _named(rows: Iterable[Row], column: str) -> dict[str, Row]:
+def _rows_by_name(rows: Iterable[Row], column: str) -> dict[str, Row]:
     """Return the rows by name. Raises InputError for names that are invalid or given twice."""
     named: dict[str, Row] = {}
     for row in rows:

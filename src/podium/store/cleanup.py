@@ -147,9 +147,9 @@ class GarbageCollector:
                 for reference in references
             )
             return [_without_finalizer(stored, FOREGROUND)] if FOREGROUND in meta.finalizers and not is_blocked else []
-        return self._judged(stored) if _owners(stored) else []
+        return self._steps_for(stored) if _owners(stored) else []
 
-    def _judged(self, stored: Stored) -> list[Step]:
+    def _steps_for(self, stored: Stored) -> list[Step]:
         """Return the steps for an object that has owners."""
         references = stored.object.metadata.owner_references
         # Whether each owner exists and does not wait for its dependents to be deleted.

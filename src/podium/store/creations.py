@@ -220,7 +220,7 @@ class WritableStore(ReadableStore):
         else:
             object_ = read_with_metadata(reading, named)
         if is_special:
-            named = self._judged(resource, named, now)
+            named = self._check_definition(resource, named, now)
         key, uid = object_.key, object_.metadata.uid
         self._check_free(resource, object_)
         if is_new:
@@ -278,12 +278,12 @@ class WritableStore(ReadableStore):
             return self.definitions.shaped(resource, named)
         return deletion.as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 
-    def _judged(self, resource: APIResource, named: Raw, now: int) -> Raw:
+    def _check_definition(self, resource: APIResource, named: Raw, now: int) -> Raw:
         """Return the object after the checks by its definition, or by the kind that it defines. Raises StoreError."""
         if resource.is_custom:
             self.definitions.check(resource, named, None)
         elif resource.name == DEFINITION:
-            return self.definitions.judged(resource, named, None, now)
+            return self.definitions.with_status(resource, named, None, now)
         return named
 
     def _complete_levels(self, stored: Stored) -> None:

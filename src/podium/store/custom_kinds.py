@@ -96,7 +96,7 @@ class CustomKinds:
         """Return the definition of a kind, or None."""
         return self._revisions.of(DEFINITION).get(resource.qualified) if resource.is_custom else None
 
-    def judged(self, resource: APIResource, raw: Raw, previous: Raw | None, now: int) -> Raw:
+    def with_status(self, resource: APIResource, raw: Raw, previous: Raw | None, now: int) -> Raw:
         """Return a definition to be written, with its status.
 
         Raises StoreError 400 for a value of the wrong type, and 422 for an invalid definition.

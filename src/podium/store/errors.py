@@ -57,7 +57,7 @@ class StoreError(PodiumError):
 
 def not_found(resource: APIResource, key: str) -> StoreError:
     """Return the refusal for an object that does not exist."""
-    message = f"{_named(resource, key)} not found"
+    message = f"{_resource_name(resource, key)} not found"
     return StoreError(404, "NotFound", f"{resource.kind} {key} not found", _about(resource, key), message)
 
 
@@ -69,13 +69,13 @@ def unknown_kind(name: str) -> StoreError:
 
 def already_exists(resource: APIResource, key: str) -> StoreError:
     """Return the refusal for a name that is taken."""
-    message = f"{_named(resource, key)} already exists"
+    message = f"{_resource_name(resource, key)} already exists"
     return StoreError(409, "AlreadyExists", f"{resource.kind} {key} already exists", _about(resource, key), message)
 
 
 def conflict(resource: APIResource, key: str, problem: str, wording: str = "") -> StoreError:
     """Return the refusal of a write whose preconditions do not hold; `wording` is kube-apiserver's wording."""
-    message = f"Operation cannot be fulfilled on {_named(resource, key)}: {wording or problem}"
+    message = f"Operation cannot be fulfilled on {_resource_name(resource, key)}: {wording or problem}"
     return StoreError(409, "Conflict", f"{resource.kind} {key}: {problem}", _about(resource, key), message)
 
 
@@ -84,7 +84,7 @@ def forbidden(resource: APIResource, key: str, problem: str, cause: str = "") ->
     details = _about(resource, key)
     if cause:
         details["causes"] = [{"reason": cause, "message": problem}]
-    message = f"{_named(resource, key)} is forbidden: {problem}"
+    message = f"{_resource_name(resource, key)} is forbidden: {problem}"
     return StoreError(403, "Forbidden", f"{resource.kind} {key} is forbidden: {problem}", details, message)
 
 
@@ -175,7 +175,7 @@ def _about(resource: APIResource, key: str) -> dict[str, Any]:
     return {"name": _name(key), "group": resource.group, "kind": resource.plural}
 
 
-def _named(resource: APIResource, key: str) -> str:
+def _resource_name(resource: APIResource, key: str) -> str:
     """Return the object as kube-apiserver names it in messages: `pods "web"`, `deployments.apps "web"`."""
     return f'{resource.qualified} "{_name(key)}"'
 

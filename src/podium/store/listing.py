@@ -385,7 +385,7 @@ class Watch:
                     type_: Literal["MODIFIED", "ADDED"] = "MODIFIED" if was else "ADDED"
                     notices.append(Notice(type_, event.stored.raw, event.version, event.stored))
                 elif was:
-                    notices.append(_left(event))
+                    notices.append(_deleted_notice(event))
         self.version = self._log.version
         if self._wake is not None and not self._events.is_ended:
             self._events.waiting[self] = self._wake
@@ -429,7 +429,7 @@ class Watch:
         return Notice(notice.type, raw, notice.version)
 
 
-def _left(event: watch_log.WatchEvent) -> Notice:
+def _deleted_notice(event: watch_log.WatchEvent) -> Notice:
     """Return the DELETED notice for an object that is gone or no longer selected, with its last matching state."""
     if event.type == "DELETED" or event.previous is None:
         return Notice("DELETED", event.stored.raw, event.version, event.stored)

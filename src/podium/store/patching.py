@@ -221,12 +221,12 @@ class _Document:
         path = _pointer(operation["path"])
         match operation["op"]:
             case "add":
-                self._add(path, _taken(operation["value"]))
+                self._add(path, _copy(operation["value"]))
             case "remove":
                 self._remove(path)
             case "replace":
                 self._get(path)
-                self._set(path, _taken(operation["value"]))
+                self._set(path, _copy(operation["value"]))
             case "copy":
                 encoded = msgspec.json.encode(self._get(_pointer(operation["from"])))
                 self._copied_bytes += len(encoded)
@@ -314,13 +314,13 @@ def _copied(value: Any) -> Any:
     return [_copied(entry) for entry in value] if isinstance(value, list) else value
 
 
-def _taken(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """Return a copy of a value. Raises ValueError for an integer that no object can hold."""
     if isinstance(value, dict):
-        return {key: _taken(entry) for key, entry in value.items()}
+        return {key: _copy(entry) for key, entry in value.items()}
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError(f"{shown(value)} is not an integer of 64 bits")
-    return [_taken(entry) for entry in value] if isinstance(value, list) else value
+    return [_copy(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _is_same(one: Any, other: Any) -> bool:

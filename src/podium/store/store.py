@@ -77,14 +77,18 @@ class Store(creations.WritableStore):
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
         raw = self._admitted(raw)
-        given = self.definitions.shaped(resource, raw) if resource.is_custom else self._admission.kept(previous, raw)
+        given = (
+            self.definitions.shaped(resource, raw)
+            if resource.is_custom
+            else self._admission.without_dropped_fields(previous, raw)
+        )
         updated = replaced(previous, given)
         object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
         if resource.is_custom:
             self.definitions.check(resource, updated, previous.raw)
         elif resource.name == DEFINITION:
             created = parse_time(updated["metadata"]["creationTimestamp"])
-            judged = self.definitions.judged(resource, updated, previous.raw, created)
+            judged = self.definitions.with_status(resource, updated, previous.raw, created)
             return self.commit(resource, previous, judged, object_)
         check_update(previous, updated, self._release)
         self._admission.check_update(previous, object_)
@@ -125,7 +129,7 @@ class Store(creations.WritableStore):
                 updated = self.definitions.shaped(resource, updated)
                 self.definitions.check(resource, updated, previous.raw)
             else:
-                updated = self._admission.kept(previous, updated)
+                updated = self._admission.without_dropped_fields(previous, updated)
             object_ = with_status(previous, updated)
         changed = metadata_of_status(previous, metadata)
         if changed != previous.raw["metadata"]:
@@ -291,7 +295,7 @@ class Store(creations.WritableStore):
             remaining = self.terminate(previous, raw, None, now)
         for stored in self.definitions.of_group(previous.raw["spec"]["group"]):
             if not is_established(stored.raw):
-                raw = self.definitions.judged(stored.resource, stored.raw, stored.raw, now)
+                raw = self.definitions.with_status(stored.resource, stored.raw, stored.raw, now)
                 self.commit(stored.resource, stored, raw, stored.object)
         return remaining
 

@@ -33,11 +33,11 @@ def strategic_patch(target: Raw, patch: Any, schema: MergeSchema) -> Raw:
 def _merged(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
     for field in patch:
         if field[:1] == "$":
-            return _directed(target, patch, schema)
+            return _with_directives(target, patch, schema)
     return _with_values(dict(target), patch, schema)
 
 
-def _directed(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
+def _with_directives(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
     """Return an object after a patch with directives."""
     directive = patch.get(_PATCH)
     if directive == "delete":

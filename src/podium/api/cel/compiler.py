@@ -209,7 +209,7 @@ class Compiler:
         return Compiled(values.OPTIONAL if is_optional else declared.type, evaluate, cost, declared.size)
 
     def _function(self, node: Call) -> Compiled:
-        function, parts = self._meant(node)
+        function, parts = self._resolve_function(node)
         compiled = [self.compile(part) for part in parts]
         types = tuple("map" if argument.type == "object" else argument.type for argument in compiled)
         possible = [overload for overload in function.overloads if overload.accepts(types)]
@@ -234,7 +234,7 @@ class Compiler:
         size = sum(part.size for part in compiled)
         return Compiled(gives.pop() if len(gives) == 1 else values.DYN, evaluate, cost, size)
 
-    def _meant(self, node: Call) -> tuple[values.Function, tuple[Node, ...]]:
+    def _resolve_function(self, node: Call) -> tuple[values.Function, tuple[Node, ...]]:
         """Return the function that a call names, and its arguments."""
         target = node.target
         if isinstance(target, Ident) and target.name not in self._declared:

@@ -173,7 +173,7 @@ class PodStencil:
         if self._labels:
             labels = {label: found[group].decode() for label, group in self._labels}
             metadata = replace(metadata, labels={**metadata.labels, **labels})
-        node = _kept(found[own["node"]]) if "node" in own else spec.node_name
+        node = _interned_text(found[own["node"]]) if "node" in own else spec.node_name
         affinity = spec.affinity
         if affinity is not None and node != spec.node_name:
             affinity = _bound_to(affinity, spec.node_name, node)
@@ -183,7 +183,7 @@ class PodStencil:
             volumes = tuple(replace(one, name=name) if at in places else one for at, one in enumerate(volumes))
         spec = replace(spec, node_name=node, affinity=affinity, volumes=volumes)
         if "start" in own:
-            status = replace(status, start_time=_kept(found[own["start"]]))
+            status = replace(status, start_time=_interned_text(found[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
 
 
@@ -198,7 +198,7 @@ def stencil_of(text: bytes, pod: Pod, form: pod_gaps.TextForm) -> PodStencil | N
 
 
 @lru_cache(maxsize=_CACHE)
-def _kept(text: bytes) -> str:
+def _interned_text(text: bytes) -> str:
     """Return the interned text, shared by all pods that have it."""
     return text.decode()
 

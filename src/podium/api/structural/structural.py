@@ -183,15 +183,15 @@ def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
     return found
 
 
-def seen(value: Any, node: Structural) -> Value:
+def cel_value_at(value: Any, node: Structural) -> Value:
     """Return the CEL value at a location of a schema. Text that does not match its format stays text."""
     if isinstance(value, Mapping):
         if node.values is not None and not node.properties:
-            return {key: seen(inner, node.values) for key, inner in value.items()}
-        return {escaped(key): seen(inner, node.properties.get(key, ANYTHING)) for key, inner in value.items()}
+            return {key: cel_value_at(inner, node.values) for key, inner in value.items()}
+        return {escaped(key): cel_value_at(inner, node.properties.get(key, ANYTHING)) for key, inner in value.items()}
     if isinstance(value, list):
         items = node.items or ANYTHING
-        return tuple([seen(item, items) for item in value])
+        return tuple([cel_value_at(item, items) for item in value])
     try:
         if isinstance(value, str) and node.type == "string" and (format_ := str(node.schema.get("format"))) in _FORMATS:
             return _FORMATS[format_](value)
@@ -245,7 +245,7 @@ class Rule:
     is_about_change: bool
     takes_optional: bool = False
 
-    def broken(self, value: Value, old: Value | None, spent: Variables) -> str:
+    def violation(self, value: Value, old: Value | None, spent: Variables) -> str:
         """Return the message for a value that breaks the rule; "" for a valid one. `spent` accumulates the cost.
 
         Once it is exhausted, no rule is evaluated.

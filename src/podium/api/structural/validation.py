@@ -20,7 +20,7 @@ from podium.api.cel.compiler import Variables
 from podium.api.cel.values import pattern_of, reads
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
-from podium.api.structural.structural import COST_LIMIT, TYPE_FIELDS, Structural, read_structural, seen
+from podium.api.structural.structural import COST_LIMIT, TYPE_FIELDS, Structural, cel_value_at, read_structural
 from podium.api.times import parse_duration, parse_time
 from podium.api.validation import findings
 from podium.api.validation.findings import MAX_FINDINGS, Finding
@@ -109,9 +109,9 @@ class _Check:
         if not self._has_rules or len(found) >= MAX_FINDINGS:
             return
         if node.rules:
-            now, before = seen(value, node), None if old is None else seen(old, node)
+            now, before = cel_value_at(value, node), None if old is None else cel_value_at(old, node)
             for rule in node.rules:
-                problem = rule.broken(now, before, spent)
+                problem = rule.violation(now, before, spent)
                 # Only rules about a change also apply to a value that does not change.
                 if problem and (rule.is_about_change or old is None or _identity(value) != _identity(old)):
                     word = _WORDS.get(rule.reason, 'Invalid value: "{}"').format(_type_name(value))

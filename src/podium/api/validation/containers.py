@@ -75,7 +75,7 @@ def _containers(spec: Place) -> None:
         if container.text("restartPolicy") == "Always":
             _check_running(container)
         else:
-            for name in container.given(*_PROBES_AND_LIFECYCLE):
+            for name in container.fields_set(*_PROBES_AND_LIFECYCLE):
                 container.forbidden(name, "may not be set for init containers without restartPolicy=Always")
             _check_restarts(container)
         _check_host_ports([container])
@@ -236,7 +236,7 @@ def _mount(mount: Place) -> None:
 
 @rules.check
 def _one_reference(group: Place) -> None:
-    _check_single(group, group.given("configMapRef", "secretRef"), "`configMapRef` or `secretRef`")
+    _check_single(group, group.fields_set("configMapRef", "secretRef"), "`configMapRef` or `secretRef`")
 
 
 @rules.check
@@ -244,7 +244,7 @@ def _value_source(variable: Place) -> None:
     source = variable.child("valueFrom")
     if source is None:
         return
-    given = source.given(*_SOURCES)
+    given = source.fields_set(*_SOURCES)
     if given and variable.text("value"):
         source.invalid("", "", "may not be specified when `value` is not empty")
     else:
@@ -304,7 +304,7 @@ def _handler(place: Place) -> None:
     """Check that a probe or hook has one handler, and that one."""
     actions = {"exec": "ExecAction", "httpGet": "HTTPGetAction", "tcpSocket": "TCPSocketAction"}
     actions |= {"grpc": "GRPCAction"} if place.field.endswith("Probe") else {"grpc": "GRPCAction", "sleep": ""}
-    given = place.given(*actions)
+    given = place.fields_set(*actions)
     action = placement.only_one(place, given, "must specify a handler type", "may not specify more than 1 handler type")
     if action is not None and given[0] != "sleep":
         rules.check_type(action, actions[given[0]])

@@ -71,12 +71,12 @@ def _device(device: Place) -> None:
     is_placed, device = device.owner.flag("perDeviceNodeSelection"), device.child("basic") or device
     if is_placed:
         _check_nodes(device, _NODES)
-    elif device.given(*_NODES):
+    elif device.fields_set(*_NODES):
         rule = "can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
         device.invalid("", device.value, f"`nodeName`, `nodeSelector` and `allNodes` {rule}")
     for name, attribute in device.mapping("attributes"):
         _check_qualified_name(attribute, "", name)
-        if not isinstance(attribute.value, dict) or len(attribute.given(*_VALUES)) != 1:
+        if not isinstance(attribute.value, dict) or len(attribute.fields_set(*_VALUES)) != 1:
             attribute.invalid("", attribute.value, "exactly one value must be specified")
     for name, capacity in device.mapping("capacity"):
         _check_qualified_name(capacity, "", name)
@@ -101,7 +101,7 @@ def _usable_device(device: Place) -> None:
 
 @check
 def _one_value(attribute: Place) -> None:
-    if len(attribute.given("int", "bool", "string", "version")) > 1:
+    if len(attribute.fields_set("int", "bool", "string", "version")) > 1:
         raise InputError("has several values; give one", path=attribute.path())
 
 
@@ -130,7 +130,7 @@ def _nodes_of_slice(spec: Place) -> None:
 def _check_nodes(place: Place, fields: tuple[str, ...]) -> None:
     """Check that exactly one of the fields selects the nodes."""
     rule = f"exactly one of {', '.join(f'`{name}`' for name in fields)} is required"
-    given = place.given(*fields)
+    given = place.fields_set(*fields)
     if not given:
         place.required("", rule)
     elif len(given) > 1:
@@ -230,7 +230,7 @@ def _device_toleration_value(toleration: Place) -> None:
 
 @check
 def _constraint(constraint: Place) -> None:
-    given = constraint.given("matchAttribute", "distinctAttribute")
+    given = constraint.fields_set("matchAttribute", "distinctAttribute")
     if len(given) != 1:
         constraint.required("", 'exactly one of "matchAttribute" or "distinctAttribute" is required')
         return

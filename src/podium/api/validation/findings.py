@@ -134,7 +134,7 @@ class Place:
     def has(self, name: str) -> bool:
         return name in self.value
 
-    def given(self, *names: str) -> list[str]:
+    def fields_set(self, *names: str) -> list[str]:
         """Return those of the fields that are set."""
         return [name for name in names if name in self.value]
 

@@ -216,7 +216,7 @@ def _secret(secret: Place) -> None:
     for key in _REQUIRED_KEYS.get(type_, ()):
         if not data.has(key):
             data.required(key)
-    if type_ == "kubernetes.io/basic-auth" and not data.given("username", "password"):
+    if type_ == "kubernetes.io/basic-auth" and not data.fields_set("username", "password"):
         data.required("username")
         data.required("password")
     if type_ == "kubernetes.io/service-account-token":

@@ -234,7 +234,7 @@ def _ephemeral(spec: Place) -> None:
 @rules.check
 def _claim_source(claim: Place) -> None:
     """Check that a resource claim of a pod is stated once."""
-    given = claim.given("resourceClaimName", "resourceClaimTemplateName")
+    given = claim.fields_set("resourceClaimName", "resourceClaimTemplateName")
     if len(given) > 1:
         detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         claim.invalid("", claim.text("name"), detail)
@@ -370,6 +370,6 @@ def _system(spec: Place) -> None:
 
 
 def _forbid(place: Place, names: Iterable[str], pod: str) -> None:
-    for name in place.given(*names):
+    for name in place.fields_set(*names):
         if place.value[name] is not False:
             place.forbidden(name, f"cannot be set for {pod}")

@@ -113,7 +113,7 @@ def sources(type_: str) -> Mapping[str, str]:
 @check
 def _source(volume: Place) -> None:
     """Check that there is one source; a volume without any is an emptyDir (SetDefaults_Volume)."""
-    given, pod_name = volume.given(*sources("VolumeSource")), volume.context.name
+    given, pod_name = volume.fields_set(*sources("VolumeSource")), volume.context.name
     source = only_one(volume, given, "", _SEVERAL)
     if source is not None:
         check_type(source, sources("VolumeSource")[given[0]])
@@ -268,7 +268,7 @@ def _capacity(spec: Place) -> None:
 
 @check
 def _persistent_source(spec: Place) -> None:
-    given = spec.given(*sources("PersistentVolumeSource"))
+    given = spec.fields_set(*sources("PersistentVolumeSource"))
     source = only_one(spec, given, "must specify a volume type", _SEVERAL)
     if source is not None:
         source.require(*required_fields(sources("PersistentVolumeSource")[given[0]]))
@@ -285,7 +285,7 @@ def _parameters(storage_class: Place) -> None:
 @check
 def _attached(source: Place) -> None:
     """Check that an attachment names one volume."""
-    named = source.given("inlineVolumeSpec", "persistentVolumeName")
+    named = source.fields_set("inlineVolumeSpec", "persistentVolumeName")
     if len(named) != 1:
         source.invalid("", "", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
     elif "persistentVolumeName" in named:

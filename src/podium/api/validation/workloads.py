@@ -290,7 +290,7 @@ def _job_spec(spec: Place) -> None:
 def _completions(spec: Place) -> None:
     """Check what is only for Indexed Jobs, and that these have a number of completions."""
     if spec.text("completionMode") != "Indexed":
-        for name in spec.given("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
+        for name in spec.fields_set("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
             value = {} if name == "successPolicy" else spec.value[name]
             spec.invalid(name, value, "requires indexed completion mode")
         return

@@ -245,7 +245,7 @@ _FLAVORS = ("plain", "plain", "plain", "apart", "near-disk", "spread", "needs-di
 """What applications ask for, in turns."""
 
 
-def drifted(nodes: int, pods: int) -> Iterator[Kubernetes]:
+def drifted_cluster(nodes: int, pods: int) -> Iterator[Kubernetes]:
     """Yield nodes and running pods, most of them on the first nodes, and budgets of every second application."""
     full = max(1, nodes - nodes // 10)
     for number in range(nodes):

@@ -18,7 +18,7 @@ from podium.api.collector import collector_paused
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.api.versions.choice import ReleaseChoice
-from podium.app.bench.clusters import BUILDERS, Workload, drifted
+from podium.app.bench.clusters import BUILDERS, Workload, drifted_cluster
 from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, measured_answers, operations
 from podium.app.explaining.explainer import Explainer
 from podium.cluster.cluster import Cluster
@@ -160,7 +160,7 @@ def measure_rescheduling(nodes: int, pods: int) -> Measurement:
     watch = Stopwatch()
     with collector_paused():
         cluster = Cluster()
-        for item in drifted(nodes, pods):
+        for item in drifted_cluster(nodes, pods):
             if isinstance(item, Pod):
                 cluster.add_pod(cluster.read(item))
             else:

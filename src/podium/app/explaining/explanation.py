@@ -19,7 +19,7 @@ from podium.app.explaining.gang import GangDecision, search_dict
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
-from podium.decide.placement import Placement, enough_candidates, examine, mixed, nodes_to_find, turned, until_enough
+from podium.decide.placement import Placement, enough_candidates, examine, nodes_to_find, splitmix, turned, until_enough
 from podium.decide.preempting.preemption_plan import PreemptionCandidate, PreemptionPlan
 from podium.framework.plugin import PostFilterResult
 from podium.framework.pre_filters import LEFT_OUT
@@ -427,7 +427,7 @@ def _limited_candidates(runner: Runner, plan: PreemptionPlan) -> LimitedSearch |
         costs = np.array([each.cost for each in plan.candidates.values()], dtype=np.int64)
         ranks = np.unique(costs, axis=0, return_inverse=True)[1].reshape(-1)
         for draw in range(DRAWS):
-            order = np.argsort(mixed(nodes.name_hash[rows] + np.uint64(draw)), kind="stable")
+            order = np.argsort(splitmix(nodes.name_hash[rows] + np.uint64(draw)), kind="stable")
             kept = until_enough(order, violates, enough)
             _share(found, runner, rows[kept[ranks[kept] == ranks[kept].min()]], 1 / DRAWS)
         return found

@@ -217,7 +217,7 @@ def _write_placed(page: Page, decision: Explanation, placed: PlacedPodFacts) -> 
     for reason in _reasons(decision, placed):
         page.paragraph(reason, indent=2, hanging=2)
     page.title("If it were evicted")
-    page.paragraph(_then(decision, placed), indent=2, hanging=2)
+    page.paragraph(_replacement_text(decision, placed), indent=2, hanging=2)
     for budget, allowed in placed.budgets:
         page.paragraph(f"budget {budget} allows {counted(allowed, 'disruption')} now", indent=2, hanging=2)
     record = decision.record
@@ -266,7 +266,7 @@ def _reasons(decision: Explanation, placed: PlacedPodFacts) -> Iterator[str]:
         )
 
 
-def _then(decision: Explanation, placed: PlacedPodFacts) -> str:
+def _replacement_text(decision: Explanation, placed: PlacedPodFacts) -> str:
     if placed.by == "kubelet":
         return "nothing would change: its kubelet replaces it"
     if placed.then == "schedulable":

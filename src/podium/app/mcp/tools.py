@@ -102,7 +102,7 @@ class Tools:
         lines += [f"warning: {warning}" for warning in cluster.warnings]
         headline = f"{counted(len(cluster.nodes), 'node')}, {counted(len(pods), 'pod')}, {len(cluster.pending)} pending"
         caveats = [caveat.message for caveat in cluster.caveats]
-        return self._kept(_Answered(headline, "\n".join(lines), caveats, lambda: facts))
+        return self._keep(_Answered(headline, "\n".join(lines), caveats, lambda: facts))
 
     def explain(self, target: str, namespace: str = "default", node: str = "") -> ToolAnswer:
         """Explain why a pod is pending or where it goes, which pods it preempts, and what would have to change.
@@ -198,7 +198,7 @@ class Tools:
             found, page = answer_of(account, query), Page()
             write_ledger(page, found, every=False)
             caveats = ["only what the objects and Events of the cluster show; Events are kept for an hour or so"]
-            return self._kept(_Answered(headline_of(found), page.text, caveats, found.to_dict))
+            return self._keep(_Answered(headline_of(found), page.text, caveats, found.to_dict))
 
     def read_more(self, answer: str, offset: int) -> ToolAnswer:
         """Return the next part of the text of an earlier answer, from its `next_offset`."""
@@ -234,9 +234,9 @@ class Tools:
         with self._lock:
             found = ask(self._cluster)
             caveats = [caveat.message for caveat in getattr(found, "caveats", None) or self._cluster.caveats]
-            return self._kept(_Answered(found.headline, found.text, caveats, found.to_dict))
+            return self._keep(_Answered(found.headline, found.text, caveats, found.to_dict))
 
-    def _kept(self, answered: _Answered) -> ToolAnswer:
+    def _keep(self, answered: _Answered) -> ToolAnswer:
         name = f"a{next(self._numbers)}"
         self._answers[name] = answered
         if len(self._answers) > MOST_ANSWERS:

@@ -99,12 +99,12 @@ class PlanAnswer(Renderable):
         """Write the first screen, as `podium plan` does."""
         write_answer(page, self)
 
-    def _pictured(self) -> PlanAnswer:
+    def _with_pictures(self) -> PlanAnswer:
         result, baseline = self.result, self.baseline
         return replace(
             self,
-            result=None if result is None else result._pictured(),
-            baseline=None if baseline is None else baseline._pictured(),
+            result=None if result is None else result._with_pictures(),
+            baseline=None if baseline is None else baseline._with_pictures(),
         )
 
     def frame(self, name: str = "") -> Frame:

@@ -111,7 +111,7 @@ def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
     """Return the affected workloads, the most affected first, then by name."""
     anyway = {workload.workload: workload for workload in baseline.measures.workloads}
     disrupted, disrupted_anyway = _disruptions(result), _disruptions(baseline)
-    held, reasons = _held(result, baseline), _Reasons(result)
+    held, reasons = _held_by_budgets(result, baseline), _Reasons(result)
     found = []
     for workload in result.measures.workloads:
         label = workload.workload
@@ -275,7 +275,7 @@ def cause_of(pod: dict[str, Any]) -> str:
     return _DELETION if was_running and pod["state"] in ("terminated", "terminating") else ""
 
 
-def _held(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
+def _held_by_budgets(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
     """Return by workload which budgets held its pods, and would not without the plan."""
     measures = result.measures
     holds = new_holds(result, baseline)

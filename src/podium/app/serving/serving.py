@@ -211,7 +211,7 @@ class Serving:
 
     async def _until_over(self, running: asyncio.Future[None]) -> int:
         """Wait for the end, and return the exit code."""
-        waiting = asyncio.ensure_future(self._commanded() if self.command else self._ended.wait())
+        waiting = asyncio.ensure_future(self._run_command() if self.command else self._ended.wait())
         try:
             await asyncio.wait((running, waiting), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
@@ -226,7 +226,7 @@ class Serving:
                 self._child.kill()
                 await self._child.wait()
 
-    async def _commanded(self) -> int:
+    async def _run_command(self) -> int:
         """Run the command with the kubeconfig of this cluster, and return its exit code as a shell does."""
         for number in self._signals:
             return _BY_SIGNAL + number

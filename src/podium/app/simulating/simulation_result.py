@@ -15,7 +15,7 @@ from podium.api.resource_requests import effective_spec, node_allocatable, pod_r
 from podium.app.answers import Frame, Kind, Renderable, flat, kinds
 from podium.app.console.cells import by_key
 from podium.sim.results.result import NodeStates, PodState, Result
-from podium.sim.run import Progress, played, result_of_run
+from podium.sim.run import Progress, play_to_end, result_of_run
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import InitialState, Simulation
 from podium.store.store import Store
@@ -151,7 +151,7 @@ class SimulationResult(Renderable, Result):
 
         write_simulation(page, self, every_event=False)
 
-    def _pictured(self) -> SimulationResult:
+    def _with_pictures(self) -> SimulationResult:
         return self if self.with_reasons is None else self.with_reasons()
 
     def frame(self, name: str) -> Frame:
@@ -195,4 +195,4 @@ def play_shown(
     Runs of the same objects share a `beginning`.
     """
     with collector.collector_paused():
-        return shown_result(found, played(found, options, progress, beginning), options)
+        return shown_result(found, play_to_end(found, options, progress, beginning), options)

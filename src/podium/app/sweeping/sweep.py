@@ -226,7 +226,7 @@ class Sweep:
     def play(self, run: Run) -> RunOutcome:
         """Play one run and return its outcome, which contains errors such as exceeded limits."""
         try:
-            result = self._played(run)
+            result = self._play(run)
         except PodiumError as error:
             return RunOutcome(None, error=str(error))
         return RunOutcome(result.summary, result.caveats)
@@ -234,11 +234,11 @@ class Sweep:
     def result(self, run: Run) -> Result | None:
         """Play one run and return its result with the reasons for placements; None if it fails."""
         try:
-            return self._played(run, records_placements=True)
+            return self._play(run, records_placements=True)
         except PodiumError:
             return None
 
-    def _played(self, run: Run, *, records_placements: bool = False) -> Result:
+    def _play(self, run: Run, *, records_placements: bool = False) -> Result:
         variant = self.variants[run.variant]
         options = replace(
             variant.options, seed=run.seed, records_placements=records_placements, usual_latency_ns=USUAL_LATENCY_NS

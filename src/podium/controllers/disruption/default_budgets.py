@@ -107,7 +107,7 @@ class Protection:
     def _put_budget(self, budget: PodDisruptionBudget) -> list[WorkloadKey]:
         """Take in a budget; a change of its status alone affects nothing."""
         key, old = budget.key, self._budgets.get(budget.key)
-        if old is not None and _written(old) == _written(budget):
+        if old is not None and _written_fields(old) == _written_fields(budget):
             self._budgets[key] = budget
             return []
         before = self._drop_budget(key)
@@ -191,7 +191,7 @@ def _what_counts(workload: Keeper) -> tuple[object, ...]:
     return meta.uid, meta.owner_references, workload.spec.selector, pods.metadata.labels, *priority
 
 
-def _written(budget: PodDisruptionBudget) -> tuple[object, ...]:
+def _written_fields(budget: PodDisruptionBudget) -> tuple[object, ...]:
     """Return what a budget consists of besides its status."""
     return budget.metadata.labels, budget.metadata.owner_references, budget.spec
 

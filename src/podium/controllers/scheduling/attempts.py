@@ -292,11 +292,11 @@ class CapacityEvents:
 
     def capacity_freed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` no longer uses its node."""
-        self.queue.move(_left(pod), now)
+        self.queue.move(_pod_left_event(pod), now)
 
     def binding_failed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` failed on the way to a node: its capacity is free for other pods."""
-        self.queue.move(_left(pod), now, lambda other: other.uid != pod.uid)
+        self.queue.move(_pod_left_event(pod), now, lambda other: other.uid != pod.uid)
 
     def nomination_ended(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Wake the pods that the ended nomination of ``pod`` kept off a node, and ``pod`` itself."""
@@ -308,7 +308,7 @@ class CapacityEvents:
             except PluginError:
                 return True
 
-        self.queue.move(_left(claim), now, was_kept_off)
+        self.queue.move(_pod_left_event(claim), now, was_kept_off)
 
     def bound_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Handle that ``pod`` is placed on another node than it was nominated to (k/k#134859)."""
@@ -370,5 +370,5 @@ class CapacityEvents:
         return actions
 
 
-def _left(pod: PodRecord) -> ClusterEvent:
+def _pod_left_event(pod: PodRecord) -> ClusterEvent:
     return ClusterEvent(_ASSIGNED_POD, _DELETE, pod, None, ASSIGNED_POD_DELETE)

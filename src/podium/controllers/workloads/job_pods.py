@@ -323,7 +323,7 @@ def _enter(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, *, is_
     if outcome == "succeeded" and index is not None:
         progress.indexes.add(index)
         return
-    failure = judged(job.spec.pod_failure_policy, pod)
+    failure = failure_result(job.spec.pod_failure_policy, pod)
     if outcome == "failed" and not failure.counts:
         progress.released.append(pod)
     elif is_doubtful:
@@ -358,7 +358,7 @@ class PodFailure:
     ends_index: bool = False
 
 
-def judged(policy: PodFailurePolicy | None, pod: OwnedPod) -> PodFailure:
+def failure_result(policy: PodFailurePolicy | None, pod: OwnedPod) -> PodFailure:
     """Return the result of a failure by the first matching rule."""
     for index, rule in enumerate(policy.rules if policy is not None else ()):
         matched = _matched(rule, pod)

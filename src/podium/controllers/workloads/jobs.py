@@ -221,7 +221,9 @@ class Jobs(WorkloadController[Job]):
             last = None if index is None else state.last_failed.get(index)
             failures, until = None if spec.backoff_limit_per_index is None else 0, 0
             if failures is not None and last is not None:
-                failures = (job_pods.failures_before(last) or 0) + job_pods.judged(spec.pod_failure_policy, last).counts
+                failures = (job_pods.failures_before(last) or 0) + job_pods.failure_result(
+                    spec.pod_failure_policy, last
+                ).counts
                 until = job_pods.backoff_end_ns(job_pods.finished_ns(last), failures)
             if until > now:
                 self._times.append(until)

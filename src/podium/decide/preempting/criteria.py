@@ -373,7 +373,7 @@ class VictimCost:
         self.criteria = tuple(criteria)
 
     @classmethod
-    def stated(cls, names: Sequence[CriterionName]) -> VictimCost:
+    def of_names(cls, names: Sequence[CriterionName]) -> VictimCost:
         """Return the cost by criteria of these names. Raises ValueError for a repeated name, or none."""
         if not names or len(set(names)) < len(names):
             raise ValueError("it must name at least one criterion, and none of them twice")

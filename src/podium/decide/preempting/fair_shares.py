@@ -80,13 +80,13 @@ class FairShares:
             return np.zeros(len(slots), dtype=np.bool_)
         accounts = self._account_in[slots].astype(np.int64)
         order = np.argsort(positions * requested.shape[1] + accounts, kind="stable")
-        left = requested[:, accounts[order]] - self._taken(positions[order], accounts[order], slots[order])
+        left = requested[:, accounts[order]] - self._cumulative_losses(positions[order], accounts[order], slots[order])
         takeable: Bools = np.zeros(len(slots), dtype=np.bool_)
         takeable[order] = _at_least(self._shares(left), after)
         takeable &= (accounts != _NO_ACCOUNT) & (accounts != own)
         return takeable
 
-    def _taken(self, positions: Int64s, accounts: Int64s, slots: Int64s) -> Int64s:
+    def _cumulative_losses(self, positions: Int64s, accounts: Int64s, slots: Int64s) -> Int64s:
         """Return ``[resources, slots]``: the requests that an owner loses on a node up to each pod, including it."""
         requests = self._cluster.classes.requests[:, self._cluster.pods.pod_class[slots]]
         sums = np.zeros((len(self._requested), len(slots) + 1), dtype=np.int64)

@@ -234,7 +234,7 @@ class Trials:
         is_settled = (wide.refused != 0) & ~may_change[rows]
         if not is_settled.any():
             return self._try(preemptor, rows, None)
-        emptied = self._emptied(preemptor, parts.local)
+        emptied = self._rows_without_victims(preemptor, parts.local)
         table = self._try(preemptor, rows[~is_settled], None)
         refused = np.empty(len(rows), dtype=np.int64)
         criteria = np.zeros((len(UPSTREAM), len(rows)), dtype=np.int64)
@@ -245,7 +245,7 @@ class Trials:
         decoders = {**emptied.decoders, **wide.decoders, **table.decoders}
         return TrialTable(rows, refused, criteria, table.victims_on, decoders)
 
-    def _emptied(self, preemptor: Preemptor, local: CycleState) -> CachedRows:
+    def _rows_without_victims(self, preemptor: Preemptor, local: CycleState) -> CachedRows:
         """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
         pod, cluster = preemptor.pod, self._cluster
         kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), CachedRows)

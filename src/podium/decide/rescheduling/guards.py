@@ -239,7 +239,7 @@ class BudgetRoom(Allowance):
 
         "" if they would allow it.
         """
-        for budget in self._asked(pod):
+        for budget in self._budgets_of(pod):
             if budget.with_all_up - self.reserve(budget) < 1:
                 allowed = max(budget.with_all_up, 0)
                 return f"{pod.key} is never let go: {budget.key} allows {allowed} at most, less what is left to others"
@@ -256,7 +256,7 @@ class BudgetRoom(Allowance):
 
     def _counted(self, pods: Collection[PodRecord]) -> int:
         """Return how many of the pods count for the cap."""
-        return sum(bool(self._asked(pod)) for pod in pods)
+        return sum(bool(self._budgets_of(pod)) for pod in pods)
 
     def _asks(self, budget: Budget, pod: PodRecord) -> bool:
         return pod.ready or not budget.spares_unready

@@ -115,7 +115,9 @@ class ReplacementPlacer:
                 return ReplacementRows(np.array([hinted], dtype=np.int64))
         if is_known and placement.totals is not None:
             avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
-            totals = self._steered(pod, runner.profile.weights.get(AVOIDING, 0), rows, placement.totals, avoided)
+            totals = self._totals_with_avoid_lists(
+                pod, runner.profile.weights.get(AVOIDING, 0), rows, placement.totals, avoided
+            )
             rows = rows[totals == totals.max()]
         number = len(picture.cluster.nodes)
         is_sure = not is_known or nodes_to_find(runner.profile.percentage_of_nodes_to_score, number) == number
@@ -150,7 +152,9 @@ class ReplacementPlacer:
         first = min(rows[best].tolist(), key=self._picture.node_name)
         return ReplacementRows(np.array([first], dtype=np.int64))
 
-    def _steered(self, pod: PodRecord, weight: int, rows: Int64s, totals: Int64s, avoided: Collection[int]) -> Int64s:
+    def _totals_with_avoid_lists(
+        self, pod: PodRecord, weight: int, rows: Int64s, totals: Int64s, avoided: Collection[int]
+    ) -> Int64s:
         """Return the totals after the pod's controller has been added to the avoid lists of the rows ``avoided``."""
         if self._steering is not Steering.AVOID_LIST or pod.controller is None or not weight:
             return totals

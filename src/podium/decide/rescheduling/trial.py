@@ -178,7 +178,7 @@ class ProposalTrials:
             self._transaction.take_off(leaver.pod.uid)
         if self._settings.judgement is MoveCriteria.BLIND:
             blind = tuple(PlannedMove(leaver.pod, leaver.pod.node_name, None) for leaver in leaving)
-            return self._judged(TrialResult(blind, self._objectives.total()), before)
+            return self._trial_result(TrialResult(blind, self._objectives.total()), before)
         seats = self._waiting.seats({leaver.row for leaver in leaving}, min(leaver.pod.priority for leaver in leaving))
         # The highest acceptable sum, if a single move decides it.
         needed = self._settings.threshold if whole is None else 0.0
@@ -196,7 +196,7 @@ class ProposalTrials:
             moves.append(PlannedMove(leaver.pod, leaver.pod.node_name, target, choice.is_sure))
             total = choice.total
         after = self._objectives.total() if total is None else total
-        return self._judged(TrialResult(tuple(moves), after, "", whole, tuple(arrived), seats), before)
+        return self._trial_result(TrialResult(tuple(moves), after, "", whole, tuple(arrived), seats), before)
 
     def _choice(
         self, replacement: PodRecord, leaver: MovingPod, leaving: Sequence[MovingPod], seats: Seats, most: float | None
@@ -230,27 +230,27 @@ class ProposalTrials:
         """Return the row with the lowest gain where a replacement may land, or the first one above ``most``."""
         if most is not None and len(options.rows) > 1:
             # Most proposals are rejected, and one node is enough for that.
-            first = self._measured(replacement, _Choice(self._likeness.first(options.rows), options.is_sure))
+            first = self._with_objectives(replacement, _Choice(self._likeness.first(options.rows), options.is_sure))
             if _is_above(first, most):
                 return first
         rows, are_all = self._likeness.unlike(options.rows)
         choices = [_Choice(row, are_all and options.is_sure) for row in rows]
         if len(rows) == 1 and most is None:
             return choices[0]
-        worst = self._measured(replacement, choices[0])
+        worst = self._with_objectives(replacement, choices[0])
         for choice in choices[1:]:
             if _is_above(worst, most):
                 break
-            worst = max(worst, self._measured(replacement, choice), key=attrgetter("total"))
+            worst = max(worst, self._with_objectives(replacement, choice), key=attrgetter("total"))
         return worst
 
-    def _measured(self, replacement: PodRecord, choice: _Choice) -> _Choice:
+    def _with_objectives(self, replacement: PodRecord, choice: _Choice) -> _Choice:
         """Return a choice with the sum of the objectives that results from it."""
         with self._transaction.temporarily():
             self._transaction.place(replacement, choice.row)
             return dataclasses.replace(choice, total=self._objectives.total())
 
-    def _judged(self, tried: TrialResult, before: float) -> TrialResult:
+    def _trial_result(self, tried: TrialResult, before: float) -> TrialResult:
         """Return the result if the sum falls by the threshold for each of the moves, otherwise why it is none.
 
         For a part of a whole it is enough that the sum does not rise.

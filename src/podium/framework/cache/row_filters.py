@@ -197,7 +197,7 @@ class RowEvaluator:
         if self._runner.cluster.nominations.uids:
             rows = np.setdiff1d(rows, self._runner.refused_beside(state, pod, rows), assume_unique=True)
         of_rows = self._runner.scoring.kept_sum(self._row_raters, Scope.ROW, state, pod)
-        return self._judged(rows, of_rows[rows])
+        return self._scored_rows(rows, of_rows[rows])
 
     def some_rows(self, state: CycleState, pod: PodRecord, rows: Sequence[int]) -> list[int]:
         """Return the totals of some rows, ascending; `NO_FIT` for rows that the pod does not fit."""
@@ -229,12 +229,12 @@ class RowEvaluator:
         """Return the same as `some_rows`, regardless of nominated pods."""
         outcome = self._runner.filter_view(state, pod, View(self._runner.cluster, rows), Scope.ROW)
         fitting = rows[(outcome.refused == 0) & (self._of_nodes[rows] >= 0)]
-        judged = self._judged(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
+        judged = self._scored_rows(fitting, self._runner.scoring.sum_of(self._row_raters, state, pod)(fitting))
         totals = dict.fromkeys(rows.tolist(), NO_FIT)
         totals.update(zip(judged.rows.tolist(), judged.totals.tolist(), strict=True))
         return list(totals.values())
 
-    def _judged(self, rows: Int64s, of_rows: Int64s) -> ScoredRows:
+    def _scored_rows(self, rows: Int64s, of_rows: Int64s) -> ScoredRows:
         """Return the rows with the scores that depend on the pods of a row."""
         view = View(self._runner.cluster, rows)
         if of_rows.min(initial=0) < 0:

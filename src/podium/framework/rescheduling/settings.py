@@ -226,7 +226,7 @@ def scope_of(written: WrittenScope, path: str) -> ReschedulingScope:
     included, excluded = _namespaces(written.namespaces, usual.excluded, f"{path}.namespaces")
     return msgspec.structs.replace(
         usual,
-        **_given(written, usual),
+        **_written_values(written, usual),
         included=included,
         excluded=excluded,
         pods=label_selector(written.pod_selector, f"{path}.podSelector"),
@@ -234,7 +234,7 @@ def scope_of(written: WrittenScope, path: str) -> ReschedulingScope:
     )
 
 
-def _given(written: msgspec.Struct, usual: object) -> dict[str, Any]:
+def _written_values(written: msgspec.Struct, usual: object) -> dict[str, Any]:
     """Return the written values by name, without those that are None or that the usual settings lack."""
     values = msgspec.structs.asdict(written).items()
     return {name: value for name, value in values if value is not None and hasattr(usual, name)}
@@ -343,7 +343,7 @@ class Written(Strict, frozen=True, kw_only=True):
 def settings_of(written: Written) -> ReschedulerSettings:
     """Return the settings that the fields define. Raises InputError with the path of an invalid field."""
     usual, limits = SETTINGS_OF[written.aggressiveness], written.limits
-    changes = _given(written, usual) | _given(written.budgets, usual)
+    changes = _written_values(written, usual) | _written_values(written.budgets, usual)
     changes |= {
         "policies": _policies(written.policies),
         "in_flight": _limits(limits.in_flight, usual.in_flight, ".limits.inFlight"),

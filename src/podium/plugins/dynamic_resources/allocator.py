@@ -224,7 +224,7 @@ class _Allocator:
     def _constrain(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
         """Add the device to the claim's constraints; return False, unchanged, if one of them rejects it."""
         claim = self.claims[at.claim]
-        concerned = _concerned(claim.constraints, wanted)
+        concerned = _constraints_of(claim.constraints, wanted)
         request = wanted.parent or wanted.name
         for number, constraint in enumerate(concerned):
             if constraint.add(request, candidate.device, candidate.id):
@@ -243,7 +243,7 @@ class _Allocator:
     def _give_back(self, at: _SearchState, candidate: CandidateDevice) -> None:
         """Undo `_take` for the last device. The counters of a shared device stay taken."""
         taken = self.taken[at.claim].pop()
-        for constraint in _concerned(self.claims[at.claim].constraints, taken.wanted):
+        for constraint in _constraints_of(self.claims[at.claim].constraints, taken.wanted):
             constraint.remove(taken.wanted.parent or taken.wanted.name)
         id_ = candidate.id
         if not taken.is_shared:
@@ -258,7 +258,7 @@ class _Allocator:
             del self._capacity[id_]
 
 
-def _concerned(constraints: list[ConstraintState], wanted: EvaluatedRequest) -> list[ConstraintState]:
+def _constraints_of(constraints: list[ConstraintState], wanted: EvaluatedRequest) -> list[ConstraintState]:
     name, alternative = (wanted.parent, wanted.name) if wanted.parent else (wanted.name, "")
     return [constraint for constraint in constraints if constraint.concerns(name, alternative)]
 
@@ -294,7 +294,7 @@ class PoolCounters:
         pool = candidate.pool
         available = self._available.get(pool.name)
         if available is None:
-            available = self._available[pool.name] = self._left(pool)
+            available = self._available[pool.name] = self._remaining(pool)
         taken = self._taken.setdefault(pool.name, {})
         _add(taken, candidate.device, 1)
         for name, counters in available.items():
@@ -308,7 +308,7 @@ class PoolCounters:
         """Release a device's counters."""
         _add(self._taken[candidate.pool.name], candidate.device, -1)
 
-    def _left(self, pool: Pool) -> Counters:
+    def _remaining(self, pool: Pool) -> Counters:
         """Return the counters that held devices leave, possibly negative."""
         held: Counters = {}
         for id_, device in pool.all_devices():

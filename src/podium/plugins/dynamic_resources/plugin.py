@@ -330,7 +330,7 @@ def pod_claims(pod: PodRecord, devices: Devices) -> list[ResourceClaim]:
 
 def failure(claim: ResourceClaim) -> str | None:
     """Return why a device of a claim will not be ready, or None."""
-    for result, status in _awaited(claim):
+    for result, status in _devices_to_prepare(claim):
         # The first condition of a type counts.
         conditions = {} if status is None else {each.type: each for each in reversed(status.conditions)}
         for name in result.binding_failure_conditions:
@@ -343,7 +343,7 @@ def failure(claim: ResourceClaim) -> str | None:
 
 def is_ready(claim: ResourceClaim) -> bool:
     """Return whether all devices of a claim are ready, or need no preparation."""
-    for result, status in _awaited(claim):
+    for result, status in _devices_to_prepare(claim):
         conditions = () if status is None else status.conditions
         met = {condition.type for condition in conditions if condition.status == "True"}
         if not met.issuperset(result.binding_conditions):
@@ -351,7 +351,7 @@ def is_ready(claim: ResourceClaim) -> bool:
     return True
 
 
-def _awaited(claim: ResourceClaim) -> list[tuple[DeviceResult, AllocatedDeviceStatus | None]]:
+def _devices_to_prepare(claim: ResourceClaim) -> list[tuple[DeviceResult, AllocatedDeviceStatus | None]]:
     """Return the devices of a claim that need preparation, each with its driver's status."""
     allocation = claim.status.allocation
     if allocation is None:

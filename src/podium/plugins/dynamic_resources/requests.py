@@ -304,15 +304,15 @@ class RequestReader:
             found: list[EvaluatedRequest] = []
             for each in request.first_available:
                 is_shared = self._shares_matches and len(found) == 1 and found[0].all is not None
-                found.append(self._wanted(label, each.name, each, request.name, found[0] if is_shared else None))
+                found.append(self._evaluate(label, each.name, each, request.name, found[0] if is_shared else None))
             return found
         exact = request.exact
         if exact is None:
             problem = "missing device class name (unsupported request type?)"
             raise AllocationError(f"claim {label}, request {request.name}: {problem}")
-        return [self._wanted(label, request.name, exact, "")]
+        return [self._evaluate(label, request.name, exact, "")]
 
-    def _wanted(
+    def _evaluate(
         self, label: str, name: str, exact: api.ExactDeviceRequest, parent: str, earlier: EvaluatedRequest | None = None
     ) -> EvaluatedRequest:
         """Return a request; the mode All uses the matches of an ``earlier`` alternative, if there is one."""

@@ -48,12 +48,12 @@ def evaluate(text: str, driver: str, device: Device) -> bool | str:
     if isinstance(program, str):
         return program
     try:
-        return program.is_true({"device": _seen(driver, device)}, COST_LIMIT)
+        return program.is_true({"device": _device_value(driver, device)}, COST_LIMIT)
     except EvaluationError as error:
         return f"CEL runtime error: {error}"
 
 
-def _seen(driver: str, device: Device) -> dict[str, Value]:
+def _device_value(driver: str, device: Device) -> dict[str, Value]:
     """Return a device's CEL value: attributes and capacities by domain, by default the driver's."""
     fields = device.fields
     attributes = {name: _attribute(name, attribute) for name, attribute in fields.attributes.items()}

@@ -383,12 +383,12 @@ def evenness(domains: Mapping[int, int], max_skew: int) -> Evenness:
     # The need grows with L and the surplus falls: they meet at the minimum of their maximum.
     while low < high:
         middle = (low + high) // 2
-        if needed(domains, middle) >= surplus(domains, middle + max_skew):
+        if pods_lacking(domains, middle) >= surplus(domains, middle + max_skew):
             high = middle
         else:
             low = middle + 1
     moves = {
-        lowest: max(needed(domains, lowest), surplus(domains, lowest + max_skew))
+        lowest: max(pods_lacking(domains, lowest), surplus(domains, lowest + max_skew))
         for lowest in (low - 1, low)
         if lowest >= 0
     }
@@ -396,7 +396,7 @@ def evenness(domains: Mapping[int, int], max_skew: int) -> Evenness:
     return Evenness(least, tuple(lowest for lowest, number in moves.items() if number == least))
 
 
-def needed(domains: Mapping[int, int], lowest: int) -> int:
+def pods_lacking(domains: Mapping[int, int], lowest: int) -> int:
     """Return how many pods the domains lack if each is to hold at least ``lowest``."""
     return sum([(lowest - pods) * number for pods, number in domains.items() if pods < lowest])
 

@@ -240,7 +240,7 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     own_costs = costs[[row for row, _ in candidates]]
     by_cost: list[float] = pods_by_cost(np.array(guests, dtype=np.int64), own_costs).tolist()
     room: Float64s = np.maximum(packing.room, 0).sum(axis=1, dtype=np.float64)
-    needs = _taken(packing, candidates)
+    needs = _needs(packing, candidates)
     left = _MOST_STEPS // (1 + len(packing.homes) // _HOMES_A_STEP)
     # Each resource bounds the number of nodes that can be emptied.
     least = np.sort(needs, axis=0).cumsum(axis=0)
@@ -260,7 +260,7 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     return EmptiedNodes()
 
 
-def _taken(packing: NodePacking, candidates: Candidates) -> Float64s:
+def _needs(packing: NodePacking, candidates: Candidates) -> Float64s:
     """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
     index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
     needs = np.zeros((len(candidates), len(packing.room)))

@@ -316,7 +316,7 @@ class MissingRoom:
         """
         room, places = self._wanted[index], self._open(index, picture)
         for row, others in taken.items():
-            places[row] = min(int(places[row]), self._left(room, picture.cluster, row, others))
+            places[row] = min(int(places[row]), self._room_left(room, picture.cluster, row, others))
         missing = room.wanted
         is_last = index == len(self._wanted) - 1
         if is_last or not places.any():
@@ -335,7 +335,7 @@ class MissingRoom:
             missing -= number
         return missing
 
-    def _left(self, room: WantedRoom, cluster: Cluster, row: int, others: Sequence[tuple[WantedRoom, int]]) -> int:
+    def _room_left(self, room: WantedRoom, cluster: Cluster, row: int, others: Sequence[tuple[WantedRoom, int]]) -> int:
         """Return for how many pods a row has room beside those of other rooms."""
         entries = cluster.nodes.entries
         pods = int(entries.allowed_pods[row] - entries.pod_count[row]) - sum(number for _, number in others)
@@ -400,7 +400,7 @@ class MissingRoom:
             leaving.append(best)
             for need in lacking:
                 lacking[need] -= need.held_by(best)
-        leaving = _spared(leaving, must, lacking, slots)
+        leaving = _without_spared(leaving, must, lacking, slots)
         return _Departure(row, tuple(leaving), in_words or "room") if leaving else None
 
     def _proposal(self, index: int, room: WantedRoom, picture: Picture, way_out: _Departure) -> Proposal:
@@ -425,7 +425,7 @@ def _help(pod: PodRecord, lacking: dict[Need, int]) -> float:
     return sum(min(need.held_by(pod), lack) / need.amount for need, lack in lacking.items() if lack > 0)
 
 
-def _spared(
+def _without_spared(
     leaving: Sequence[PodRecord], must: Sequence[PodRecord], lacking: dict[Need, int], slots: int
 ) -> list[PodRecord]:
     """Return the pods without those that need not leave; the most important are spared first."""

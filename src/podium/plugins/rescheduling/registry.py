@@ -109,11 +109,11 @@ class Consolidate:
     def _missing_room(self, picture: Picture) -> MissingRoom:
         """Return the wanted rooms of a picture."""
         if picture is not self._picture:
-            self._room = MissingRoom(self._wanted(picture), self._args.max_nodes)
+            self._room = MissingRoom(self._wanted_room(picture), self._args.max_nodes)
             self._picture = picture
         return self._room
 
-    def _wanted(self, picture: Picture) -> list[WantedRoom]:
+    def _wanted_room(self, picture: Picture) -> list[WantedRoom]:
         args, shape = self._args, self._args.for_
         if shape is None and not (args.for_waiting_pods and picture.waiting):
             return []

@@ -375,7 +375,7 @@ class CPULoads:
         rows = self._changes.since_last(picture.cluster, picture)
         if rows is None:
             self._measured = {
-                uid: _wanted(reported.cpu_used_milli, reported.cpu_pressure)
+                uid: _wanted_milli(reported.cpu_used_milli, reported.cpu_pressure)
                 for uid, reported in picture.signals.pods.items()
                 if reported.cpu_used_milli is not None
             }
@@ -406,7 +406,7 @@ def requested_by(pod: PodRecord) -> int:
     return pod.pod_class.requests.get(CPU, 0)
 
 
-def _wanted(used_milli: int, pressure: float | None) -> int:
+def _wanted_milli(used_milli: int, pressure: float | None) -> int:
     used_milli = max(0, min(used_milli, _MOST_MILLI))
     # A value that is no share of time is ignored.
     return round(used_milli / (1 - min(pressure, _MOST_PRESSURE))) if pressure and pressure > 0 else used_milli

@@ -258,7 +258,7 @@ class VolumeSearch:
         for waiting, _ in self._chosen:
             claim = waiting.claim
             without = provisions.copy()
-            for reported in self._sufficient(claim, self._storage.classes[claim.class_name]) or ():
+            for reported in self._sufficient_capacities(claim, self._storage.classes[claim.class_name]) or ():
                 found = self._rows(_topologies([reported])) & without
                 without &= ~found
                 size = 0 if reported.capacity is None else parse_quantity(reported.capacity)
@@ -292,7 +292,7 @@ class VolumeSearch:
             storage_class = self._storage.classes[waiting.claim.class_name]
             allowed = self._allowed(storage_class)
             # Those with enough capacity for the claim, as the driver reports; all if it does not.
-            sufficient = self._sufficient(waiting.claim, storage_class)
+            sufficient = self._sufficient_capacities(waiting.claim, storage_class)
             roomy = self._rows(None if sufficient is None else _topologies(sufficient))
             self.lacking[wanted & ~allowed] |= VOLUME_TO_BIND
             self.lacking[wanted & allowed & ~roomy] |= SPACE
@@ -313,7 +313,9 @@ class VolumeSearch:
         )
         return self._rows(terms or None)
 
-    def _sufficient(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> list[CSIStorageCapacity] | None:
+    def _sufficient_capacities(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass
+    ) -> list[CSIStorageCapacity] | None:
         """Return the reported capacities that suffice for a claim, by name; None if the driver reports none."""
         size = claim.spec.resources.requests.get("storage")
         driver = self._storage.csi_drivers.get(storage_class.provisioner)

@@ -88,7 +88,7 @@ class ObjectRequests:
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
             reply = Reply(code=response.code, pieces=(response.stored.encoded,), may_be_indented=True)
         else:
-            raw = replies.formed(response.to_dict(), what.place.resource, form, self._table(what))
+            raw = replies.in_format(response.to_dict(), what.place.resource, form, self._table(what))
             reply = replies.of_object(raw, response.code, form.header if form.kind else form.content_type)
         reply.may_be_compressed = what.verb in _READS
         return replies.warned(reply, (*warnings, *response.warnings))

@@ -216,7 +216,7 @@ def _form(clause: str, has_protobuf: bool) -> ResponseForm | None:
     return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
 
 
-def formed(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:
+def in_format(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:
     """Return an object in the requested format; other types, such as a Status or a Scale, are returned unchanged."""
     if not form.kind or raw.get("kind") != resource.kind:
         return raw

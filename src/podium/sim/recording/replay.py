@@ -46,7 +46,7 @@ class Replay:
         self._choices = {key: deque(by_uid.values()) for key, by_uid in choices.items()}
         self._of: dict[str, list[tuple[int, str]]] = {}
 
-    def named(self, action: Action, store: Store) -> Action:
+    def with_recorded_name(self, action: Action, store: Store) -> Action:
         """Return the creation of a pod with its recorded name, if that is free."""
         if not isinstance(action, CreateObject) or action.raw["kind"] != "Pod" or "name" in action.raw["metadata"]:
             return action

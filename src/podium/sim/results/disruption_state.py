@@ -261,7 +261,7 @@ def _budget(
         allowed=allowed,
         down=DownPods(voluntary=down["voluntary"], unplanned=down["unplanned"], starting=down["starting"]),
         rate=shown,
-        experienced=None if counts is None else _experienced(counts.of(budget.key), rate, now),
+        experienced=None if counts is None else _disruptions_of(counts.of(budget.key), rate, now),
         note=condition.message or None if condition is not None else None,
     )
 
@@ -273,7 +273,7 @@ def _bucket(rate: Rate, full: int, now: int) -> RateState:
     )
 
 
-def _experienced(found: DisruptionTimes, rate: Rate | None, now: int) -> ExperiencedDisruptions:
+def _disruptions_of(found: DisruptionTimes, rate: Rate | None, now: int) -> ExperiencedDisruptions:
     """Return the disruptions, also for the period of the budget's rate, or an hour."""
     period = _HOUR if rate is None else rate.period_ns
     voluntary, unplanned = found.since(now - period)

@@ -165,10 +165,10 @@ class ObjectSizes:
         self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
 
     def node_changed(self, node: Node) -> None:
-        self.offers[node.metadata.name] = self.one(node_allocatable(node.status))
+        self.offers[node.metadata.name] = self.amounts_of(node_allocatable(node.status))
         self.labels[node.metadata.name] = node.metadata.labels
 
-    def one(self, amounts: Amounts) -> Amounts:
+    def amounts_of(self, amounts: Amounts) -> Amounts:
         return self._known.setdefault(tuple(amounts.items()), amounts)
 
 
@@ -284,7 +284,9 @@ class Meters:
             object_, is_gone = event.stored.object, event.type == "DELETED"
             if isinstance(object_, Pod):
                 if event.type == "ADDED":
-                    self._sizes.requests[object_.metadata.uid] = self._sizes.one(pod_requests(effective_spec(object_)))
+                    self._sizes.requests[object_.metadata.uid] = self._sizes.amounts_of(
+                        pod_requests(effective_spec(object_))
+                    )
                 readiness.pod_written(object_, now, is_gone=is_gone)
                 if has_budgets and event.previous is not None:
                     disruptions.pod_changed(event.previous.object, object_, now, is_gone=is_gone)

@@ -141,7 +141,7 @@ class Readiness:
             known = self._pods[uid] = _Pod(found)
             self.workload_of[uid] = label
             found.pods += 1
-            if self.tops.wanted(label) is None:
+            if self.tops.desired_pods(label) is None:
                 found.wanted = max(found.wanted, found.pods)
                 found.points.put(now, (found.ready, found.wanted))
         phase, node = status.phase, known.node
@@ -181,7 +181,7 @@ class Readiness:
         top = self.tops.observe(event)
         if top is not None:
             found = self._of(top, now)
-            found.wanted = self.tops.wanted(top) or 0
+            found.wanted = self.tops.desired_pods(top) or 0
             found.points.put(now, (found.ready, found.wanted))
 
     def power(self, node: str, now: int, *, is_up: bool) -> None:
@@ -203,7 +203,7 @@ class Readiness:
             self._count_on_node(known, -1)
         found = known.found
         found.pods -= 1
-        if has_succeeded and self.tops.wanted(found.workload) is None:
+        if has_succeeded and self.tops.desired_pods(found.workload) is None:
             found.wanted -= 1
             found.points.put(now, (found.ready, found.wanted))
 
@@ -285,7 +285,7 @@ class TopWorkloads:
             # An empty entry remembers that it wanted pods.
             asked.pop(label, None)
         else:
-            asked[label] = _wanted(object_, event)
+            asked[label] = _desired_pods(object_, event)
         return top
 
     def of(self, pod: Pod) -> str:
@@ -294,7 +294,7 @@ class TopWorkloads:
             return f"Pod {pod.key}"
         return self._top(pod.metadata.namespace, controller)
 
-    def wanted(self, top: str) -> int | None:
+    def desired_pods(self, top: str) -> int | None:
         """Return how many pods a workload wants, None if unknown."""
         asked = self._asked.get(top)
         return None if asked is None else sum(asked.values())
@@ -304,7 +304,7 @@ class TopWorkloads:
         return self.tops.get(label, label)
 
 
-def _wanted(object_: Kubernetes, event: WatchEvent) -> int:
+def _desired_pods(object_: Kubernetes, event: WatchEvent) -> int:
     status = event.stored.raw.get("status", {})
     if isinstance(object_, DaemonSet):
         return int(status.get("desiredNumberScheduled", 0))

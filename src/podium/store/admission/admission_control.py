@@ -97,7 +97,7 @@ class Admission:
             return raw
         return {**raw, "spec": {**object_at(raw, "spec"), "ingressClassName": name}}
 
-    def kept(self, previous: Stored, raw: Raw) -> Raw:
+    def without_dropped_fields(self, previous: Stored, raw: Raw) -> Raw:
         """Return an update without the fields that the version drops."""
         return as_kept(raw, previous.resource.name, self._release, previous.raw)
 

@@ -132,7 +132,7 @@ def _resource(name: str) -> str:
     return of_class.removeprefix("requests.").removeprefix("limits.")
 
 
-def _named(resources: ResourceRequirements, kind: str) -> set[str]:
+def _resource_names(resources: ResourceRequirements, kind: str) -> set[str]:
     """Return the resources with a limit, or with a request; a limit implies an equal request."""
     limits = set(resources.limits)
     return limits if kind == "limits" else limits | set(resources.requests)
@@ -266,9 +266,15 @@ def _check_named(quota: ResourceQuota, after: Stored, spec: PodSpec) -> None:
     whole = spec.resources or ResourceRequirements()
     for name in sorted(quota.spec.hard):
         kind, _, resource = name.rpartition(".")
-        if resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits") or resource in _named(whole, kind):
+        if (
+            resource not in (CPU, MEMORY)
+            or kind not in ("", "requests", "limits")
+            or resource in _resource_names(whole, kind)
+        ):
             continue
-        containers = [container.name for container in _all(spec) if resource not in _named(container.resources, kind)]
+        containers = [
+            container.name for container in _all(spec) if resource not in _resource_names(container.resources, kind)
+        ]
         if containers:
             missing.append(f"{name} for: {','.join(containers)}")
     if missing:

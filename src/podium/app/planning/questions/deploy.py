@@ -44,7 +44,7 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)
     for likeness in _LIKENESSES:
         preemptions, anyway = impact.beyond(preemptions, anyway, likeness), impact.beyond(anyway, preemptions, likeness)
-    created = [_created(played, label) for label in labels]
+    created = [_created_pods(played, label) for label in labels]
     rows: list[tuple[Part, ...]] = []
     for each in created[:_MAX_ROWS]:
         numbers = {node: f" ({number:,})" if number > 1 else "" for node, number in each.nodes.items()}
@@ -68,7 +68,7 @@ class _CreatedPods(msgspec.Struct, frozen=True):
         return sum(self.nodes.values()) + self.waiting
 
 
-def _created(played: PlayedPlan, label: str) -> _CreatedPods:
+def _created_pods(played: PlayedPlan, label: str) -> _CreatedPods:
     new, anyway = _new_pods(played.result, played.baseline, label), _new_pods(played.baseline, played.result, label)
     left = new - anyway
     # Pods that the workload creates anyway are not the plan's, even if they come to other nodes with it.

@@ -82,7 +82,7 @@ def _drain_sections(played: PlayedPlan) -> list[Section]:
     """Return the sections on how far each drain came, and how to unblock those that are stuck."""
 
     def row(report: dict[str, Any]) -> tuple[Part, ...]:
-        gone, left = sum(pod["state"] == "gone" for pod in report["pods"]), len(_left(report))
+        gone, left = sum(pod["state"] == "gone" for pod in report["pods"]), len(_pods_left(report))
         rest = f", {left:,} left" if left else ""
         reason = "" if report["state"] == "drained" else _reason(played, report)
         return Name(report["node"], NODES), str(report["state"]), f"{gone:,} gone{rest}", reason
@@ -112,7 +112,7 @@ def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
     return [report for report in played.result.summary["drains"] if report["node"] in drained]
 
 
-def _left(report: dict[str, Any]) -> list[dict[str, Any]]:
+def _pods_left(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [pod for pod in report["pods"] if pod["state"] not in ("gone", "left")]
 
 
@@ -129,7 +129,7 @@ def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
 
 def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
     """Return the reason that a drain is held: the budget and its pods, or the first pod's own reason."""
-    left = _left(report)
+    left = _pods_left(report)
     holds = {hold.pod: hold for hold in played.result.measures.holds if hold.until_ns is None and hold.budgets}
     held = [holds[pod["pod"]] for pod in left if pod["pod"] in holds]
     if held:

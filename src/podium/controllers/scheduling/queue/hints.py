@@ -162,7 +162,7 @@ class Rejection:
         return NO if hints is None else hints.ask(pod, event)
 
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
-        return tuple(hint for plugin in plugins for hint in _concerned(self.registered.get(plugin, ()), event))
+        return tuple(hint for plugin in plugins for hint in _matching_hints(self.registered.get(plugin, ()), event))
 
 
 class Rejections:
@@ -195,14 +195,14 @@ class Rejections:
         known = self._of_interest.get(kind)
         if known is None:
             known = self._of_interest[kind] = event.resource is EventResource.WILDCARD or any(
-                _concerned(registered, event)
+                _matching_hints(registered, event)
                 for profile in self._registrations.values()
                 for registered in profile.values()
             )
         return known
 
 
-def _concerned(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+def _matching_hints(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
     """Return the hints of the registrations that match an event."""
     return tuple(some.hint for some in registered if event.concerns(ClusterEvent(some.resource, some.action)))
 

@@ -125,7 +125,7 @@ class VictimUnits:
         found = self.closed(pods)
         return found is not None and len(found) == len(pods)
 
-    def gone(self, units: Iterable[Unit]) -> list[PodRecord]:
+    def pods_of(self, units: Iterable[Unit]) -> list[PodRecord]:
         """Return the pods of units that may go, with their dependents, the most important first."""
         found = self.closed(self.ordered(pod for unit in units for pod in unit))
         if found is None:
@@ -238,14 +238,14 @@ class GangSolutions:
         """Add a solution, without victims that are not needed; ``in_doubt`` None if all are known to be needed."""
         if in_doubt is not None and units:
             # Affinity partners of members are spared before all others, and then units that violate budgets.
-            gone = self.units.gone(units)
+            gone = self.units.pods_of(units)
             over, near = self._violating(gone), {pod.uid for pod in gone if self.partners.include(pod)}
             order = sorted(
                 self.units.of(gone),
                 key=lambda unit: (not any(pod.uid in near for pod in unit), not any(pod.uid in over for pod in unit)),
             )
             units = _irreducible_units(self.transaction, self.units, order, placements, in_doubt)
-        victims, solution = self.units.gone(units), GangSolution([], placements, domain)
+        victims, solution = self.units.pods_of(units), GangSolution([], placements, domain)
         if victims:
             cost = tuple(self.costs.of_pods([victims])[0][:, 0].tolist())
             is_alone = bool(self.partners) and self._come_alone(victims, placements)
@@ -294,7 +294,7 @@ def _irreducible_units(
     def fits_without(others: list[Unit], unit: Unit) -> bool:
         rows = {pod.row for pod in unit}
         if not is_row_by_row:
-            gone, concerned = [tuple(units.gone(others))], placements
+            gone, concerned = [tuple(units.pods_of(others))], placements
         elif rows.isdisjoint(in_doubt):
             return False
         else:

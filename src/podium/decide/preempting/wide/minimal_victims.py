@@ -51,7 +51,7 @@ class VictimMinimizer:
     is_monotone: bool
     partners_first: bool
 
-    def forced(self, pairs: VictimPairs) -> ForcedVictims:
+    def forced_victims(self, pairs: VictimPairs) -> ForcedVictims:
         forced, evaluator = pairs.forced, self.evaluator
         needed = self._closed(pairs.sets(forced))
         if not self.is_monotone:
@@ -180,7 +180,7 @@ class VictimMinimizer:
         def give_back_or_charge(positions: Int64s, pods: Int64s) -> Bools:
             returned = give_back(positions, pods)
             kept, members = positions[~returned], pairs.entries[pods[~returned]]
-            alone, before = evaluator.alone(members)[: len(bounds)], bounds[:, kept]
+            alone, before = evaluator.costs_alone(members)[: len(bounds)], bounds[:, kept]
             bounds[:, kept] = np.where(adds, before + alone, np.maximum(before, alone))
             return returned
 
@@ -246,7 +246,7 @@ def cost_least_alone(evaluator: SetEvaluator, pairs: VictimPairs, costs: Int64s)
     If no set with one victim more costs less, one victim of that cost is the best. Each row has some pod.
     """
     members, at = distinct(pairs.entries, len(evaluator.pool))
-    alone = evaluator.alone(members)
+    alone = evaluator.costs_alone(members)
     order = np.lexsort(alone[::-1])
     ranks = np.empty(len(members), dtype=np.int64)
     ranks[order] = np.arange(len(members))

@@ -112,7 +112,7 @@ class VictimDomains:
         wanted = [found for found in self._found if found.effect != "Stay"] if self._across else self._found[:1]
         return sum((domains.lengths[domains.codes[rows]] for domains in wanted), np.zeros_like(rows))
 
-    def forced(self, rows: Int64s) -> Iterator[tuple[MemberSets, Int64s]]:
+    def forced_sets(self, rows: Int64s) -> Iterator[tuple[MemberSets, Int64s]]:
         """Yield sets of pods that must go, and ``[rows]``: the set for each row."""
         for domains in self._found:
             if domains.effect == "AllGone" and self._across:
@@ -245,7 +245,7 @@ class SetEvaluator:
         """Return ``[bounding, sets]``: lower bounds for sets that contain these, wherever the pod goes."""
         return self._columns(sets, self._floors)
 
-    def alone(self, members: Int64s) -> Int64s:
+    def costs_alone(self, members: Int64s) -> Int64s:
         """Return ``[criteria, members]``: the cost of each alone, wherever the pod goes."""
         sets = MemberSets.at(np.arange(len(members) + 1), members)
         return self._columns(sets, np.zeros(len(self.criteria), dtype=np.int64))
@@ -301,7 +301,7 @@ class SetEvaluator:
             # The pairs of a row are in the order of their rank already.
             order = places[argsort_small((owners[places] << 2) | last[places])]
         else:
-            columns, criteria = self.alone(pairs.entries[places])[self._before :], self.set_costs.cost.criteria
+            columns, criteria = self.costs_alone(pairs.entries[places])[self._before :], self.set_costs.cost.criteria
             if _VIOLATIONS in criteria:
                 columns[criteria.index(_VIOLATIONS)] = violating[places]
             order = places[np.lexsort((pairs.entries[places], *-columns[::-1], last[places], owners[places]))]

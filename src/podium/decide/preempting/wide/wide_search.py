@@ -82,7 +82,7 @@ class WideSearch:
         # ``[bounding, rows]``: lower bounds of the costs on each row, from forced victims.
         empty = MemberSets.at(np.zeros(2, dtype=np.int64), np.empty(0, dtype=np.int64))
         self._bounds = np.repeat(evaluator.least(empty), len(rows), axis=1)
-        for sets, of_row in domains.forced(rows):
+        for sets, of_row in domains.forced_sets(rows):
             np.maximum(self._bounds, evaluator.least(sets)[:, of_row], out=self._bounds)
         # Otherwise the larger of two sets, one of which contains the other, may cost less.
         self._prunes = evaluator.grows or self._is_monotone
@@ -145,7 +145,7 @@ class WideSearch:
     def _try(self, block: Int64s, *, tries_all: bool) -> Int64s | None:
         """Try the rows at some positions, ascending; return the best cost so far."""
         pairs = self._domains.pairs(self._rows[block])
-        without_forced = self._minimizer.forced(pairs)
+        without_forced = self._minimizer.forced_victims(pairs)
         enough = np.flatnonzero(without_forced.refused == 0)
         self._results.put(block[enough], without_forced.needed.only(enough))
         self._proven[block[enough]] = True
