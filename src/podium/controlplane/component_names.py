@@ -15,12 +15,24 @@ GARBAGE_COLLECTOR = "garbage-collector"
 NAMESPACE_CONTROLLER = "namespace-controller"
 
 CONTROLLERS = (
-    *(NODE_LIFECYCLE, "taint-eviction-controller", "pod-garbage-collector"),
-    *("deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller"),
-    *("job-controller", "cronjob-controller", "resource-claim-controller", "ephemeral-volume-controller"),
-    *("persistentvolume-controller", "persistentvolumeclaim-protection-controller"),
-    *("persistentvolume-protection-controller", "default-budget-controller", "disruption-controller"),
-    *("avoid-list-controller", ENDPOINTS),
+    NODE_LIFECYCLE,
+    "taint-eviction-controller",
+    "pod-garbage-collector",
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "daemonset-controller",
+    "job-controller",
+    "cronjob-controller",
+    "resource-claim-controller",
+    "ephemeral-volume-controller",
+    "persistentvolume-controller",
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "default-budget-controller",
+    "disruption-controller",
+    "avoid-list-controller",
+    ENDPOINTS,
 )
 """The controllers that a driver runs, in the order in which they act at the same instant."""
 

@@ -17,8 +17,12 @@ from podium.store.version_conversion import converted
 Reading = TypeVar("Reading", bound=Kubernetes)
 
 SET_BY_SERVER = (
-    *("uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds"),
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
 )
 """The metadata that only the API server sets."""
 

@@ -138,12 +138,14 @@ class Metrics(ProgramMetrics):
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, "
             "while 'error' means an internal scheduler problem.",
-            *("result", "profile"),
+            "result",
+            "profile",
         )
         self.attempt_seconds = self.histogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
-            *("result", "profile"),
+            "result",
+            "profile",
             buckets=_ATTEMPT_BUCKETS,
         )
         self.algorithm_seconds = self.histogram(
@@ -174,12 +176,15 @@ class Metrics(ProgramMetrics):
         self.incoming = self.counter(
             "scheduler_queue_incoming_pods",
             "Number of pods added to scheduling queues by event and queue type.",
-            *("queue", "event"),
+            "queue",
+            "event",
         )
         self.extension_point_seconds = self.histogram(
             "scheduler_framework_extension_point_duration_seconds",
             "Latency for running all plugins of a specific extension point.",
-            *("extension_point", "status", "profile"),
+            "extension_point",
+            "status",
+            "profile",
             buckets=tuple(0.0001 * 2**power for power in range(12)),
         )
 

@@ -332,7 +332,8 @@ class ReschedulerMetrics(ProgramMetrics):
             "podium_rescheduler_evictions",
             "Number of requested evictions, by policy and result: 'evicted', 'refused', 'gone', 'failed', or 'unknown' "
             "if there was no response.",
-            *("policy", "result"),
+            "policy",
+            "result",
         )
         self.objective = self.gauge(
             "podium_rescheduler_objective",

@@ -30,8 +30,21 @@ from podium.plugins.node_filters import required_nodes
 from podium.store.admission.quotas import written_amount
 
 TYPES = (
-    *("gate", "scheduler", "claim", "cordon", "label", "taint", "toleration"),
-    *("request", "pod", "quota", "budget", "cap", "policy", "priority", "node"),
+    "gate",
+    "scheduler",
+    "claim",
+    "cordon",
+    "label",
+    "taint",
+    "toleration",
+    "request",
+    "pod",
+    "quota",
+    "budget",
+    "cap",
+    "policy",
+    "priority",
+    "node",
 )
 """The types of changes. Of changes that help equally and touch as many objects, the type named first is preferred."""
 
