@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, TopologySpreadConstraint
+from podium.api.policy import HIGHEST_USER_PRIORITY
 from podium.api.resource_requests import node_allocatable
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
 from podium.app.explaining.preemption_text import victim_facts
-from podium.app.explaining.remedies import MAX_USER_PRIORITY, Remedies, find_remedies
+from podium.app.explaining.remedies import Remedies, find_remedies
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 from tests.fuzzing import usual
 
@@ -224,7 +225,7 @@ def test_above_a_nominated_pod_the_room_kept_for_it_is_free() -> None:
     "objects",
     [
         [node("a", cpu=1), pod("p", cpu=2)],
-        [node("a", cpu=1), pod("r", on="a", cpu=1, priority=MAX_USER_PRIORITY), pod("p", cpu=1)],
+        [node("a", cpu=1), pod("r", on="a", cpu=1, priority=HIGHEST_USER_PRIORITY), pod("p", cpu=1)],
     ],
 )
 def test_remedies_omit_priorities_beyond_the_user_range(objects: list[Kubernetes]) -> None:

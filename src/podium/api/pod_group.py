@@ -31,9 +31,6 @@ SCHEDULED = "PodGroupScheduled"
 
 DISRUPTION_MODES = ("Pod", "PodGroup")
 
-HIGHEST_PRIORITY = 1_000_000_000
-"""The maximum priority of a group: that of non-system classes (HighestUserDefinablePriority)."""
-
 _SECOND_NS = 10**9
 
 

@@ -17,6 +17,12 @@ NEVER_PREEMPTS = ("Never", "PreemptNever", "NonPreemptiblePreemptNever")
 NEVER_PREEMPTED = ("NonPreemptible", "NonPreemptiblePreemptNever")
 """The policies of pods that are never preempted."""
 
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
+"""The maximum priority of classes that are not the system's, and of pod groups (HighestUserDefinablePriority)."""
+
 POLICY_ANNOTATION = "podium.dev/preemption-policy"
 """The annotation of a pod or class with its policy, for clusters whose API refuses the additional values."""
 

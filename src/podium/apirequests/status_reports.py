@@ -16,7 +16,7 @@ from podium.controllers.actions import ReportUnschedulable
 from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.patching import StatusPatch
-from podium.store.strategic_patch import MergeSchema, merge_schema_of
+from podium.store.strategic_patch import DELETE_FROM, ORDER, MergeSchema, merge_schema_of
 
 _PLAIN = frozenset((str, int, type(None)))
 
@@ -117,10 +117,6 @@ def condition_body(condition: PodCondition, generation: int | None = None) -> Ra
     return fields
 
 
-_ORDER = "$setElementOrder/"
-_DELETE_FROM = "$deleteFromPrimitiveList/"
-
-
 def strategic_diff(old: Raw, new: Raw, schema: MergeSchema) -> Raw:
     """Return the patch from `old` to `new`: {} if they are equal. Neither contains nulls."""
     patch: Raw = {}
@@ -149,8 +145,8 @@ def _diff_list(patch: Raw, field: str, old: list[Any], new: list[Any], schema: M
         if added:
             patch[field] = added
         if gone:
-            patch[_DELETE_FROM + field] = gone
-        patch[_ORDER + field] = new
+            patch[DELETE_FROM + field] = gone
+        patch[ORDER + field] = new
         return
     before, after = _by_key(old, key), _by_key(new, key)
     if before is None or after is None:
@@ -165,7 +161,7 @@ def _diff_list(patch: Raw, field: str, old: list[Any], new: list[Any], schema: M
         elif known != item:
             changes.append({**strategic_diff(known, item, inner), key: identity})
     changes += [{"$patch": "delete", key: identity} for identity in before if identity not in after]
-    patch[_ORDER + field] = [{key: identity} for identity in after]
+    patch[ORDER + field] = [{key: identity} for identity in after]
     if changes:
         patch[field] = changes
 

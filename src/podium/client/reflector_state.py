@@ -20,6 +20,7 @@ from typing import Any, Literal
 from podium.api.errors import InputError
 from podium.api.kinds import SERVED_KINDS
 from podium.api.meta import Raw, key_of, object_at, objects_at, value_at
+from podium.api.times import SECOND
 from podium.apirequests.http_mapping import error_of
 from podium.apirequests.observations import ObjectObservation, arrived, differences, received
 from podium.apirequests.request import Request
@@ -27,18 +28,16 @@ from podium.client.session import PAGE, Send, Wait
 from podium.store import api_resources, errors, listing, version_conversion
 from podium.store.stored import Stored
 
-_SECOND = 10**9
-_ABSENT_WAIT_NS = 60 * _SECOND
+_ABSENT_WAIT_NS = 60 * SECOND
 # The maximum wait, even if a server asks for more.
-_LONGEST_ASKED_WAIT_NS = 300 * _SECOND
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_LONGEST_ASKED_WAIT_NS = 300 * SECOND
 # The responses of a server that does not support WatchList or these options.
 _NOT_WATCHED_SO = frozenset((400, 405, 415, 422))
 _TOO_OLD = frozenset(("Expired", "Gone"))
 
-FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * _SECOND
+FIRST_WAIT_NS, LONGEST_WAIT_NS = 800_000_000, 30 * SECOND
 # The backoff is reset after two minutes without a failure.
-_FORGET_NS = 120 * _SECOND
+_FORGET_NS = 120 * SECOND
 
 
 class ReflectorStage(Enum):
@@ -161,7 +160,7 @@ class ReflectorState:
     def on_watch_end(self, now: int, began_ns: int) -> None:
         """Record the normal end of a watch; watches that repeatedly end at once cause a backoff."""
         self.problem = ""
-        if now - began_ns < _SECOND or self.stage is ReflectorStage.WATCH_LIST:
+        if now - began_ns < SECOND or self.stage is ReflectorStage.WATCH_LIST:
             self._fail(now)
 
     def on_refused(self, error: errors.StoreError, now: int) -> list[ObjectObservation]:
@@ -192,9 +191,9 @@ class ReflectorState:
         reasons = [cause.get("reason") for cause in objects_at(error.details, "causes")]
         if code == 504 and "ResourceVersionTooLarge" in reasons:
             # This server lags behind the one that answered before.
-            self._fail(now, _SECOND)
+            self._fail(now, SECOND)
             return []
-        asked_ns = error.details.get("retryAfterSeconds", 0) * _SECOND
+        asked_ns = error.details.get("retryAfterSeconds", 0) * SECOND
         self._fail(now, min(asked_ns, _LONGEST_ASKED_WAIT_NS))
         return []
 
@@ -239,7 +238,7 @@ class ReflectorState:
         if self.stage is not ReflectorStage.WATCH_LIST:
             self.version = max(self.version, version)
             return []
-        return self._on_list(version) if value_at(metadata, "annotations", _INITIAL_EVENTS_END) == "true" else []
+        return self._on_list(version) if value_at(metadata, "annotations", listing.INITIAL_EVENTS_END) == "true" else []
 
     def _on_list(self, version: int) -> list[ObjectObservation]:
         """Process the complete list at a version; return the differences from the known objects."""

@@ -12,14 +12,13 @@ from podium.apirequests.router import Router
 from podium.controllers.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.controllers.ledger.ledger import DISRUPTING, DisruptionLedger
 from podium.controllers.observations import ActionFinished
+from podium.controlplane.component_names import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
 from podium.sim.history import EventHistory
 from podium.sim.scenario.steps import SCENARIO
 from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step, StepRunner
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
-_COLLECTOR = "garbage-collector"
-_NAMESPACES = "namespace-controller"
 # Actions whose own message the history uses.
 _OWN_MESSAGE = frozenset((ReportStatus, PatchObject, DeleteObject))
 MOST_BEHIND = 1_000
@@ -47,8 +46,8 @@ class APIServer:
         self._log = self.store.log
         self._router = Router(self.store, takes_history=True)
         # An owner that was never seen may exist, since a cluster may be known in part.
-        self._garbage = GarbageCollector(self.store, self._stepping(_COLLECTOR), absent_is_gone=False)
-        self._cleaner = NamespaceCleaner(self.store, self._stepping(_NAMESPACES))
+        self._garbage = GarbageCollector(self.store, self._stepping(GARBAGE_COLLECTOR), absent_is_gone=False)
+        self._cleaner = NamespaceCleaner(self.store, self._stepping(NAMESPACE_CONTROLLER))
 
     def carry_out(self, action: Action, now: int, by: str = "") -> ActionFinished:
         """Process an action and return the answer; ``by`` names the component, "" stands for the pod's scheduler."""

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from podium.api.meta import Raw, key_of
+from podium.api.policy import SYSTEM_CLASSES
 from podium.store.admission.defaults import KUBERNETES_ADDRESS, SERVICE_NETWORK, with_addresses, with_defaults
-from podium.store.admission.priorities import SYSTEM_CLASSES
 from podium.store.store import Store
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -21,7 +21,7 @@ from podium.store.stored import Stored, encoded, framed
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
-_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 
 
@@ -224,7 +224,7 @@ class ReadableStore:
         objects = filter(selector.covers, self._revisions.in_order(selector.resource.name, namespace))
         initial = [Notice("ADDED", stored.raw, stored.version, stored) for stored in objects]
         if options.send_initial_events:
-            initial.append(_bookmark(selector, log.version, {"annotations": {_INITIAL_EVENTS_END: "true"}}))
+            initial.append(_bookmark(selector, log.version, {"annotations": {INITIAL_EVENTS_END: "true"}}))
         return Watch(self._revisions, selector, log.version, initial)
 
     def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:

@@ -14,13 +14,13 @@ from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
+from podium.api.input.codec import NAME_LETTERS
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resources import APIResource
 from podium.store.stored import Reading, Stored
 from podium.store.watch_log import WatchEvent, WatchLog
 
 # The alphabet of apimachinery's util/rand: without vowels, so that no words arise.
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _MAX_BASE_LENGTH = 58
 
@@ -56,8 +56,8 @@ class Identities:
         drawn = int.from_bytes(self._next(self._names))
         suffix = ""
         for _ in range(_SUFFIX_LENGTH):
-            drawn, index = divmod(drawn, len(_ALPHABET))
-            suffix += _ALPHABET[index]
+            drawn, index = divmod(drawn, len(NAME_LETTERS))
+            suffix += NAME_LETTERS[index]
         return base[:_MAX_BASE_LENGTH] + suffix
 
     def give(self, uid: str) -> bool:

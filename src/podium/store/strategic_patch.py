@@ -19,8 +19,8 @@ from podium.store.errors import StoreError, bad_request
 _GO_TYPES = {bool: "bool", float: "float64", int: "int64", str: "string"}
 _PATCH = "$patch"
 _RETAIN = "$retainKeys"
-_DELETE_FROM = "$deleteFromPrimitiveList/"
-_ORDER = "$setElementOrder/"
+DELETE_FROM = "$deleteFromPrimitiveList/"
+ORDER = "$setElementOrder/"
 
 
 def strategic_patch(target: Raw, patch: Any, schema: MergeSchema) -> Raw:
@@ -53,7 +53,7 @@ def _with_directives(target: Raw, patch: Raw, schema: MergeSchema) -> Raw:
         if not isinstance(kept, list) or any(values[field] is not None and field not in kept for field in values):
             raise bad_request(f"{_RETAIN} is a list of all fields that stay, those of the patch among them")
         result = {field: value for field, value in target.items() if field in kept}
-    for field in sorted({field.partition("/")[2] for field in patch if field.startswith((_ORDER, _DELETE_FROM))}):
+    for field in sorted({field.partition("/")[2] for field in patch if field.startswith((ORDER, DELETE_FROM))}):
         changed = _changed_list(result, patch, field, schema)
         values.pop(field, None)
         if changed is not None:
@@ -92,7 +92,7 @@ def _value(old: Any, new: Any, field: str, schema: MergeSchema) -> Any:
 def _changed_list(target: Raw, patch: Raw, field: str, schema: MergeSchema) -> list[Any] | None:
     """Return the list of a field with directives: merged, without deleted plain values, in the requested order."""
     old, new = target.get(field, []), patch.get(field)
-    order, deleted = patch.get(_ORDER + field), patch.get(_DELETE_FROM + field, [])
+    order, deleted = patch.get(ORDER + field), patch.get(DELETE_FROM + field, [])
     for part in (old, new or [], order or [], deleted):
         if not isinstance(part, list):
             raise bad_request(f"{field} and the directives for it are lists")

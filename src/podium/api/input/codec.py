@@ -281,10 +281,10 @@ def _whole(stream: BinaryIO) -> bytes:
     return stream.read()
 
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _LENGTH = 5
 _MAX_PREFIX = 58
-_NAMES = len(_LETTERS) ** _LENGTH
+_NAMES = len(NAME_LETTERS) ** _LENGTH
 # Coprime to the number of names, so that none repeats; large, so that successive names differ visibly.
 _STRIDE = 6_700_417
 
@@ -296,8 +296,8 @@ def generated_names() -> Callable[[str], str]:
     def name(prefix: str) -> str:
         rest, letters = next(numbers) * _STRIDE % _NAMES, ""
         for _ in range(_LENGTH):
-            rest, letter = divmod(rest, len(_LETTERS))
-            letters += _LETTERS[letter]
+            rest, letter = divmod(rest, len(NAME_LETTERS))
+            letters += NAME_LETTERS[letter]
         return f"{prefix[:_MAX_PREFIX]}{letters}"
 
     return name

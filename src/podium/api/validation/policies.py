@@ -16,10 +16,12 @@ from podium.api.errors import InputError, field_path, shown
 from podium.api.names import label_key_problem, subdomain_problem
 from podium.api.policy import (
     ATTRIBUTES_CLASS,
+    HIGHEST_USER_PRIORITY,
     POLICY_ANNOTATION,
     PREEMPTION_POLICIES,
     PRIORITY_CLASS,
     SCOPES,
+    SYSTEM_CLASSES,
     PodDisruptionBudgetSpec,
 )
 from podium.api.quantity import is_extended, is_huge_pages, parse_quantity
@@ -27,8 +29,6 @@ from podium.api.validation import amounts
 from podium.api.validation.findings import Place
 from podium.api.validation.rules import check, declare, report_repeats
 
-_SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_HIGHEST_OF_USERS = 1_000_000_000
 _MIN_INT32 = -(2**31)
 _MAX_LEVELS = 100
 _MAX_AVOID_ENTRIES = 1_000
@@ -197,11 +197,13 @@ def _reserved_priority(priority_class: Place) -> None:
     name = priority_class.child_or_empty("metadata").text("name")
     value = priority_class.number("value") or 0
     if name.startswith("system-"):
-        if value != _SYSTEM_CLASSES.get(name) or priority_class.flag("globalDefault"):
+        if value != SYSTEM_CLASSES.get(name) or priority_class.flag("globalDefault"):
             detail = "priority class names with 'system-' prefix are reserved for system use only"
             priority_class.child_or_empty("metadata").forbidden("name", detail)
-    elif value > _HIGHEST_OF_USERS:
-        priority_class.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_OF_USERS}")
+    elif value > HIGHEST_USER_PRIORITY:
+        priority_class.forbidden(
+            "value", f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+        )
 
 
 @check
@@ -210,8 +212,8 @@ def _usable_priority(priority_class: Place) -> None:
     annotations = metadata.child_or_empty("annotations")
     if annotations.has(POLICY_ANNOTATION):
         check_one_of(annotations.value[POLICY_ANNOTATION], PREEMPTION_POLICIES, annotations.path(POLICY_ANNOTATION))
-    if value > _HIGHEST_OF_USERS and not metadata.text("name").startswith("system-"):
-        problem = f"{value} is out of range; above {_HIGHEST_OF_USERS} are system classes only"
+    if value > HIGHEST_USER_PRIORITY and not metadata.text("name").startswith("system-"):
+        problem = f"{value} is out of range; above {HIGHEST_USER_PRIORITY} are system classes only"
         raise InputError(problem, path=priority_class.path("value"))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from podium.api import errors, pod_group, times
+from podium.api import errors, pod_group, policy, times
 from podium.api.checks import check as refuse
 from podium.api.checks import parsed
 from podium.api.names import label_name_problem, subdomain_problem
@@ -24,7 +24,7 @@ _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
 _MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
 _GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @lengths resourceClaims
-  disruptionMode:{"|".join(pod_group.DISRUPTION_MODES)} priority:..{pod_group.HIGHEST_PRIORITY}"""
+  disruptionMode:{"|".join(pod_group.DISRUPTION_MODES)} priority:..{policy.HIGHEST_USER_PRIORITY}"""
 
 declare(
     f"""\

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from podium.api.avoid_list import EVICTED
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw, object_at
 from podium.api.pod import Pod, PodCondition, PodSpec, PodStatus
 from podium.api.times import SECOND, format_time, parse_time, time_of
 from podium.api.workloads import ReplicaSet
-from podium.cluster.pods import PREEMPTED
+from podium.cluster.pods import PREEMPTED, TEMPLATE_HASH
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE, Rationale
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.ledger.disruption import Disruption, FollowUp, since
@@ -87,7 +88,6 @@ def _text(raw: dict[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-EVICTED = "EvictionByEvictionAPI"
 ENDED_BY_KUBELET = "TerminationByKubelet"
 TAINTED = "DeletionByTaintManager"
 
@@ -159,7 +159,6 @@ _MADE = re.compile(r"(?:Created pod: |create Pod )(\S+)")
 _DELETED = re.compile(r"(?:Deleted pod: |delete Pod )(\S+)")
 _ASSIGNED = re.compile(r"Successfully assigned (\S+) to (\S+)")
 _ABOUT_NS = 60 * 10**9
-_HASH = "pod-template-hash"
 
 
 class DeletedPods:
@@ -239,8 +238,8 @@ class DeletedPods:
     def _labels(self, namespace: str, owner: OwnerReference | None) -> dict[str, str]:
         """Return the label pod-template-hash of a Deployment's ReplicaSet, if any."""
         found = None if owner is None else self._find(owner.kind, f"{namespace}/{owner.name}")
-        template_hash = found.metadata.labels.get(_HASH, "") if isinstance(found, ReplicaSet) else ""
-        return {_HASH: template_hash} if template_hash else {}
+        template_hash = found.metadata.labels.get(TEMPLATE_HASH, "") if isinstance(found, ReplicaSet) else ""
+        return {TEMPLATE_HASH: template_hash} if template_hash else {}
 
 
 def ending(pod: Pod, seen: Sighting, start: str | None) -> Pod:

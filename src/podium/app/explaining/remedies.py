@@ -10,22 +10,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.api.policy import NEVER_PREEMPTS
+from podium.api.policy import HIGHEST_USER_PRIORITY, NEVER_PREEMPTS
 from podium.api.times import SECOND, format_time
 from podium.app.console.cells import NODES, by_key
 from podium.app.console.page import Cell, Page, counted, listed, names_of
 from podium.app.explaining.attempts import explain_decision
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
-from podium.cluster.pods import PodRecord
+from podium.cluster.pods import DEFAULT_POLICY, PodRecord
 from podium.decide.preempting import eligibility
-
-MAX_USER_PRIORITY = 1_000_000_000
-"""The highest priority of pods that are not the system's (pkg/apis/scheduling/types.go)."""
 
 _MAX_ROWS = 6
 _MAX_NAMES = 3
-_PREEMPTIBLE = "PreemptLowerPriority"
 _NEED_REMEDIES = ("preempts", "unschedulable", "not-eligible")
 
 
@@ -79,7 +75,7 @@ def _protection_remedy(decision: Explanation) -> tuple[list[PodRecord], Explanat
         return None
     try:
         for pod in pods:
-            cluster.replace_pod(replace(pod, preemption_policy=_PREEMPTIBLE))
+            cluster.replace_pod(replace(pod, preemption_policy=DEFAULT_POLICY))
         then = explain_decision(decision.runner, decision.record)
     finally:
         for pod in pods:
@@ -96,10 +92,10 @@ def _pod_remedy(decision: Explanation) -> PodRemedy | None:
     if decision.node or plan is None or plan.reason in eligibility.NOT_ELIGIBLE_YET:
         return None
     from_never = pod.preemption_policy in NEVER_PREEMPTS
-    willing = replace(pod, preemption_policy=_PREEMPTIBLE)
+    willing = replace(pod, preemption_policy=DEFAULT_POLICY)
     # Its own priority if the policy alone may help, and those just above that of a placed or nominated pod.
     others = {other.priority for other in (*cluster.placed.values(), *(each for each, _ in cluster.nominations.all()))}
-    above = {priority + 1 for priority in others if pod.priority <= priority < MAX_USER_PRIORITY}
+    above = {priority + 1 for priority in others if pod.priority <= priority < HIGHEST_USER_PRIORITY}
     priorities = [*([pod.priority] if from_never else []), *sorted(above)]
 
     @cache
@@ -125,7 +121,7 @@ def remedies_dict(decision: Explanation) -> dict[str, Any] | None:
     }
     if remedies.pod is not None:
         found["pod"] = {} if remedies.pod.priority is None else {"priority": remedies.pod.priority}
-        found["pod"] |= {"preemptionPolicy": _PREEMPTIBLE} if remedies.pod.from_never else {}
+        found["pod"] |= {"preemptionPolicy": DEFAULT_POLICY} if remedies.pod.from_never else {}
         found["pod"] |= _then_dict(remedies.pod.then)
     if remedies.protection is not None:
         pods, then = remedies.protection

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from podium.api.versions.choice import ReleaseChoice
     from podium.app.cluster import Cluster
     from podium.app.inputs import DecisionSettings
-    from podium.app.planning.answer import PlanAnswer
+    from podium.app.planning.answer import PlanAnswer, PlanProgress
     from podium.app.planning.questions.diff import Setting
     from podium.app.planning.saved import SavedPlan
     from podium.framework.rescheduling.configuration import ReschedulerConfiguration
     from podium.sim.run_options import RunOptions
 
-Progress = Callable[[float, str], None]
 
 CHECKED = "podium.plan.checked"
 """In the context's meta during a check of a saved plan: a `Check`."""
@@ -155,7 +154,7 @@ class QuestionInputs:
         names = (file.rstrip("/").rpartition("/")[2] for file in files)
         return read_setting(" and ".join(names) or UNCHANGED, self.documents(files))
 
-    def show(self, doing: str, ask: Callable[[Progress], PlanAnswer]) -> None:
+    def show(self, doing: str, ask: Callable[[PlanProgress], PlanAnswer]) -> None:
         """Ask a question, showing progress, and print the answer; for a check of a saved plan, only keep it.
 
         Save the plan with --save, its scenario with --scenario, and exit with 2 for findings of --fail-on.
@@ -226,7 +225,7 @@ class RunInputs(QuestionInputs):
 
         read = self.read()
 
-        def ask(progress: Progress) -> PlanAnswer:
+        def ask(progress: PlanProgress) -> PlanAnswer:
             return question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
 
         self.show(doing, ask)

@@ -12,13 +12,13 @@ from typing import Any
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, load_files, load_text
+from podium.api.input.documents import API_VERSION
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
 from podium.framework.rescheduling.descheduler import read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings, Written, settings_of
 from podium.framework.settings.arguments import read_strictly
 from podium.framework.settings.configuration import require_kind
 
-API_VERSION = "podium.dev/v1alpha1"
 KIND = "ReschedulerConfiguration"
 CONFIG_MAP_KEY = "config.yaml"
 """The key of a ConfigMap that holds the configuration as text."""

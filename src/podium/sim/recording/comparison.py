@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from podium.api.avoid_list import EVICTED
 from podium.api.meta import Kubernetes
 from podium.api.times import seconds
 from podium.cluster.pods import PREEMPTED
-from podium.sim.recording.tape import EVICTED, Recording
+from podium.sim.recording.tape import Recording
 from podium.sim.results.disruption_state import JSONValue
 from podium.sim.results.result import spread
 from podium.sim.simulation import Simulation

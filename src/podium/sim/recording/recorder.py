@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS
 from podium.api.disruption_policy import DISRUPTION_RATE
 from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
@@ -158,9 +158,9 @@ class ClusterRecorder:
             return
         known.is_disrupted = True
         reason = condition.reason
-        what: tape.What = "preempted" if reason == PREEMPTED else "evicted" if reason == tape.EVICTED else "disrupted"
+        what: tape.What = "preempted" if reason == PREEMPTED else "evicted" if reason == EVICTED else "disrupted"
         self._event(what, pod, reason=reason)
-        if reason == tape.EVICTED:
+        if reason == EVICTED:
             self._steps.append({"evict": _place(pod)})
 
     def _node_changed(self, before: Node, node: Node) -> None:

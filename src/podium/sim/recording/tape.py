@@ -29,7 +29,6 @@ RECORDING = "Recording"
 FORMAT = 1
 """The version of the format."""
 
-EVICTED = "EvictionByEvictionAPI"
 """The reason of the condition DisruptionTarget of evicted pods."""
 
 What = Literal[

@@ -18,14 +18,14 @@ from podium.api.disruption_policy import POLICY_NAME, Cap, DisruptionPolicy, Rat
 from podium.api.meta import Kubernetes
 from podium.api.node import Node, is_ready
 from podium.api.pod import Pod
-from podium.api.policy import PRIORITY_CLASS, PodDisruptionBudget, PriorityClass, ResourceQuota
+from podium.api.policy import PRIORITY_CLASS, SYSTEM_CLASSES, PodDisruptionBudget, PriorityClass, ResourceQuota
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_quantity, is_extended, is_huge_pages
 from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import Requirement, compile_label_selector
 from podium.api.times import SECOND, format_duration, format_time
 from podium.controllers.disruption.budget import is_healthy
 from podium.sim.results.usage import BudgetDisruptions, DisruptionTimes
-from podium.store.admission.priorities import SYSTEM_CLASSES, class_hint, default_class
+from podium.store.admission.priorities import class_hint, default_class
 from podium.store.admission.quotas import read_amount
 
 

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 from podium.api.meta import Raw
 from podium.api.node import RuntimeClass, RuntimeScheduling
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
-from podium.api.policy import POLICY_ANNOTATION, LimitRange, LimitRangeItem, PriorityClass
+from podium.api.policy import POLICY_ANNOTATION, SYSTEM_CLASSES, LimitRange, LimitRangeItem, PriorityClass
 from podium.api.quantity import CPU, exact_quantity, is_pod_level, milli_value
 from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
 from podium.api.schemas.schema import defaults_of
 from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.store.admission.priorities import NO_RULES, SYSTEM_CLASSES, PriorityRules, default_class, unknown_class
+from podium.store.admission.priorities import NO_RULES, PriorityRules, default_class, unknown_class
 from podium.store.api_resources import POD, APIResource
 from podium.store.errors import StoreError, forbidden
 

@@ -11,8 +11,7 @@ from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy, Priority
 from podium.api.errors import likely, suggestion
 from podium.api.meta import NAMESPACE_NAME_LABEL, Raw
 from podium.api.pod import PodSpec
-from podium.api.pod_group import HIGHEST_PRIORITY
-from podium.api.policy import PRIORITY_RULE_ANNOTATION, PriorityClass
+from podium.api.policy import HIGHEST_USER_PRIORITY, PRIORITY_RULE_ANNOTATION, SYSTEM_CLASSES, PriorityClass
 from podium.api.resource_requests import qos_class
 from podium.api.selectors import EVERYTHING, LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import PodTemplate
@@ -22,9 +21,6 @@ from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 
 _NO_POLICY = DisruptionPolicy()
-
-SYSTEM_CLASSES: Mapping[str, int] = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-"""The priority classes that every cluster has (pkg/apis/scheduling/types.go)."""
 
 LEVEL_OF = "A level of "
 """How the description of a class begins that exists because a DisruptionPolicy has a level of its name."""
@@ -118,8 +114,8 @@ def admit_group(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw
         raise forbidden(
             POD_GROUP, key, f"priority {given} is not that of PriorityClass {name}, {priority}; leave it out"
         )
-    if priority > HIGHEST_PRIORITY:
-        problem = f"must be less than or equal to {HIGHEST_PRIORITY}, and {name} has {priority}"
+    if priority > HIGHEST_USER_PRIORITY:
+        problem = f"must be less than or equal to {HIGHEST_USER_PRIORITY}, and {name} has {priority}"
         raise invalid(POD_GROUP, key, problem, "spec.priority")
     return {**raw, "spec": {**spec, "priority": priority}}
 

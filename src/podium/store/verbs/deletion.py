@@ -15,9 +15,9 @@ from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avo
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
 from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import SYSTEM_CLASSES, PodDisruptionBudget
 from podium.api.times import MAX_TIME_NS, SECOND, format_duration, format_time, parse_time
-from podium.store.admission.priorities import SYSTEM_CLASSES, current_policy
+from podium.store.admission.priorities import current_policy
 from podium.store.api_resources import POD
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict, forbidden, invalid_options, not_found, too_many_requests

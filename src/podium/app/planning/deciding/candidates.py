@@ -25,7 +25,7 @@ from podium.app.planning.deciding.causes import GATED, SCHEDULER, TURNED_DOWN, B
 from podium.app.planning.deciding.decisions import CAPPED, Decisions
 from podium.app.planning.scenarios import nodes_text
 from podium.cluster.nodes import CPU as CPU_INDEX
-from podium.cluster.pods import PodRecord
+from podium.cluster.pods import DEFAULT_POLICY, PodRecord
 from podium.plugins.node_filters import required_nodes
 from podium.store.admission.quotas import written_amount
 
@@ -52,7 +52,6 @@ MAX_PREEMPTING = 500
 """The maximum number of a workload's pods that a change lets preempt."""
 
 _MAX_SHAPES = 20
-_PREEMPTS = "PreemptLowerPriority"
 _MI = 1 << 20
 # A pod with less than this part of its request is another pod.
 _MAX_REDUCTION = 4
@@ -296,7 +295,10 @@ def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterato
             continue
         kinds, pod = _kinds(held), held[0].pods[0]
         if pod.preemption_policy in NEVER_PREEMPTS:
-            text, to_pod = f"preemptionPolicy {_PREEMPTS} for {workload}", partial(_with, preemption_policy=_PREEMPTS)
+            text, to_pod = (
+                f"preemptionPolicy {DEFAULT_POLICY} for {workload}",
+                partial(_with, preemption_policy=DEFAULT_POLICY),
+            )
             yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, preempts=True)
         for item in [item for item in classes if item.value > pod.priority][:3]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"

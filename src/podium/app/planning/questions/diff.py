@@ -32,7 +32,6 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import PlanRun, PlayedPlan
 from podium.app.planning.scenarios import SCENARIO, applied, is_scenario, scenario_of_spec, step, with_scenario
-from podium.framework.rescheduling.configuration import API_VERSION as RESCHEDULER_VERSION
 from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER
@@ -54,7 +53,7 @@ _IDENTITY = ("apiVersion", "kind", "metadata")
 # What to write instead of a kind that is no setting.
 _ADVICE = {
     DESCHEDULER: "; write it as a ReschedulerConfiguration",
-    RESCHEDULER: f" unless its apiVersion is {RESCHEDULER_VERSION}",
+    RESCHEDULER: f" unless its apiVersion is {API_VERSION}",
     SCENARIO: f" unless its apiVersion is {API_VERSION}",
 }
 
@@ -122,7 +121,7 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
         if kind == SCHEDULER:
             _check_once(document, is_second=configuration is not None)
             configuration = read_configuration(raw, document.source)
-        elif kind == RESCHEDULER and raw.get("apiVersion") == RESCHEDULER_VERSION:
+        elif kind == RESCHEDULER and raw.get("apiVersion") == API_VERSION:
             _check_once(document, is_second="rescheduler" in spec)
             read_rescheduler(raw, document.source)
             spec["rescheduler"] = {key: value for key, value in raw.items() if key not in _IDENTITY}
