@@ -12,8 +12,9 @@ from weakref import ReferenceType, ref
 import pytest
 
 from podium.api.input.codec import Document, Input, decode
+from podium.app.forking import CAN_FORK
 from podium.app.planning import question as questions
-from podium.app.planning.question import CAN_FORK, PlanQuestion, PlanRun
+from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
 from podium.controlplane.assembly import create_objects

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podium.api.errors import InputError
+from podium.app.forking import CAN_FORK
+from podium.app.rescheduling import certificates, offline
 from podium.app.rescheduling.offline import PlanReport, PlanSettings, plan_once
 from podium.decide.rescheduling.round_robin import ExcludedPods
 from podium.framework.rescheduling.configuration import read_rescheduler
@@ -170,3 +174,32 @@ def test_pods_of_several_nodes_that_are_out_of_order_are_counted_together(tmp_pa
     closed = [{**node(name, cpu=8), "spec": {"unschedulable": True}} for name in ("old-1", "old-2")]
     found = report(tmp_path, *closed, node("new-1", cpu=8), web(0, "old-1"), web(1, "old-2"), web(2, "new-1"))
     assert found.untouched == ExcludedPods(3, (("its node is left to others: it is cordoned", 2),))
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
+def test_a_forked_copy_makes_the_same_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offline, "_MOST_ALONE", 0)
+    rescheduling = read_rescheduler(CONFIGURATION, "")
+    question = PlanSettings(rescheduling, default_configuration())
+
+    alone, beside = (
+        plan_once(read(tmp_path, *scaled_up()), replace(question, forks=forks)).to_dict() for forks in (False, True)
+    )
+
+    assert alone["certificate"] == beside["certificate"]
+    assert alone == beside
+
+
+@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
+def test_the_certificate_is_made_here_if_the_forked_copy_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offline, "_MOST_ALONE", 0)
+    parent = os.getpid()
+
+    def fail_elsewhere(*arguments: Any) -> Any:
+        assert os.getpid() == parent
+        return certificates.lower_bounds_of(*arguments)
+
+    monkeypatch.setattr(offline, "lower_bounds_of", fail_elsewhere)
+    question = PlanSettings(read_rescheduler(CONFIGURATION, ""), default_configuration(), forks=True)
+
+    assert plan_once(read(tmp_path, *scaled_up()), question).certificate is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations, product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.certificate import Certificate, MoveLimit, Prices, Relaxation, ascend, certify, relax
+from podium.decide.rescheduling import certificate
+from podium.decide.rescheduling.certificate import (
+    Certificate,
+    MoveLimit,
+    Prices,
+    Relaxation,
+    ascend,
+    limited,
+    lower_bounds,
+    relax,
+)
 from podium.decide.rescheduling.replacement_placement import as_replacement
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.plugin import PluginContext
@@ -92,7 +103,7 @@ def cost_after(picture: Picture, policies: Sequence[tuple[Policy, float]], moved
 def certificate_of(
     picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, **rest: Any
 ) -> Certificate:
-    return certify(picture, policies, {}, 0, price, **rest)
+    return lower_bounds(picture, policies, price, **rest)[0].certificate({}, 0)
 
 
 @efforts(12)
@@ -117,16 +128,16 @@ def test_no_reachable_placement_costs_less_than_the_bound(name: str, effort: Eff
             )
             for each in names
         ]
-        limited = {one.uid for one in picture.movable_pods() if chance.random() < 0.7}
+        some = {one.uid for one in picture.movable_pods() if chance.random() < 0.7}
 
         anywhere = certificate_of(picture, policies, price)
-        within = certificate_of(picture, policies, price, limits=[MoveLimit(limited, most)])
+        within = certificate_of(picture, policies, price, limits=[MoveLimit(some, most)])
 
         assert anywhere.uncovered == ()
         found = list(reached(picture, policies, price))
         least = min((cost for _, cost in found), default=anywhere.now)
         assert anywhere.bound <= least + 1e-5
-        least_within = min((cost for moved, cost in found if len(moved & limited) <= most), default=anywhere.now)
+        least_within = min((cost for moved, cost in found if len(moved & some) <= most), default=anywhere.now)
         assert within.bound <= least_within + 1e-5
 
     check()
@@ -141,8 +152,8 @@ def test_any_prices_bound_the_cost(effort: Effort) -> None:
         policies = [(policy_of(name, picture), 1.0) for name in ("Consolidate", "MoveToUnderusedNodes")]
         departures = Departures(picture)
         bounds = [(policy.bound(departures, 0.1), weight) for policy, weight in policies]  # type: ignore[attr-defined]
-        limited = [MoveLimit([one.uid for one in picture.movable_pods()], 2)]
-        relaxation, _ = relax(departures, bounds, 0.1, limited)
+        limits = [MoveLimit([one.uid for one in picture.movable_pods()], 2)]
+        relaxation = limited(relax(departures, bounds, 0.1)[0], limits)
         free = relaxation.free
         prices = Prices(
             np.array([[chance.uniform(0, 30) for _ in row] for row in free.capacity]).reshape(free.capacity.shape),
@@ -184,7 +195,7 @@ def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(effort: Eff
         picture = picture_of(objects.surroundings)
         policy = policy_of(name, picture)
         departures = Departures(picture)
-        relaxation, _ = relax(departures, [(policy.bound(departures, 0.1), 1.0)], 0.1, ())  # type: ignore[attr-defined]
+        relaxation, _ = relax(departures, [(policy.bound(departures, 0.1), 1.0)], 0.1)  # type: ignore[attr-defined]
 
         best = ascend(relaxation, policy.objective(picture))
 
@@ -416,7 +427,8 @@ def test_policies_without_a_bound_or_with_a_wrong_one_are_named_and_left_out() -
 def test_the_plan_counts_with_its_moves() -> None:
     picture = picture_of(half_used(4))
 
-    found = certify(picture, [(policy_of("Consolidate", picture), 1.0)], {"Consolidate": 2.0}, 3, 0.5)
+    bound, _ = lower_bounds(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5)
+    found = bound.certificate({"Consolidate": 2.0}, 3)
 
     assert (found.now, found.after) == (8, 3.5)
     assert found.bound == pytest.approx(3.5, abs=0.001)
@@ -438,6 +450,24 @@ def test_the_same_question_has_the_same_answer() -> None:
     departures = Departures(picture)
     bounds = [(policy_of("Consolidate", picture).bound(departures, 0.1), 1.0)]  # type: ignore[attr-defined]
 
-    first, second = (ascend(relax(departures, bounds, 0.1, ())[0], 10.0).value for _ in range(2))
+    first, second = (ascend(relax(departures, bounds, 0.1)[0], 10.0).value for _ in range(2))
 
     assert first == second
+
+
+@pytest.mark.parametrize(("within", "ever", "stated"), [(1.0, 2.0, 2.0), (3.0, 2.0, 3.0), (1.0, 6.0, 3.5)])
+def test_a_bound_for_all_placements_holds_within_limits_too(
+    within: float, ever: float, stated: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The search for a bound ends early, so that the one with limits may come out lower."""
+
+    def ascend(relaxation: Relaxation, *_: Any) -> Any:
+        return SimpleNamespace(value=within if len(relaxation.limits) else ever, prices=relaxation.free)
+
+    monkeypatch.setattr(certificate, "ascend", ascend)
+    picture = picture_of(half_used(4))
+
+    bounds = lower_bounds(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5, [MoveLimit([], 1)])
+
+    found = [bound.certificate({"Consolidate": 2.0}, 3).bound for bound in bounds]
+    assert found == [stated, min(ever, 3.5)]

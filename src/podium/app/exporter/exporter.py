@@ -24,13 +24,13 @@ from podium.app.console.cells import counted
 from podium.app.console.page import Section
 from podium.app.exporter import evaluation
 from podium.app.exporter.evaluation import FITS, GROUPS, NODE, Evaluation, EvaluationSettings, Group
+from podium.app.forking import forked
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
 from podium.app.live.live_program import ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.deciding.decisions import Decisions
-from podium.app.planning.question import forked
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster
 from podium.runtime.clock import SystemClock

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from multiprocessing.connection import Connection
-from typing import Any
 
 from podium.api.basis import Caveat
 from podium.api.collector import collector_paused, free_cycles
@@ -18,6 +13,7 @@ from podium.api.input.codec import Document, Input
 from podium.api.input.documents import overridden
 from podium.api.meta import Raw
 from podium.app.console.page import Section
+from podium.app.forking import CAN_FORK, forked
 from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, impact_of, impact_text, nodes_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
@@ -28,75 +24,10 @@ from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import InitialState
 
-Report = Callable[..., None]
-
-_REPORT_SECONDS = 0.2
-_REPORT, _RESULT = "report", "result"
-CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
-"""Whether the platform forks processes."""
-
-
-def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], Any]) -> None:
-    # Otherwise the copy would keep the pipe open whose end it has to notice.
-    ours.close()
-    next_report = time.monotonic()
-
-    def report(*progress: Any) -> None:
-        nonlocal next_report
-        if time.monotonic() >= next_report:
-            next_report = time.monotonic() + _REPORT_SECONDS
-            theirs.send((_REPORT, progress))
-
-    try:
-        theirs.send((_RESULT, work(theirs.recv(), report)))
-    except BaseException:  # The parent meets the same error when it does the work itself
-        theirs.close()
-
-
 _PLACED = ("Scheduled", "Nominated")
 _DRAIN_OPTIONS = {"force: true": "--force", "deleteEmptyDirData: true": "--delete-emptydir-data"}
 # The share of the run with the plan; the run without it has less to do.
 _SHARE_OF_PLAN = 0.6
-
-
-@contextmanager
-def forked(work: Callable[[Any, Report], Any]) -> Iterator[Callable[[Any], Callable[[Report | None], Any]]]:
-    """Fork a copy of this process that waits for an argument and then computes a result from its own state.
-
-    Yield the function that sends the argument. It returns the one that waits for the result, None if the copy has
-    failed: the caller then does the work itself. The copy reports its progress a few times a second. It shares memory
-    with its parent until one of them writes, and ends with its parent, or with the context. Use it only if no other
-    thread holds locks that the work needs.
-    """
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=_serve, args=(ours, theirs, work), daemon=True)
-    process.start()
-    theirs.close()
-
-    def begin(argument: Any) -> Callable[[Report | None], Any]:
-        # If the copy has ended, receiving fails, too.
-        with suppress(OSError):
-            ours.send(argument)
-        return finish
-
-    def finish(report: Report | None) -> Any:
-        try:
-            while True:
-                kind, value = ours.recv()
-                if kind == _RESULT:
-                    return value
-                if report is not None:
-                    report(*value)
-        except (EOFError, OSError):
-            return None
-
-    try:
-        yield begin
-    finally:
-        ours.close()
-        process.kill()
-        process.join()
-        process.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from podium.app.console.page import Page, Part, Section, listed
 from podium.cluster.pods import PodRecord
-from podium.decide.rescheduling.certificate import Certificate, MoveLimit, certify
+from podium.controllers.rescheduling.rescheduler import Rescheduler
+from podium.decide.rescheduling.certificate import Certificate, LowerBound, MoveLimit, lower_bounds
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
-from podium.framework.rescheduling.policy import Picture, Policy
+from podium.framework.rescheduling.policy import Picture
 from podium.framework.rescheduling.settings import MoveLimitSettings, ReschedulerSettings
 
 _DIGITS = 4
@@ -52,21 +53,18 @@ class PlanCertificate:
         }
 
 
-def certified(
-    plan: ReschedulingPlan,
-    picture: Picture,
-    policies: Sequence[tuple[Policy, float]],
-    settings: ReschedulerSettings,
-    inputs: PlanInputs,
-) -> PlanCertificate:
-    """Return the certificate of a plan that was made from these inputs."""
-    moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
+def lower_bounds_of(rescheduler: Rescheduler, now: int) -> tuple[LowerBound, LowerBound]:
+    """Return the bounds on every plan that the rescheduler could make now, and on any number of plans."""
+    (picture, policies, inputs), settings = rescheduler.show(now), rescheduler.settings
     limits = tuple(_limits_of(list(picture.movable_pods()), picture, settings, inputs))
-    within, ever = (
-        certify(picture, policies, plan.after, moves, settings.threshold, limits=some) for some in (limits, ())
-    )
-    # Limits only exclude placements.
-    return PlanCertificate(replace(within, bound=max(within.bound, min(ever.bound, within.after))), ever)
+    return lower_bounds(picture, policies, settings.threshold, limits)
+
+
+def certified(plan: ReschedulingPlan, bounds: tuple[LowerBound, LowerBound]) -> PlanCertificate:
+    """Return the certificate of a plan by the bounds on plans from its inputs."""
+    moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
+    within_limits, ever = (bound.certificate(plan.after, moves) for bound in bounds)
+    return PlanCertificate(within_limits, ever)
 
 
 def _limits_of(

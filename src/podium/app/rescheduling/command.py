@@ -107,7 +107,9 @@ def reschedule(
         cluster = source if source.context or source.kubeconfig or not files else None
         read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
         honors_avoid_lists = own["honors_avoid_lists"]
-        question = PlanSettings(rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release)
+        question = PlanSettings(
+            rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release, True
+        )
         with ProgressBar("planning"):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))

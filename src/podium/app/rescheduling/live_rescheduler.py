@@ -16,7 +16,7 @@ from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import ProgramMetrics
-from podium.app.rescheduling.certificates import PlanCertificate, certified
+from podium.app.rescheduling.certificates import PlanCertificate, certified, lower_bounds_of
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
 from podium.client import credentials, live_cluster, usage_poller
 from podium.controllers.actions import Action, Evict, Record
@@ -206,8 +206,7 @@ class LiveRescheduler(LiveProgram):
         if self._rescheduler is None:
             return None
         self._certified_ns = now
-        picture, policies, inputs = self._rescheduler.show(now)
-        found = certified(plan, picture, policies, self._rescheduler.settings, inputs)
+        found = certified(plan, lower_bounds_of(self._rescheduler, now))
         ever = found.ever
         self.metrics.certified.labels("now").set(ever.now)
         self.metrics.certified.labels("after_plan").set(ever.after)

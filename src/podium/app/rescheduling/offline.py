@@ -19,12 +19,20 @@ from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
-from podium.app.rescheduling.certificates import PlanCertificate, certified, number_text, write_certificate
+from podium.app.forking import CAN_FORK, forked
+from podium.app.rescheduling.certificates import (
+    PlanCertificate,
+    certified,
+    lower_bounds_of,
+    number_text,
+    write_certificate,
+)
 from podium.cluster.pods import PodRecord
 from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
 from podium.decide.rescheduling import round_robin
+from podium.decide.rescheduling.certificate import LowerBound
 from podium.decide.rescheduling.replacement_placement import AVOIDING
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
@@ -35,6 +43,8 @@ from podium.store.store import Store
 
 DAY_NS = 86_400 * 10**9
 """The age of objects that state no creation time."""
+# A certificate for so many objects takes less time than a process.
+_MOST_ALONE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +53,8 @@ class PlanSettings:
 
     ``honors_avoid_lists``: whether the schedulers honor avoid lists; None: only those of Podium's own API server do.
 
-    Extenders are not called: a configuration with extenders is rejected unless they are ignored.
+    Extenders are not called: a configuration with extenders is rejected unless they are ignored. With ``forks``, the
+    certificate of a large cluster is made in a forked copy of this process, beside the plan.
     """
 
     rescheduling: ReschedulerConfiguration
@@ -51,6 +62,7 @@ class PlanSettings:
     honors_avoid_lists: bool | None = None
     ignores_extenders: bool = False
     release: ReleaseChoice = CLUSTER_RELEASE
+    forks: bool = False
 
 
 def plan_once(read: Input, question: PlanSettings) -> PlanReport:
@@ -78,7 +90,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
     try:
-        plan, kept, certificate = _plan(objects, settings, schedulers, now, release)
+        plan, kept, certificate = _plan(objects, settings, schedulers, now, release, forks=question.forks)
     except errors.InputError as error:
         raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
@@ -88,7 +100,13 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
 
 
 def _plan(
-    objects: Sequence[Document], settings: ReschedulerSettings, schedulers: Configuration, now: int, release: Release
+    objects: Sequence[Document],
+    settings: ReschedulerSettings,
+    schedulers: Configuration,
+    now: int,
+    release: Release,
+    *,
+    forks: bool,
 ) -> tuple[round_robin.ReschedulingPlan, round_robin.ExcludedPods, PlanCertificate]:
     """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
     found: list[round_robin.ReschedulingPlan] = []
@@ -98,11 +116,18 @@ def _plan(
         rescheduler.handle(change, now)
     due_ns = rescheduler.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
-    rescheduler.handle(Tick(), now)
+    bounds: tuple[LowerBound, LowerBound] | None = None
+    if forks and CAN_FORK and len(objects) > _MOST_ALONE:
+        # A copy of this process looks for the bounds while this one plans.
+        with forked(lambda *_: lower_bounds_of(rescheduler, now)) as begin:
+            finish = begin(None)
+            rescheduler.handle(Tick(), now)
+            bounds = finish(None)
+    else:
+        rescheduler.handle(Tick(), now)
     plan = found[0] if found else round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = rescheduler.untouched(now)
-    picture, policies, inputs = rescheduler.show(now)
-    return plan, kept, certified(plan, picture, policies, settings, inputs)
+    return plan, kept, certified(plan, bounds or lower_bounds_of(rescheduler, now))
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:

@@ -106,6 +106,7 @@ class Rescheduler:
 
     def show(self, now: int) -> tuple[Picture, tuple[Weighted, ...], PlanInputs]:
         """Return the inputs of a plan made now; policies come with their weights."""
+        self._look_at_moves(now)
         inputs = self._plan_inputs(now)
         return *self._planners.show(inputs, now), inputs
 

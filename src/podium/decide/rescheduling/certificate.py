@@ -12,7 +12,7 @@ linear programs (1960).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -128,8 +128,9 @@ class Relaxation:
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
         moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
         numbers = np.diff(self.starts, append=len(self.costs))
-        sold = np.einsum("ij,ij->i", np.repeat(prices.capacity[self.kinds], numbers, axis=0), self.spare)
-        values = self.costs + departures.least(np.maximum(moving, 0.0))[self.entries] - sold
+        values = self.costs + departures.least(np.maximum(moving, 0.0))[self.entries]
+        for place in np.flatnonzero(prices.capacity.any(axis=0)):
+            values -= np.repeat(prices.capacity[self.kinds, place], numbers) * self.spare[:, place]
         least = np.minimum.reduceat(values, self.starts)
         at = np.flatnonzero(values <= np.repeat(least, numbers))
         chosen = at[np.searchsorted(at, self.starts)]
@@ -163,17 +164,20 @@ class PricedBound:
     leaving: Bools
 
 
-def ascend(relaxation: Relaxation, target: float) -> PricedBound:
+def ascend(relaxation: Relaxation, target: float, capacity: Float64s | None = None) -> PricedBound:
     """Return the best evaluation found by an ascent of prices, if no bound can exceed ``target``.
 
-    Prices of capacity rise first, then those of limits with them, from the best common price of all limits.
+    Prices of ``capacity`` rise first unless they are given, then those of limits with them, from the best common price
+    of all limits.
     """
     free = relaxation.free
-    best = _ascent(relaxation, relaxation.evaluate(free), target, rises=0.0)
-    if not len(relaxation.limits):
-        return best
+    if capacity is None:
+        best = _ascent(relaxation, relaxation.evaluate(free), target, rises=0.0)
+        if not len(relaxation.limits):
+            return best
+        capacity = best.prices.capacity
     common = [0.0, *(2.0**power for power in range(-5, 5))]
-    begun = [relaxation.evaluate(Prices(best.prices.capacity, free.limits + price)) for price in common]
+    begun = [relaxation.evaluate(Prices(capacity, free.limits + price)) for price in common]
     return _ascent(relaxation, max(begun, key=lambda evaluation: evaluation.value), target, rises=1.0)
 
 
@@ -210,44 +214,71 @@ def _ascent(relaxation: Relaxation, best: PricedBound, target: float, *, rises: 
     return best
 
 
-def certify(
-    picture: Picture,
-    policies: Sequence[tuple[Policy, float]],
-    after: Mapping[str, float],
-    moves: int,
-    price: float,
-    *,
-    limits: Sequence[MoveLimit] = (),
-) -> Certificate:
-    """Return the certificate of a plan that makes so many moves and leaves the objectives ``after``, by policy.
+@dataclass(frozen=True, slots=True, eq=False)
+class LowerBound:
+    """A lower bound on the cost of every placement within some limits, whatever the plan.
 
-    The bound holds for all placements of the pods that may be moved now, and within the ``limits``. Policies that fail
-    or state a bound above their objective are left out.
+    ``objectives`` are the weight and the present value of each covered policy, by name; see `Certificate`.
     """
-    held = frozenset().union(*(limit.pods for limit in limits if limit.most <= 0))
-    departures = Departures(picture, held)
+
+    value: float
+    price: float
+    objectives: Mapping[str, tuple[float, float]]
+    uncovered: tuple[str, ...]
+    relaxed: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def now(self) -> float:
+        """The cost of the present placement."""
+        return sum(weight * objective for weight, objective in self.objectives.values())
+
+    def certificate(self, after: Mapping[str, float], moves: int) -> Certificate:
+        """Return the certificate of a plan that makes so many moves and leaves the objectives ``after``, by policy."""
+        each, now = self.objectives.items(), self.now
+        then = self.price * moves + sum(weight * after.get(name, objective) for name, (weight, objective) in each)
+        bound = min(self.value, now, then)
+        return Certificate(now, then, bound, self.price, moves, tuple(self.objectives), self.uncovered, self.relaxed)
+
+
+def lower_bounds(
+    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, limits: Sequence[MoveLimit] = ()
+) -> tuple[LowerBound, LowerBound]:
+    """Return bounds for all placements of the pods that may be moved now: within the limits, and without them.
+
+    Policies that fail or state a bound above their objective are left out.
+    """
+    movable = sorted(picture.movable_pods(), key=lambda pod: pod.row)
+    relaxation, ever = _relaxed(picture, policies, price, movable)
+    best = ascend(relaxation, ever.now)
+    within = ever = replace(ever, value=best.value)
+    if limits:
+        capacity: Float64s | None = best.prices.capacity
+        if held := frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0)):
+            relaxation, within = _relaxed(picture, policies, price, [pod for pod in movable if pod.uid not in held])
+            capacity = None
+        value = ascend(limited(relaxation, limits), within.now, capacity).value
+        # Limits only exclude placements.
+        within = replace(within, value=max(value, ever.value))
+    return within, ever
+
+
+def _relaxed(
+    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, pods: Sequence[PodRecord]
+) -> tuple[Relaxation, LowerBound]:
+    """Return the relaxation for moves of some pods, and what is known of its bound."""
+    departures = Departures(picture, pods)
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
-        departures = Departures(picture, held, np.unique(np.array(labels), axis=1, return_inverse=True)[1].reshape(-1))
+        departures = Departures(picture, pods, np.unique(np.array(labels), axis=1, return_inverse=True)[1].reshape(-1))
         covered = list(_covered(departures, policies, price))
-    now = sum(weight * objective for _, weight, objective, _ in covered)
-    then = price * moves + sum(weight * after.get(name, objective) for name, weight, objective, _ in covered)
-    names = tuple(name for name, *_ in covered)
-    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, limits)
-    best = ascend(relaxation, min(now, then))
+    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price)
     if counting := [name for name, *_, bound in covered if bound.labels is None]:
         everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)
-    return Certificate(
-        now,
-        then,
-        min(best.value, now, then),
-        price,
-        moves,
-        names,
-        tuple(policy.name for policy, _ in policies if policy.name not in names),
-        (("", everywhere), *((name, bound.relaxed) for name, *_, bound in covered if bound.relaxed)),
-    )
+    objectives = {name: (weight, objective) for name, weight, objective, _ in covered}
+    uncovered = tuple(policy.name for policy, _ in policies if policy.name not in objectives)
+    relaxed = (("", everywhere), *((name, bound.relaxed) for name, *_, bound in covered if bound.relaxed))
+    return relaxation, LowerBound(0.0, price, objectives, uncovered, relaxed)
 
 
 def _covered(
@@ -281,7 +312,7 @@ def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
 
 
 def relax(
-    departures: Departures, bounds: Sequence[tuple[ObjectiveBound, float]], price: float, limits: Sequence[MoveLimit]
+    departures: Departures, bounds: Sequence[tuple[ObjectiveBound, float]], price: float
 ) -> tuple[Relaxation, tuple[str, ...]]:
     """Return the relaxation of weighted bounds, and the names of the constraints that it leaves out."""
     picture = departures.picture
@@ -306,8 +337,6 @@ def relax(
     departures.keep(of_state)
     kinds, requests, allowed, shape_of = _shapes(departures, resources)
     total = np.maximum(requests[shape_of].sum(axis=0), 1.0)
-    index_of = {pod.uid: index for index, pod in enumerate(departures.pods)}
-    pairs = [(at, index_of[uid]) for at, limit in enumerate(limits) for uid in limit.pods if uid in index_of]
     relaxation = Relaxation(
         departures,
         sum(weight * bound.base for bound, weight in bounds),
@@ -320,12 +349,19 @@ def relax(
         requests / total,
         allowed,
         shape_of,
-        np.array([limit.most for limit in limits], dtype=np.float64),
-        np.array([limit for limit, _ in pairs], dtype=np.int64),
-        np.array([pod for _, pod in pairs], dtype=np.int64),
+        *(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
     )
     ignored = "parts of pods that arrive, and affinity, spread, volumes, ports and devices of pods"
     return relaxation, (ignored,) if resources else ("requests", ignored)
+
+
+def limited(relaxation: Relaxation, limits: Sequence[MoveLimit]) -> Relaxation:
+    """Return the relaxation within some limits."""
+    index_of = {pod.uid: index for index, pod in enumerate(relaxation.departures.pods)}
+    pairs = [(at, index_of[uid]) for at, limit in enumerate(limits) for uid in limit.pods if uid in index_of]
+    limit_of, pod_of = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    most = np.array([limit.most for limit in limits], dtype=np.float64)
+    return replace(relaxation, limits=most, limit_of=limit_of, pod_of=pod_of)
 
 
 def _undominated(departures: Departures, costs: Float64s, spare: Float64s) -> Bools:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -25,15 +25,14 @@ class Departures:
     by which one pod less of a stack leaves.
     """
 
-    def __init__(self, picture: Picture, held: Collection[str] = (), labels: Int64s | None = None) -> None:
-        """Read the movable pods, without the ``held`` ones (uids). All pods of a row form one stack without ``labels``.
+    def __init__(self, picture: Picture, pods: Sequence[PodRecord] | None = None, labels: Int64s | None = None) -> None:
+        """Read some movable pods, by row, or all. All pods of a row form one stack without ``labels``.
 
         Labels are `[pods]`, 0 or more. Neighbours are merged in the rows with the most entries if there are too many.
         """
         count = picture.cluster.nodes.count
         self.picture = picture
-        movable = (pod for pod in picture.movable_pods() if pod.uid not in held)
-        self.pods: Sequence[PodRecord] = sorted(movable, key=lambda pod: pod.row)
+        self.pods = sorted(picture.movable_pods(), key=lambda pod: pod.row) if pods is None else pods
         self.pod_rows: Int64s = np.array([pod.row for pod in self.pods], dtype=np.int64)
         self.is_labelled = labels is not None
         labels = np.zeros(len(self.pods), dtype=np.int64) if labels is None else labels
@@ -61,22 +60,28 @@ class Departures:
         stacks = np.arange(len(entries)) - np.repeat(each.cumsum() - each - first[self.rows], each)
         numbers = (entries - self.starts[self.rows[entries]]) // self._strides[stacks] % (self._sizes[stacks] + 1)
         leaving = numbers > 0
-        # An item for each entry and stack of which pods leave: the entry, and the range of the stack's first such pods.
+        # An item for each entry and stack of which pods leave: the entry, and the place of their sum in a table of the
+        # sums of the first pods of each stack, from none to all.
         self._entries, stacks, numbers = entries[leaving], stacks[leaving], numbers[leaving]
         self._first: Int64s = np.concatenate([[0], self._sizes.cumsum()])
-        self._from, self._upto = self._first[stacks], self._first[stacks] + numbers
+        self._items = self._first[stacks] + stacks + numbers
+        tabled = np.repeat(np.arange(len(self._sizes)), self._sizes + 1)
+        self._from, self._upto = self._first[tabled], np.arange(len(tabled)) - tabled
         self.numbers: Int64s = np.bincount(self._entries, numbers, len(self.rows)).astype(np.int64)
         self.fewer: tuple[Int64s, Int64s] = (self._entries, self._entries - self._strides[stacks])
 
     def keep(self, entries: Int64s) -> None:
         """Forget all other entries: their sums become 0."""
-        kept = np.isin(self._entries, entries)
-        self._entries, self._from, self._upto = self._entries[kept], self._from[kept], self._upto[kept]
+        is_kept = np.zeros(len(self.rows), dtype=np.bool_)
+        is_kept[entries] = True
+        kept = is_kept[self._entries]
+        self._entries, self._items = self._entries[kept], self._items[kept]
 
     def most(self, amounts: Float64s) -> Float64s:
         """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave."""
         sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self._stacks))].cumsum()])
-        return np.bincount(self._entries, sums[self._upto] - sums[self._from], len(self.rows)).astype(np.float64)
+        each = (sums[self._upto] - sums[self._from])[self._items]
+        return np.bincount(self._entries, each, len(self.rows)).astype(np.float64, copy=False)
 
     def least(self, amounts: Float64s) -> Float64s:
         """Return `[entries]` the smallest sum of the amounts (`[pods]`) of pods that leave."""

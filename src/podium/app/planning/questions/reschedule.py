@@ -39,7 +39,11 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     options = run.options
     configuration = options.configuration or default_configuration()
     question = PlanSettings(
-        rescheduler, configuration, ignores_extenders=options.ignore_extenders, release=options.release
+        rescheduler,
+        configuration,
+        ignores_extenders=options.ignore_extenders,
+        release=options.release,
+        forks=run.forks,
     )
     report = plan_once(run.read, question)
     rows: list[tuple[Part, ...]] = [
