@@ -209,8 +209,16 @@ _WARNED: dict[Reason, str] = {
     "left-out": "files were left out",
 }
 _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
-    *(_snapshots, _kinds_passed_over, _missing_owners, _budgets_without_status, _nodes, _pods_on_missing_nodes),
-    *(_other_schedulers, _namespaces_missing, _storage_classes_missing, _input_warnings),
+    _snapshots,
+    _kinds_passed_over,
+    _missing_owners,
+    _budgets_without_status,
+    _nodes,
+    _pods_on_missing_nodes,
+    _other_schedulers,
+    _namespaces_missing,
+    _storage_classes_missing,
+    _input_warnings,
 )
 
 

@@ -295,10 +295,8 @@ def _priorities(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterato
             continue
         kinds, pod = _kinds(held), held[0].pods[0]
         if pod.preemption_policy in NEVER_PREEMPTS:
-            text, to_pod = (
-                f"preemptionPolicy {DEFAULT_POLICY} for {workload}",
-                partial(_with, preemption_policy=DEFAULT_POLICY),
-            )
+            text = f"preemptionPolicy {DEFAULT_POLICY} for {workload}"
+            to_pod = partial(_with, preemption_policy=DEFAULT_POLICY)
             yield ProposedChange("policy", text, to_pod=to_pod, kinds=kinds, preempts=True)
         for item in [item for item in classes if item.value > pod.priority][:3]:
             text = f"priorityClassName {item.metadata.name} ({item.value}) for {workload}"
