@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 from podium.app.cluster import Cluster
+from podium.app.console.command import main
 from podium.app.console.options import ClusterSource, Source
 from podium.app.console.reading import read_shown
 from podium.app.using import client, session
@@ -70,11 +72,6 @@ def enter(folder: Path, *words: str, given: str = "", **variables: str) -> subpr
     )
 
 
-def elsewhere(folder: Path, *words: str, **given: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command line without a session."""
-    return enter(folder, *words, XDG_RUNTIME_DIR=str(folder / "none"), **given)
-
-
 @pytest.mark.parametrize(
     ("question", "code"),
     [
@@ -94,13 +91,21 @@ def elsewhere(folder: Path, *words: str, **given: Any) -> subprocess.CompletedPr
         ("plan change rs/web relicas=3 {cluster}", 1),
     ],
 )
-def test_an_answer_of_a_session_is_that_of_the_command_itself(question: str, code: int, home: Path) -> None:
+def test_an_answer_of_a_session_is_that_of_the_command_itself(
+    question: str, code: int, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     given = json.dumps(pod("new"))
-    named = elsewhere(home, *question.format(cluster="-f cluster.json").split(), given=given)
-
     answer = enter(home, *question.format(cluster="").split(), given=given)
 
-    assert (answer.returncode, answer.stdout, answer.stderr) == (code, named.stdout, named.stderr)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "none"))
+    monkeypatch.chdir(home)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+    with pytest.raises(SystemExit) as ended:
+        main(question.format(cluster="-f cluster.json").split())
+    named = capsys.readouterr()
+
+    assert (ended.value.code, answer.returncode) == (code, code)
+    assert (answer.stdout, answer.stderr) == (named.out, named.err)
     assert "Traceback" not in answer.stderr
 
 

