@@ -1,10 +1,12 @@
 """Fixtures of all tests: hypothesis profiles, and the path of the production trace."""
 
+import functools
 import gc
 import itertools
 import os
 import signal
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -28,6 +30,12 @@ if sys.dont_write_bytecode:
     sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "compiled")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+# Before Python 3.12, `isinstance(plugin, Protocol)` collects the members of the protocol each time. That is two thirds
+# of the time in which a small cluster gets its plugins, and tests make many thousand such clusters.
+if sys.version_info < (3, 12):
+    for _name in ("_get_protocol_attrs", "_is_callable_members_only"):
+        vars(typing)[_name] = functools.cache(vars(typing)[_name])
 
 # A debug mode for any test: each cached value that is used is compared with a recomputed one.
 class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ
