@@ -67,12 +67,12 @@ class Life:
 
 
 @contextmanager
-def up(folder: Path, *args: str, seconds: float = SECONDS) -> Iterator[Life]:
+def up(folder: Path, *args: str, seconds: float = SECONDS, code: str = START) -> Iterator[Life]:
     """Provide a server that has said that it is up. It runs in the folder, and ends with the block, or after so
     long.
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", START, "up", *args],
+        [sys.executable, "-c", code, "up", *args],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -24,6 +24,12 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 TOKEN = "a-token-that-is-long-enough"  # the token of a test
 HOSTILE = "</script><img src=x onerror=document.title=1><b>"
+EVALUATING = f"from podium.app.serving.page import now; now._LEAST_INTERVAL_S = 0.0; {START}"
+"""A server that evaluates the cluster again as soon as it changes; otherwise that takes 15 seconds."""
+
+READING_OFTEN = "{ const later = setTimeout; window.setTimeout = (act, ms) => later(act, ms === 5000 ? 500 : ms); }"
+"""A first view that reads the evaluation again each half second; otherwise that takes 5 seconds."""
+
 IS_THERE = "(name) => podium.page.cluster.story?.scene.stories[0].find({kind: 'pod', name}).pods.length === 1"
 IS_GONE = """(name) => {
   const [story] = podium.page.cluster.story.scene.stories, [pod] = story.find({kind: "pod", name}).pods;
@@ -42,6 +48,7 @@ class Visit:
     def __init__(self, browser: Any, server: str, place: str = "", **options: Any) -> None:
         self.server = server
         self.context = browser.new_context(viewport={"width": 1200, "height": 800}, **options)
+        self.context.add_init_script(READING_OFTEN)
         self.page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []
@@ -81,7 +88,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     """Provide a control plane with the nodes node-1 and node-2."""
-    with up(tmp_path_factory.mktemp("up"), "--nodes", "2", "--port", "0", seconds=10 * SECONDS) as running:
+    folder = tmp_path_factory.mktemp("up")
+    with up(folder, "--nodes", "2", "--port", "0", seconds=10 * SECONDS, code=EVALUATING) as running:
         running.ask("POST", CLASSES, priority_class("high", 1_000))
         yield running
 
