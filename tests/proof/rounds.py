@@ -42,7 +42,7 @@ RESCHEDULER: Raw = {
     "aggressiveness": "Bold",
     "policies": [{"name": LEAVE_BAD, "weight": 5}, *({"name": name, "args": NEEDED.get(name, {})} for name in IN_TREE)],
     # Most of a soak's time is planning.
-    "interval": "2m",
+    "interval": "4m",
     "scope": {"minimumAge": "10s"},
     "coolDown": "5m",
 }
