@@ -16,6 +16,7 @@ from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
 from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster
+from tests.fuzzing import usual
 
 SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
 RUNS = int(os.environ.get("PODIUM_FUZZ_RUNS", "1000"))
@@ -113,7 +114,7 @@ def test_a_pending_pod_that_fits_takes_its_place_before_the_failure() -> None:
 
 
 def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
-    clusters = [random_cluster(seed, nodes=20) for seed in range(SEED, SEED + 15)]
+    clusters = [random_cluster(seed, nodes=20) for seed in range(SEED, SEED + usual(15))]
     certain, found = Counter[bool](), []
     decide = evaluation._Trials._certain
 
@@ -146,7 +147,7 @@ def test_a_pod_that_waits_is_tried_again_after_a_later_one_has_preempted() -> No
 
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
-    clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + 10)]
+    clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + usual(12))]
     left_out, decide = Counter[bool](), FailedAttempts._fails_again
 
     def counted(attempts: FailedAttempts, pod: PodRecord) -> bool:
