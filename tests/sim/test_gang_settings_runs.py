@@ -49,7 +49,7 @@ def test_gang_plans_hold_and_fleets_settle(settings: Mapping[str, Any], monkeypa
     plans = Plans()
     monkeypatch.setattr(gang_search, "plan_gang", plans)
 
-    for seed in (801, 805, 808):
+    for seed in (801, 808):
         FleetRun(seed, is_faulty=seed % 2 == 0, features=FEATURES, preemption=settings).play()
 
     assert plans.with_victims
