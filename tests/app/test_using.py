@@ -16,7 +16,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,26 +97,16 @@ def test_an_answer_of_a_session_is_that_of_the_command_itself(
     given = json.dumps(pod("new"))
     answer = enter(home, *question.format(cluster="").split(), given=given)
 
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "none"))
+    monkeypatch.chdir(home)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-    with in_process(home, monkeypatch, XDG_RUNTIME_DIR=str(home / "none")) as ended:
+    with pytest.raises(SystemExit) as ended:
         main(question.format(cluster="-f cluster.json").split())
     named = capsys.readouterr()
 
     assert (ended.value.code, answer.returncode) == (code, code)
     assert (answer.stdout, answer.stderr) == (named.out, named.err)
     assert "Traceback" not in answer.stderr
-
-
-@contextmanager
-def in_process(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, **variables: str
-) -> Iterator[pytest.ExceptionInfo[SystemExit]]:
-    """Run the command in this process, in a folder and with the sessions of that folder; it ends in an exit."""
-    for name, value in {"XDG_RUNTIME_DIR": str(folder), **variables}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(folder)
-    with pytest.raises(SystemExit) as ended:
-        yield ended
 
 
 def on_a_terminal(folder: Path, *words: str, columns: int) -> bytes:
@@ -389,17 +379,12 @@ def test_kubectl_asks_its_own_cluster(home: Path) -> None:
         ("podium plan pending --context ", ["blue", "green"]),
     ],
 )
-def test_names_are_completed_from_the_session(
-    line: str, names: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_are_completed_from_the_session(line: str, names: list[str], home: Path) -> None:
     contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("green", "blue")]
     (home / "config").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "contexts": contexts}))
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "KUBECONFIG": str(home / "config")}
 
-    with in_process(home, monkeypatch, _PODIUM_COMPLETE="bash_complete", **words):
-        main([])
-
-    assert capsys.readouterr().out.split() == [f"plain,{name}" for name in names]
+    assert enter(home, _PODIUM_COMPLETE="bash_complete", **words).stdout.split() == [f"plain,{name}" for name in names]
 
 
 def test_without_a_session_no_name_is_offered(tmp_path: Path) -> None:
