@@ -172,14 +172,16 @@ def test_prometheus_scrapes_the_exporter(tmp_path: Path) -> None:
                 "--config.file=prometheus.yml",
                 "--storage.tsdb.path=data",
                 "--web.listen-address=127.0.0.1:19190",
+                # It scrapes nothing before it has looked for targets: by default each 5 seconds.
+                "--scrape.discovery-reload-interval=100ms",
             ]
             scraper = await asyncio.create_subprocess_exec(
                 PROMETHEUS or "", *options, cwd=tmp_path, stderr=asyncio.subprocess.DEVNULL
             )
             query = "http://127.0.0.1:19190/api/v1/query?query=podium_failure_scopes%7Bscope%3D%22node%22%7D"
             values: dict[str, str] = {}
-            for _ in range(60):
-                await asyncio.sleep(0.5)
+            for _ in range(300):
+                await asyncio.sleep(0.1)
                 try:
                     found = await asyncio.to_thread(_read, query)
                 except OSError:
