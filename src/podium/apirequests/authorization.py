@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
+from podium.api.times import SECOND
 from podium.store.errors import StoreError
 from podium.store.listing import ReadableStore
 
@@ -30,7 +31,6 @@ ACCOUNT = "system:serviceaccount:"
 ISSUER = "https://kubernetes.default.svc.cluster.local"
 """The issuer of tokens, and the audience of those that name none."""
 
-_SECOND = 10**9
 _EXTRA = "authentication.kubernetes.io/"
 
 
@@ -83,7 +83,7 @@ def token_user(
     claims = unverified_claims(token)
     if claims.get("iss") != ISSUER or not set(audiences) & set(audiences_of(claims)):
         return None
-    if not isinstance(claims.get("exp"), int) or now // _SECOND >= claims["exp"]:
+    if not isinstance(claims.get("exp"), int) or now // SECOND >= claims["exp"]:
         return None
     about = object_at(claims, "kubernetes.io")
     namespace, account = about.get("namespace"), object_at(about, "serviceaccount")
@@ -130,7 +130,7 @@ def token_claims(account: Raw, bound: tuple[str, Raw] | None, audiences: Any, se
     if bound is not None:
         kind, raw = bound
         about[kind.lower()] = {"name": value_at(raw, "metadata", "name"), "uid": value_at(raw, "metadata", "uid")}
-    issued = now // _SECOND
+    issued = now // SECOND
     identity = hashlib.sha256(json.dumps([about, audiences, now]).encode()).hexdigest()[:32]
     return {
         "aud": audiences,

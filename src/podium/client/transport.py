@@ -16,6 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol
 
 from podium.api.meta import value_at
+from podium.api.times import SECOND
 from podium.apirequests.actions import conversation_of, is_repeatable
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of
@@ -38,7 +39,6 @@ _MOST_WAITED_S = 30.0
 # Servers that answer so have done nothing; for reads, that does not matter.
 _NOTHING_DONE, _MAY_BE_DONE = frozenset((429, 503)), frozenset((500, 502, 504))
 _EVENT_WRITERS = 4
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,7 +334,7 @@ class RequestRate:
     """A token bucket with capacity ``burst`` and ``per_second`` new tokens; 0 means unlimited."""
 
     def __init__(self, per_second: float, burst: int) -> None:
-        self._interval_ns = int(_SECOND / per_second) if per_second > 0 else 0
+        self._interval_ns = int(SECOND / per_second) if per_second > 0 else 0
         self._most_ns = self._interval_ns * max(1, burst)
         # The time at which the bucket was or will be full again.
         self._full_ns = 0

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from podium.api.meta import Kubernetes, Raw
+from podium.api.times import SECOND
 from podium.controllers.actions import Action, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
 Key = TypeVar("Key")
 
-_SECOND = 10**9
 # No wait is doubled more often than this.
 _DOUBLINGS = 64
 # After so many lasting refusals in a row, a retry is not expected to succeed.
@@ -31,7 +31,7 @@ class WorkQueue(Generic[Key]):
     refusals do not keep a simulation running.
     """
 
-    def __init__(self, first_wait_ns: int = _SECOND, longest_wait_ns: int = 300 * _SECOND) -> None:
+    def __init__(self, first_wait_ns: int = SECOND, longest_wait_ns: int = 300 * SECOND) -> None:
         self._ready: dict[Key, None] = {}
         self._timers: Deadlines[Key] = Deadlines()
         self._retries: Deadlines[Key] = Deadlines()

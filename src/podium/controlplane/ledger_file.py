@@ -21,6 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from podium.api.errors import InputError
+from podium.api.times import SECOND
 from podium.controllers.ledger.consumption import UsageEntry
 from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, disruption_of
 from podium.controllers.ledger.outcomes import MOST_OPEN
@@ -46,8 +47,7 @@ _MAGIC = b"SQLite format 3\0"
 _SPARE = 1_000
 _UsageKey = tuple[int, str, str, int, str]
 _LONGEST_RECORD = 100_000
-_SECOND = 10**9
-_RETRY_NS = 10 * _SECOND
+_RETRY_NS = 10 * SECOND
 _TABLES = """
 CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLOB NOT NULL) STRICT;
 CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;

@@ -22,7 +22,7 @@ from podium.api.input.json import UncertainError
 from podium.api.input.json import decode as decode_json
 from podium.api.meta import Raw
 from podium.api.schemas.schema import META_VERSION, Field, Leaf, ListOf, MapOf, Object, Type, own_fields, type_in
-from podium.api.times import EARLIEST_NS, MAX_TIME_NS, exact_time, format_micro_time, format_time
+from podium.api.times import EARLIEST_NS, MAX_TIME_NS, SECOND, exact_time, format_micro_time, format_time
 from podium.store.stored import encoded as as_json
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5
@@ -52,7 +52,6 @@ _MESSAGES = {
     ("CustomResourceSubresources", "status"): Object("CustomResourceSubresourceStatus"),
     ("CustomResourceValidation", "openAPIV3Schema"): Object(SCHEMA),
 }
-_SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Writer = Callable[[Any], bytes]
@@ -284,7 +283,7 @@ def _read_time(value: Any, *, is_micro: bool = False) -> str | None:
     if not value:
         return None
     found = _integers(value)
-    time = signed(found.get(1, 0), 64) * _SECOND + signed(found.get(2, 0), 32)
+    time = signed(found.get(1, 0), 64) * SECOND + signed(found.get(2, 0), 32)
     if not EARLIEST_NS <= time <= MAX_TIME_NS:
         raise ValueError("protobuf: a time is out of range; times are up to 2262")
     if time >= 0:
@@ -410,7 +409,7 @@ def _varint(value: int) -> bytes:
 
 
 def _time(text: Any) -> bytes:
-    seconds, nanos = divmod(exact_time(str(text)), _SECOND)
+    seconds, nanos = divmod(exact_time(str(text)), SECOND)
     return _tag(1, VARINT) + _varint(seconds) + _tag(2, VARINT) + _varint(nanos)
 
 

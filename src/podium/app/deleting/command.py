@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from podium.api.times import SECOND
 from podium.app.console.command import Command, option
 from podium.app.console.options import ClusterSource, Duration, cluster_options
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from podium.app.deleting.deletion import Deletion, DeletionOptions
 
 _POD = ("pod", "pods", "po")
-_SECOND = 10**9
 _EPILOG = """
 \b
 Examples: evict a pod within its disruption budgets, retrying for up to five minutes; delete it directly
@@ -56,7 +56,7 @@ def delete(
     from podium.app.deleting.deletion import DeletionOptions
 
     names = _pods_named(targets)
-    wanted = DeletionOptions(timeout_s=timeout / _SECOND, **options)
+    wanted = DeletionOptions(timeout_s=timeout / SECOND, **options)
     failed = 0
     for deletion in _delete(cluster, namespace, names, wanted):
         name = deletion.pod.partition("/")[2]

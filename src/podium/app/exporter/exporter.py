@@ -19,7 +19,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
-from podium.api.times import format_exact_time
+from podium.api.times import SECOND, format_exact_time
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
 from podium.app.exporter import evaluation
@@ -43,7 +43,6 @@ _CAVEATS = (
     "two nodes of a pool that fail are the two with the most pods, not every pair",
 )
 Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
-_SECOND = 10**9
 _LEAST_PAUSE_S = 0.5
 # Budgets with rates and caps change with time alone.
 _MOST_SKIPPED = 10
@@ -108,7 +107,7 @@ def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     for (kind, _), (at_ns, _) in found.groups.items():
         if at_ns:
             oldest[kind] = min(at_ns, oldest.get(kind, at_ns))
-    ages = {kind: max(0, now - at_ns) / _SECOND for kind, at_ns in oldest.items()}
+    ages = {kind: max(0, now - at_ns) / SECOND for kind, at_ns in oldest.items()}
     yield "evaluation_age_seconds", "", [((), max(ages.values()))], "Age of the oldest answer."
     of_kinds = [((kind,), age_s) for kind, age_s in ages.items()]
     yield "answer_age_seconds", "scope", of_kinds, "Age of the oldest answer about nodes, zones, pools and racks."
@@ -211,7 +210,7 @@ class LiveExporter(FollowingProgram):
             except PodiumError as error:
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
-            await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / _SECOND, _LEAST_PAUSE_S))
+            await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / SECOND, _LEAST_PAUSE_S))
 
     async def _evaluate(
         self, cluster: FollowedCluster, began_ns: int, before: Evaluation | None, groups: Collection[Group] | None
@@ -230,7 +229,7 @@ class LiveExporter(FollowingProgram):
         for share in shares:
             if not isinstance(share, Evaluation):
                 raise PodiumError(share or "a process ended")
-        seconds = (self.now() - began_ns) / _SECOND
+        seconds = (self.now() - began_ns) / SECOND
         self.metrics.latest = replace(evaluation.combined(shares, before, began_ns, changes), seconds=seconds)
         self.metrics.evaluations.inc()
 

@@ -9,6 +9,7 @@ from functools import partial
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.api.times import SECOND
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE, Controller
 from podium.controllers.deadlines import Deadline, soonest
@@ -18,8 +19,7 @@ from podium.controllers.observations import ActionFinished, Changed, Deleted, Ob
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.stored import Stored
 
-_SECOND = 10**9
-_FLUSH_INTERVAL_NS = _SECOND
+_FLUSH_INTERVAL_NS = SECOND
 
 
 class LiveAccount:

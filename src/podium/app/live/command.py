@@ -9,11 +9,10 @@ from typing import Any
 
 import click
 
+from podium.api.times import SECOND
 from podium.app.console.command import Command, option
 from podium.app.console.options import Duration, config_option, release_options
 from podium.app.live.options import ProgramOptions, program_options
-
-_SECOND = 10**9
 
 _SCHEDULER_EPILOG = """
 \b
@@ -117,7 +116,7 @@ def admission(*, program: ProgramOptions, self_signed: str, time_limit: int, rev
     from podium.app.admission.certificates import CERTIFICATE, KEY
     from podium.app.admission.webhook import AdmissionSettings, LiveAdmission
 
-    own: dict[str, Any] = {"limit_s": time_limit / _SECOND, "concurrency": reviews}
+    own: dict[str, Any] = {"limit_s": time_limit / SECOND, "concurrency": reviews}
     with ExitStack() as ending:
         if self_signed:
             if program.health.certificate_file:

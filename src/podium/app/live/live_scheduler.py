@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError
+from podium.api.times import SECOND
 from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram, LiveSettings, is_unsure
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Metrics
@@ -164,7 +165,6 @@ class LiveScheduler(LiveProgram):
         return self.accounted(self._observed, settings.configuration.profiles[0].scheduler_name)
 
 
-_SECOND = 10**9
 # Attempts of pods that are deleted before their binding is answered are never removed; the oldest are dropped.
 _MAX_BINDING = 10_000
 
@@ -282,4 +282,4 @@ class ObservedScheduler:
         if attempt is not None:
             self._count(attempt, "scheduled" if finished.problem is None else "error")
             if finished.problem is None:
-                self._metrics.scheduled(max(0, now - attempt.since_ns) / _SECOND, attempt.number)
+                self._metrics.scheduled(max(0, now - attempt.since_ns) / SECOND, attempt.number)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from podium.api.times import SECOND
 from podium.app.console.command import option
 from podium.app.console.options import ClusterSource, Decorator, Duration, adding, ledger_age_option
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Settings = TypeVar("Settings", bound="ProgramSettings")
 
-_SECOND = 10**9
 _ACCESS = (
     option("--kubeconfig", "The kubeconfig; default: KUBECONFIG.", metavar="FILE", default=""),
     option("--context", "The context; default: the current one.", metavar="NAME", default=""),
@@ -106,9 +106,9 @@ class ProgramOptions:
                 per_second=connection.qps if given["qps"] is None else given["qps"],
                 burst=given["burst"] or connection.burst or 100,
             ),
-            request_timeout_s=given["request_timeout"] / _SECOND,
+            request_timeout_s=given["request_timeout"] / SECOND,
             ledger=given["ledger"] or "",
-            ledger_kept_seconds=(given["ledger_age_ns"] or 0) / _SECOND,
+            ledger_kept_seconds=(given["ledger_age_ns"] or 0) / SECOND,
             log_format=given["log_format"],
             verbosity=given["verbosity"],
             **own,

@@ -37,7 +37,6 @@ MOST_BYTES = 1 << 22
 
 _PATIENCE_SECONDS = 5.0
 _POLL_SECONDS = 1.0
-_SECOND = 10**9
 
 Stamps = dict[str, tuple[int, int, int]]
 """The inode, size and time of each file, which change when the file does."""

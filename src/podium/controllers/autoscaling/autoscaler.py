@@ -30,7 +30,6 @@ from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 
 _AUTOSCALER = "autoscaler"
-_SECOND = 10**9
 
 
 class AutoscalerSettings(Strict, frozen=True, kw_only=True):
@@ -40,7 +39,7 @@ class AutoscalerSettings(Strict, frozen=True, kw_only=True):
     nodes.
     """
 
-    scan_interval_ns: reading.Duration = 10 * _SECOND
+    scan_interval_ns: reading.Duration = 10 * times.SECOND
     priority_cutoff: int = 0
     scale_down: ScaleDownSettings = ScaleDownSettings()
 
@@ -265,8 +264,8 @@ def _listed(reasons: Mapping[str, str]) -> list[str]:
     return [f"{group}: {reasons[group]}" for group in sorted(reasons)]
 
 
-_FIRST_PAUSE_NS = 300 * _SECOND
-_LONGEST_PAUSE_NS = 1_800 * _SECOND
+_FIRST_PAUSE_NS = 300 * times.SECOND
+_LONGEST_PAUSE_NS = 1_800 * times.SECOND
 
 
 @dataclass(eq=False)

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from podium.api.meta import Raw
 from podium.api.reading import Duration
+from podium.api.times import SECOND
 from podium.controllers import deadlines, observations, reconciler
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
@@ -22,11 +23,10 @@ from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
 from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
 from podium.framework.settings.arguments import Strict
 
-_SECOND = 10**9
-_MINUTE = 60 * _SECOND
-_RETRY_NS = 10 * _SECOND
+_MINUTE = 60 * SECOND
+_RETRY_NS = 10 * SECOND
 # The time that pods get beyond their grace period.
-_HEADROOM_NS = 30 * _SECOND
+_HEADROOM_NS = 30 * SECOND
 
 
 class ScaleDownSettings(Strict, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class NodeRemovals:
     def begin(self, name: str, now: int) -> Action:
         """Mark a node, so that no more pods are bound to it."""
         group_node = self.picture.nodes[name]
-        taint = {"key": REMOVAL_TAINT, "value": str(now // _SECOND), "effect": "NoSchedule"}
+        taint = {"key": REMOVAL_TAINT, "value": str(now // SECOND), "effect": "NoSchedule"}
         return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
 
     def on_node_change(self, name: str) -> None:
@@ -160,7 +160,7 @@ class NodeRemovals:
             return [deletion_of(group_node.node, self.cause, message="scale-down: it is empty")]
         actions: list[Action] = []
         for pod in residents.to_evict:
-            longest = self.settings.max_graceful_termination_ns // _SECOND
+            longest = self.settings.max_graceful_termination_ns // SECOND
             grace_seconds = longest if pod.spec.termination_grace_period_seconds > longest else None
             actions += self._evictions.ask(pod.key, pod.uid, now, grace_seconds)
         # Check again when an eviction is due, and when time is up.
@@ -216,7 +216,7 @@ def _taints(group_node: GroupNode) -> list[Raw]:
 def _began_ns(group_node: GroupNode, now: int) -> int:
     """Return the start of the removal from its taint; now if that cannot be read."""
     taint = removal_taint(group_node.node)
-    return int(taint.value) * _SECOND if taint is not None and taint.value.isdecimal() else now
+    return int(taint.value) * SECOND if taint is not None and taint.value.isdecimal() else now
 
 
 def _uids(residents: Residents) -> frozenset[str]:

@@ -13,6 +13,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
+from podium.api.times import SECOND
 from podium.api.workloads import DaemonSet
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.controller import NO_CHANGE
@@ -23,7 +24,6 @@ from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodOnN
 from podium.decide.kubelet import has_empty_dir
 
 _DRAIN = "drain"
-_SECOND = 10**9
 _CORDON: Raw = {"spec": {"unschedulable": True}}
 
 DrainState = Literal["running", "blocked", "drained", "refused", "timed-out", "withdrawn"]
@@ -43,7 +43,7 @@ class DrainSettings(DrainOptions):
     grace_seconds: int | None = None
     disable_eviction: bool = False
     timeout_ns: int | None = None
-    retry_ns: int = 5 * _SECOND
+    retry_ns: int = 5 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class EvictionRetries:
     grace_seconds: int | None = None
     deletes: bool = False
     _attempts: dict[str, EvictionAttempts] = field(default_factory=dict)
-    _backoff: Backoff[str] = field(default_factory=lambda: Backoff(_SECOND, 60 * _SECOND))
+    _backoff: Backoff[str] = field(default_factory=lambda: Backoff(SECOND, 60 * SECOND))
 
     def ask(self, pod: str, uid: str, now: int, grace_seconds: int | None = None) -> list[Action]:
         """Evict the pod if it is due; ``grace_seconds`` applies if there is none for all pods."""

@@ -15,7 +15,7 @@ import msgspec
 from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.quantity import is_extended
-from podium.api.times import format_time
+from podium.api.times import SECOND, format_time
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.decide.kubelet import EvictionOrder
 
@@ -141,9 +141,6 @@ def node_info(raw: Raw, release: Release) -> Raw:
     }
 
 
-_SECOND = 10**9
-
-
 @dataclass(frozen=True, slots=True)
 class KubeletSettings:
     """Settings of kubelets; times in nanoseconds.
@@ -158,7 +155,7 @@ class KubeletSettings:
 
     start_delay_ns: int = 0
     memory_threshold_bytes: int = 0
-    pressure_transition_ns: int = 300 * _SECOND
+    pressure_transition_ns: int = 300 * SECOND
     waits_for_victims: bool = False
     eviction_order: EvictionOrder = "BytesOverRequest"
     release: Release = DEFAULT_RELEASE

@@ -8,6 +8,7 @@ from __future__ import annotations
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.times import SECOND
 from podium.controllers import controller, observations, reconciler
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadline, Deadlines, soonest
@@ -16,10 +17,9 @@ from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.node_kubelet import NodeKubelet
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 
-_SECOND = 10**9
 # The wait before a failed write is sent again: 1 s, doubled up to the kubelets' sync period.
-_FIRST_RETRY_NS = _SECOND
-_LONGEST_RETRY_NS = 10 * _SECOND
+_FIRST_RETRY_NS = SECOND
+_LONGEST_RETRY_NS = 10 * SECOND
 
 _NOWHERE = "", ""
 _Report = ReportStatus | DeleteObject

@@ -15,7 +15,7 @@ from podium.api.node import MEMORY_PRESSURE, Node, condition_status
 from podium.api.pod import Pod, deletion_ns
 from podium.api.quantity import MEMORY, is_extended
 from podium.api.resource_requests import is_resize_deferred
-from podium.api.times import time_of
+from podium.api.times import SECOND, time_of
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Behavior
 from podium.cluster.pod_classes import CountingRules
@@ -457,9 +457,8 @@ def _runs_undisturbed(arrival: Arrival) -> bool:
     )
 
 
-_SECOND = 10**9
 # The eviction interval (upstream's housekeeping interval).
-_CYCLE_NS = 10 * _SECOND
+_CYCLE_NS = 10 * SECOND
 # The grace period of evictions by hard thresholds (immediateEvictionGracePeriodSeconds).
 _GRACE_SECONDS = 1
 

@@ -259,9 +259,8 @@ def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
     return PodBehaviour(**fields) if fields else PLAIN
 
 
-_SECOND = 10**9
-_FIRST_NS = 10 * _SECOND
-_LONGEST_NS = 300 * _SECOND
+_FIRST_NS = 10 * times.SECOND
+_LONGEST_NS = 300 * times.SECOND
 # After a longer run, containers count as healthy again.
 _WELL_NS = 2 * _LONGEST_NS
 
@@ -374,7 +373,7 @@ class PodRun(msgspec.Struct, eq=False):
         seconds = self.pod.spec.active_deadline_seconds
         if seconds is None or self.active_ns is None or self.is_stopping:
             return None
-        return self.active_ns + seconds * _SECOND
+        return self.active_ns + seconds * times.SECOND
 
     def begin(self, started_ns: int) -> None:
         """Record that its containers have started."""
@@ -422,7 +421,7 @@ class PodRun(msgspec.Struct, eq=False):
         if self.started_ns is not None:
             if behaviour.never_terminates and not is_forced:
                 return
-            grace, termination = grace_seconds * _SECOND, behaviour.termination_ns
+            grace, termination = grace_seconds * times.SECOND, behaviour.termination_ns
             if termination is None and not behaviour.never_terminates:
                 termination = self.termination_ns
             end += grace if termination is None else min(grace, termination)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.api.times import seconds, time_of
+from podium.api.times import SECOND, seconds, time_of
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import controller_uid, is_healthy
 from podium.controllers.indexes import MultiMap
@@ -270,7 +270,6 @@ def _has_ended(record: Disruption) -> bool:
     return record.loss.ended_after is not None
 
 
-_SECOND = 10**9
 _KEEPS_NAMES = frozenset(("StatefulSet",))
 
 
@@ -310,7 +309,7 @@ class AwaitedReplacements:
             return ""
         created_ns, may_be_new = time_of(pod.metadata.creation_timestamp) or 0, came_meanwhile or not pod.spec.node_name
         for place in waiting:
-            victim, began_ns = place.record, place.trail.began_ns // _SECOND * _SECOND
+            victim, began_ns = place.record, place.trail.began_ns // SECOND * SECOND
             if controller.kind in _KEEPS_NAMES and victim.pod != pod.key:
                 continue
             is_later = created_ns > began_ns or (created_ns == began_ns and may_be_new)

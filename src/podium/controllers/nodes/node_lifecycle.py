@@ -14,7 +14,7 @@ from podium.api import node as nodes
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import Duration
-from podium.api.times import format_time
+from podium.api.times import SECOND, format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
 from podium.controllers.observations import ActionFinished, HeartbeatsResumed, HeartbeatsStopped, Observation
@@ -115,13 +115,12 @@ class BoundPods:
 
 
 _NAME = "node-lifecycle-controller"
-_SECOND = 10**9
 
 
 class NodeLifecycleSettings(Strict, frozen=True, kw_only=True):
     """Settings; ``grace_period_ns`` is --node-monitor-grace-period."""
 
-    grace_period_ns: Duration = 50 * _SECOND
+    grace_period_ns: Duration = 50 * SECOND
 
 
 @dataclass(slots=True)
@@ -288,8 +287,8 @@ class NodeLifecycle(Reconciler[str]):
 _LABELS = (nodes.REGION_LABEL, nodes.ZONE_LABEL)
 # The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
 # --unhealthy-zone-threshold.
-_INTERVAL_NS = 10 * _SECOND
-_REDUCED_INTERVAL_NS = 100 * _SECOND
+_INTERVAL_NS = 10 * SECOND
+_REDUCED_INTERVAL_NS = 100 * SECOND
 _LARGE_ZONE = 50
 _UNHEALTHY_PERCENT = 55
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import OUT_OF_SERVICE, Node, Taint, is_ready
 from podium.api.pod import Pod, PodCondition
-from podium.api.times import time_of
+from podium.api.times import SECOND, time_of
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
 from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral
@@ -181,7 +181,6 @@ _EVICTION = "taint-eviction-controller"
 _REASON = "DeletionByTaintManager"
 _MESSAGE = "Taint manager: deleting due to NoExecute taint"
 _TARGET = PodCondition(type="DisruptionTarget", status="True", reason=_REASON, message=_MESSAGE)
-_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,10 +280,10 @@ class TaintEviction(PodDeleter):
                 return 0
             if toleration.toleration_seconds is not None:
                 from_ns = max(known.since_ns, self._since[pod.key][1])
-                times.append(from_ns + toleration.toleration_seconds * _SECOND)
+                times.append(from_ns + toleration.toleration_seconds * SECOND)
         return min(times, default=None)
 
 
 def _since_ns(said_ns: int | None, now: int) -> int:
     """Return since when something counts that is first observed now; times in objects are truncated to seconds."""
-    return now if said_ns is None else min(now, said_ns + _SECOND)
+    return now if said_ns is None else min(now, said_ns + SECOND)

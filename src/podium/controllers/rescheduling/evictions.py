@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from podium.api.avoid_list import AwaitedPod, EvictionHints
 from podium.api.meta import Raw
 from podium.api.node import Node
+from podium.api.times import SECOND
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import ActionFinished, Answer
@@ -26,9 +27,8 @@ from podium.decide.rescheduling.round_robin import PlannedMove as Planned
 from podium.decide.rescheduling.round_robin import PlannedMoves
 from podium.framework.rescheduling.settings import Guidance, Steering
 
-_SECOND = 10**9
-_FIRST_WAIT_NS = 10 * _SECOND
-_LONGEST_WAIT_NS = 300 * _SECOND
+_FIRST_WAIT_NS = 10 * SECOND
+_LONGEST_WAIT_NS = 300 * SECOND
 # Refusals in a row after which a pod's eviction is not expected to succeed the next time.
 _STUCK_AFTER = 2
 
@@ -259,7 +259,7 @@ class SoftTaints:
         """Taint a node unless that is under way."""
         if name in self.marked or name in self.requested or name not in self._nodes:
             return []
-        return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // _SECOND)}], "marked")]
+        return [self._write(name, [*self._nodes[name][2], {**_TAINT, "value": str(now // SECOND)}], "marked")]
 
     def unmark(self, but_for: Collection[str]) -> None:
         """Remove the taints of all nodes but the given ones."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.avoid_list import AvoidEntry, avoid_list
-from podium.api.times import parse_time
+from podium.api.times import SECOND, parse_time
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.controllers.actions import RESCHEDULER
 from podium.controllers.deadlines import earliest
@@ -21,12 +21,11 @@ from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PastMove
 from podium.framework.rescheduling.settings import MoveCriteria, ReschedulerSettings
 
-_SECOND = 10**9
-HOUR_NS = 3_600 * _SECOND
+HOUR_NS = 3_600 * SECOND
 """How long moves count against the hourly limits."""
 
 # After this time, an eviction without an answer whose pod still exists counts as not carried out.
-_UNANSWERED_NS = 60 * _SECOND
+_UNANSWERED_NS = 60 * SECOND
 
 
 @dataclass(slots=True, eq=False)
@@ -191,7 +190,7 @@ class Moves:
             requested.entry_time, requested.is_doubtful = time, False
             return
         # Times in objects are truncated to seconds: a move known only from them counts a second longer.
-        evicted_ns = _second(parse_time(time)) + _SECOND - 1
+        evicted_ns = _second(parse_time(time)) + SECOND - 1
         # The message of an entry names the pod.
         namespace = next((word.partition("/")[0] for word in entry.message.split() if "/" in word), "")
         move = Move(namespace, entry.controller.uid, node, evicted_ns, entry_time=time)
@@ -218,7 +217,7 @@ class Moves:
 
 def _second(time_ns: int) -> int:
     """Return a time as objects store it."""
-    return time_ns // _SECOND * _SECOND
+    return time_ns // SECOND * SECOND
 
 
 def _needs_room(move: Move) -> bool:

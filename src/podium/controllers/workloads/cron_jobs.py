@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from podium.api.meta import Raw
-from podium.api.times import Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
+from podium.api.times import SECOND, Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
 from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, Record, owned_object
 from podium.controllers.observations import ActionFinished, Answer
@@ -21,7 +21,6 @@ SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 _Workload = owned_pods.WorkloadObject[CronJob]
 _Job = owned_pods.WorkloadObject[Job]
-_SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -83,7 +82,7 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
         since = created_ns if last_ns is None else last_ns
         if spec.starting_deadline_seconds is not None:
-            since = max(since, now - spec.starting_deadline_seconds * _SECOND)
+            since = max(since, now - spec.starting_deadline_seconds * SECOND)
         due_ns, missed, next_ns = due_times(schedule, since, now)
         if next_ns is None and due_ns is None:
             return self._record(workload, "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
@@ -127,10 +126,10 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
     meta, template = workload.object.metadata, workload.spec.get("jobTemplate", {})
     given = template.get("metadata", {})
     zone = time_zone(workload.object.spec.time_zone or "")
-    local = (_EPOCH + timedelta(seconds=time_ns // _SECOND)).astimezone(zone)
+    local = (_EPOCH + timedelta(seconds=time_ns // SECOND)).astimezone(zone)
     written = format_time(time_ns) if zone is UTC else local.isoformat()
     metadata = {
-        "name": f"{meta.name}-{time_ns // (60 * _SECOND)}",
+        "name": f"{meta.name}-{time_ns // (60 * SECOND)}",
         "labels": dict(given.get("labels") or {}),
         "annotations": {**(given.get("annotations") or {}), SCHEDULED_AT: written},
     }

@@ -15,6 +15,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
 from podium.api.pod import Pod, PodSpec, Toleration
 from podium.api.selectors import NAME_FIELD, compile_node_selector, node_selector_matches, selector_from_labels
+from podium.api.times import SECOND
 from podium.api.workloads import ControllerRevision, DaemonSet
 from podium.cluster.view import KEEPS_OFF, tolerated
 from podium.controllers.actions import Action, CreateObject
@@ -96,7 +97,6 @@ def daemon_order(pod: OwnedPod) -> tuple[bool, int, str]:
 
 
 _Workload = WorkloadObject[DaemonSet]
-_SECOND = 10**9
 _ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
@@ -173,8 +173,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
         self._places: dict[str, dict[str, dict[str, OwnedPod]]] = {}
         # By the owner's uid, the newest active pod when it was last needed, or a newer one, as (creation, name, uid).
         self._newest: dict[str, tuple[int, str, str]] = {}
-        self._failures: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
-        self._ends: Backoff[tuple[str, str]] = Backoff(_SECOND, 900 * _SECOND)
+        self._failures: Backoff[tuple[str, str]] = Backoff(SECOND, 900 * SECOND)
+        self._ends: Backoff[tuple[str, str]] = Backoff(SECOND, 900 * SECOND)
 
     # What the API shows
 

@@ -382,7 +382,6 @@ _AVAILABLE = "NewReplicaSetAvailable"
 _PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
 _LATE = "ProgressDeadlineExceeded"
 _DEFAULT_SECONDS, _NO_DEADLINE = 600, 2**31 - 1
-_SECOND = 10**9
 
 
 def progress(workload: _Workload, new: _Set | None, old: list[_Set], after: Raw, now: int) -> tuple[Raw, int | None]:
@@ -416,7 +415,7 @@ def progress(workload: _Workload, new: _Set | None, old: list[_Set], after: Raw,
     if found["reason"] == _LATE or seconds == _NO_DEADLINE:
         return found, None
     updated_ns = times.time_of(found.get("lastUpdateTime") or found.get("lastTransitionTime"))
-    late_ns = (now if updated_ns is None else updated_ns) + seconds * _SECOND
+    late_ns = (now if updated_ns is None else updated_ns) + seconds * times.SECOND
     if now < late_ns:
         return found, late_ns
     return _condition("False", _LATE, f"{what} has timed out progressing.", now), None

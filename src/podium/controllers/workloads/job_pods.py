@@ -14,7 +14,7 @@ from typing import Literal
 from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
-from podium.api.times import parse_time, time_of
+from podium.api.times import SECOND, parse_time, time_of
 from podium.api.workloads import Job, JobSpec, PodFailurePolicy, PodFailurePolicyRule
 from podium.controllers.actions import PatchObject, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject
@@ -23,8 +23,7 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 """Finalizer of a Job's pod that was not counted yet."""
 
 Outcome = Literal["succeeded", "failed"]
-_SECOND = 10**9
-_FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * _SECOND, 600 * _SECOND
+_FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * SECOND, 600 * SECOND
 
 
 @dataclass(slots=True)
@@ -391,7 +390,7 @@ def finished_ns(pod: OwnedPod) -> int:
         return since
     meta = pod.pod.metadata
     if meta.deletion_timestamp is not None:
-        return parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * _SECOND
+        return parse_time(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0) * SECOND
     return pod.created_ns
 
 

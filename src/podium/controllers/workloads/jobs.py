@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.times import format_time, parse_time, time_of
+from podium.api.times import SECOND, format_time, parse_time, time_of
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Job
@@ -24,9 +24,8 @@ from podium.store.conditions import is_true, with_condition
 
 _Workload = WorkloadObject[Job]
 _CONTROLLER = "job-controller"
-_SECOND = 10**9
 # How long a missing object is waited for, because kinds may be observed out of order.
-_PATIENCE_NS = 60 * _SECOND
+_PATIENCE_NS = 60 * SECOND
 _ALWAYS = ("ready", "terminating", "uncountedTerminatedPods")
 
 
@@ -385,7 +384,7 @@ def completion_of(job: Job, progress: Progress, completions: int | None) -> JobE
 def deadline_ns(job: Job) -> int | None:
     """Return when a running Job must be finished; None for any time."""
     seconds, start = job.spec.active_deadline_seconds, job.status.start_time
-    return None if seconds is None or start is None or job.spec.suspend else parse_time(start) + seconds * _SECOND
+    return None if seconds is None or start is None or job.spec.suspend else parse_time(start) + seconds * SECOND
 
 
 def expiry_ns(job: Job, conditions: list[Raw]) -> int | None:
@@ -393,7 +392,7 @@ def expiry_ns(job: Job, conditions: list[Raw]) -> int | None:
     seconds = job.spec.ttl_seconds_after_finished
     ends = [one for one in conditions if one.get("type") in _FINAL.values() and one.get("status") == "True"]
     finished = time_of(ends[0].get("lastTransitionTime")) if ends else None
-    return None if seconds is None or finished is None else finished + seconds * _SECOND
+    return None if seconds is None or finished is None else finished + seconds * SECOND
 
 
 def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_reached: bool) -> list[Raw]:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod import Pod
 from podium.api.selectors import Selector, parse_int64
-from podium.api.times import time_of
+from podium.api.times import SECOND, time_of
 from podium.controllers.actions import PatchObject, owned_object, owner_reference, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap
 from podium.store.conditions import condition_of
@@ -162,9 +162,6 @@ def claim_of(object_: Kubernetes, uid: str, cause: str, finalizer: str, by: Kube
     return versioned_patch(object_, {"metadata": metadata}, cause)
 
 
-_SECOND = 10**9
-
-
 class OwnedPod:
     """A pod with the wire form of its status, which has times, restarts and exit codes.
 
@@ -193,7 +190,7 @@ class OwnedPod:
         """Return when it becomes available (ready for some seconds); None while it is not ready (IsPodAvailable)."""
         if not self.is_ready:
             return None
-        return self.condition_since_ns("Ready") + min_ready_seconds * _SECOND if min_ready_seconds else 0
+        return self.condition_since_ns("Ready") + min_ready_seconds * SECOND if min_ready_seconds else 0
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PriorityClass, ResourceQuota
 from podium.api.quantity import parse_quantity
 from podium.api.selectors import compile_label_selector, selector_from_labels
+from podium.api.times import SECOND
 from podium.controllers.actions import (
     Action,
     CreateObject,
@@ -38,7 +39,6 @@ FAILED_CREATE = "FailedCreate"
 # By kind; failures of other objects are not reported.
 _MADE = {"Pod": "Error creating", "Job": "Error creating job"}
 _GOING = "NamespaceTerminating"
-_SECOND = 10**9
 
 
 class WorkloadController(Reconciler[str], Generic[Kind]):
@@ -214,7 +214,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         if change.is_gone or not pod.is_active:
             was_asked_for = self._expectations.see(uid, pod.uid)
             has_stopped = change.before is not None and change.before.is_active
-            is_new = now < pod.created_ns + _SECOND and pod.uid not in self._initial
+            is_new = now < pod.created_ns + SECOND and pod.uid not in self._initial
             if has_stopped and not was_asked_for and is_new:
                 self._ended_at_once(uid, pod, now)
         self._queue.add(uid)
@@ -236,7 +236,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
     def _reconcile_due(self, now: int) -> list[Action]:
         if self._began_ns is None:
             self._began_ns = now
-        elif self._initial and now >= self._began_ns + _SECOND:
+        elif self._initial and now >= self._began_ns + SECOND:
             self._initial = set()
         return super()._reconcile_due(now)
 
@@ -357,8 +357,8 @@ class CreationWaits:
     """
 
     def __init__(self) -> None:
-        self._refusals: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
-        self.ends: Backoff[str] = Backoff(_SECOND, 300 * _SECOND)
+        self._refusals: Backoff[str] = Backoff(SECOND, 300 * SECOND)
+        self.ends: Backoff[str] = Backoff(SECOND, 300 * SECOND)
         self.refused: dict[str, tuple[str, bool]] = {}
         self._quotas: dict[str, ResourceQuota] = {}
 
@@ -410,7 +410,7 @@ class CreationWaits:
 
 
 # The time after which an unobserved effect is given up.
-_TIMEOUT_NS = 300 * _SECOND
+_TIMEOUT_NS = 300 * SECOND
 
 
 @dataclass(slots=True)

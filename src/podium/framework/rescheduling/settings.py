@@ -15,10 +15,10 @@ from podium.api.meta import Int32
 from podium.api.names import label_name_problem
 from podium.api.reading import Duration, Interval
 from podium.api.selectors import Requirement, Selector, requirement_problem
+from podium.api.times import SECOND
 from podium.framework.settings.arguments import Strict
 
-_SECOND = 10**9
-_MINUTE = 60 * _SECOND
+_MINUTE = 60 * SECOND
 
 
 class Guidance(Enum):
@@ -166,7 +166,7 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
     Aggressiveness.CAUTIOUS: _CAUTIOUS,
     Aggressiveness.MODERATE: replace(
         _CAUTIOUS,
-        interval_ns=30 * _SECOND,
+        interval_ns=30 * SECOND,
         threshold=0.25,
         in_flight=MoveLimitSettings(total=20, node=3, namespace=8, owner=2),
         hourly=MoveLimitSettings(total=240, node=40, namespace=80, owner=12),
@@ -177,7 +177,7 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
     ),
     Aggressiveness.BOLD: replace(
         _CAUTIOUS,
-        interval_ns=10 * _SECOND,
+        interval_ns=10 * SECOND,
         threshold=0.1,
         in_flight=MoveLimitSettings(total=100, node=10, namespace=40, owner=10),
         hourly=MoveLimitSettings(total=2_000, node=200, namespace=800, owner=100),

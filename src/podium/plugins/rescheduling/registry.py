@@ -124,9 +124,8 @@ class Consolidate:
         return wanted
 
 
-_SECOND = 10**9
-_HOUR_NS = 3_600 * _SECOND
-_UNITS = ((24 * _HOUR_NS, "d"), (_HOUR_NS, "h"), (60 * _SECOND, "m"), (_SECOND, "s"))
+_HOUR_NS = 3_600 * times.SECOND
+_UNITS = ((24 * _HOUR_NS, "d"), (_HOUR_NS, "h"), (60 * times.SECOND, "m"), (times.SECOND, "s"))
 
 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):

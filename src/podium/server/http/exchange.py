@@ -21,7 +21,7 @@ from multidict import CIMultiDictProxy
 from podium.api.errors import InputError, escape, field_path, shown
 from podium.api.input.json import UncertainError, decode_with_nulls
 from podium.api.input.yaml import MAX_DEPTH, parse_documents
-from podium.api.times import parse_duration
+from podium.api.times import SECOND, parse_duration
 from podium.apirequests.http_mapping import JSON, YAML, ResourcePath
 from podium.server.http.metrics import Subject, subject_of_method
 from podium.server.http.security import Caller
@@ -29,7 +29,6 @@ from podium.server.protobuf import decode as decode_protobuf
 from podium.store.errors import StoreError, bad_request
 
 _LONGEST_MANAGER = 128
-_SECOND = 10**9
 _MOST_PARAMETERS = 1_000
 _SHOWN = 200
 _MOST_REPORTED = 10
@@ -72,7 +71,7 @@ def seconds_of(timeout: str, most: float) -> float:
     if not timeout:
         return most
     try:
-        seconds = parse_duration(timeout) / _SECOND
+        seconds = parse_duration(timeout) / SECOND
     except ValueError as error:
         raise bad_request(f"invalid timeout specified in the request URL: {error}") from None
     return min(seconds, most) if seconds > 0 else most

@@ -20,7 +20,6 @@ NONE = "<none>"
 UNSET = "<unset>"
 UNKNOWN = "<unknown>"
 
-_SECOND = 10**9
 _ACCESS_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 Cells = Sequence[Any]
@@ -92,7 +91,7 @@ _UNITS = {"s": (1, 0, ""), "m": (60, 10, "s"), "h": (3_600, 8, "m"), "d": (86_40
 def human_duration(ns: int) -> str:
     """Return a duration in at most two units (duration.HumanDuration)."""
     # Go truncates towards zero.
-    seconds = ns // _SECOND if ns >= 0 else -(-ns // _SECOND)
+    seconds = ns // times.SECOND if ns >= 0 else -(-ns // times.SECOND)
     if seconds < 0:
         return "0s" if seconds == -1 else "<invalid>"
     if seconds < 120:
