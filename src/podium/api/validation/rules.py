@@ -30,8 +30,6 @@ from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 from podium.api import checks
-from podium.api.cel.syntax import parse
-from podium.api.cel.values import CompileError
 from podium.api.errors import InputError, shown
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of
@@ -466,9 +464,11 @@ def _driver_problem(text: str) -> str | None:
 
 def _syntax_problem(text: str) -> str | None:
     """Return the problem of an expression that cannot be parsed."""
+    from podium.api.cel import syntax, values  # noqa: PLC0415 - few objects have expressions
+
     try:
-        parse(text)
-    except (CompileError, RecursionError) as error:
+        syntax.parse(text)
+    except (values.CompileError, RecursionError) as error:
         return f"{shown(text)}: compilation failed: {error}"
     return None
 
