@@ -78,6 +78,7 @@ HARDER_THEMES = {
     "taints2": 30,
     "terminating": 30,
 }
+_MOST_QUESTIONS = 25
 ALL = [("cases", theme, CASES_A_THEME) for theme in THEMES]
 ALL += [("cases-2", theme, number) for theme, number in HARDER_THEMES.items()]
 
@@ -126,10 +127,13 @@ def difference(case: Case, set_: str, objects: list[Kubernetes]) -> str:
 
 
 def chosen_while_pods_come(explanation: Explanation) -> PreemptionCandidate | None:
-    """Return what preemption decides at last, when the pods come one after another and it is asked each time."""
+    """Return what preemption decides at last, when the pods come one after another and it is asked now and then."""
     cluster = explanation.runner.cluster
-    for pod in [cluster.remove_pod(uid) for uid in list(cluster.placed)]:
-        chosen(explanation)
+    pods = [cluster.remove_pod(uid) for uid in list(cluster.placed)]
+    pods_a_question = 1 + len(pods) // _MOST_QUESTIONS
+    for number, pod in enumerate(pods):
+        if number % pods_a_question == 0:
+            chosen(explanation)
         cluster.add_pod(pod)
     return chosen(explanation)
 
