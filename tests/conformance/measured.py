@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import PodiumError
-from podium.api.input.codec import decode
 from podium.api.meta import Kubernetes
+from podium.api.objects import read_object
 from podium.api.versions.release import DEFAULT_RELEASE, Release, read_version
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
@@ -158,8 +158,9 @@ def _without(raw: Raw, *keys: str) -> Raw:
 
 
 def decoded(case: Case) -> list[Kubernetes]:
-    """Return the objects of a case, which are the same for all versions."""
-    return [one for one in map(decode, case.objects) if one is not None]
+    """Return the objects of a case, which are the same for all versions. Nothing is said about their faults."""
+    found = (read_object(raw, "ignore").object for raw in case.objects)
+    return [one for one in found if one is not None]
 
 
 def explained(case: Case, objects: Sequence[Kubernetes] = ()) -> Explanation:
