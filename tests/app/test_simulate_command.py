@@ -127,14 +127,12 @@ def test_every_option_is_the_function_s() -> None:
     assert simulate("-f", str(file), *times).startswith("50s from 2026-03-01T00:00:00Z: ")
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_one_seed_gives_the_same_bytes_under_every_hash_seed(form: str) -> None:
-    args = ("simulate", "-f", str(EXAMPLES / "starvation-2.yaml"), "-o", form, "--seed", "7")
+def test_one_seed_gives_the_same_text_under_every_hash_seed() -> None:
+    args = ("-f", str(EXAMPLES / "starvation-2.yaml"), "--seed", "7")
 
-    first, second = (run(*args, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    there = run("simulate", *args, PYTHONHASHSEED="1")
 
-    assert first.returncode == second.returncode == 0
-    assert first.stdout == second.stdout
+    assert (there.returncode, there.stdout) == (0, simulate(*args))
 
 
 def test_a_long_run_summarizes_events_unless_they_are_requested() -> None:
