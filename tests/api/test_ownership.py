@@ -104,6 +104,5 @@ def test_an_invalid_field_set_is_reported(value: Any) -> None:
     assert not is_set(value)
 
 
-@pytest.mark.parametrize("name", sorted(_types()))
-def test_every_type_has_a_shape(name: str) -> None:
-    assert shape_of_type(name).form in ("one", "map")
+def test_every_type_has_a_shape() -> None:
+    assert [name for name in sorted(_types()) if shape_of_type(name).form not in ("one", "map")] == []

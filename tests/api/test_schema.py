@@ -54,9 +54,8 @@ def test_types_refer_to_types_of_the_same_version() -> None:
     assert spec == Object("autoscaling/v1.HorizontalPodAutoscalerSpec")
 
 
-@pytest.mark.parametrize("kind", KUBERNETES, ids=lambda kind: kind.name)
-def test_every_kind_of_kubernetes_that_is_stored_has_a_schema(kind: Kind) -> None:
-    assert schema_of(kind.group, kind.name) == Object(kind.name)
+def test_every_kind_of_kubernetes_that_is_stored_has_a_schema() -> None:
+    assert [kind.name for kind in KUBERNETES if schema_of(kind.group, kind.name) != Object(kind.name)] == []
 
 
 @pytest.mark.parametrize(("group", "kind"), [("apps", "Pod"), ("", "PodSpec"), ("podium.dev", "Scenario")])
