@@ -148,10 +148,29 @@ apps/disruption.go | store/test_eviction.py, controllers/test_disruption_control
 apps/job.go | controllers/test_jobs.py, controllers/test_pod_failures.py, controllers/test_completion_indexes.py
 apps/ttl_after_finished.go | controllers/test_jobs.py
 apps/statefulset.go | controllers/test_stateful_sets.py
+auth/certificates.go, auth/selfsubjectreviews.go, auth/subjectreviews.go | server/test_reviews.py
+auth/service_accounts.go | apirequests/test_object_defaults.py, controlplane/test_required_objects.py
+common/node/configmap.go, common/node/secrets.go, common/node/podtemplates.go | store/test_immutable.py
+common/node/ephemeral_containers.go, common/node/init_container.go | controlplane/test_pod_status.py
+common/node/lease.go, common/node/node_lease.go, node/node_lifecycle.go | controlplane/test_node_leases.py
+common/node/pods.go | controlplane/test_pod_status.py
+common/node/runtimeclass.go, node/runtimeclass.go | store/test_runtime_classes.py
+framework/conformance | store/test_patching.py, apirequests/test_applying.py
+instrumentation/core_events.go, instrumentation/events.go, node/events.go | controlplane/test_events.py
+kubectl/kubectl.go, kubectl/apply.go, kubectl/rollout.go | server/kubectl/test_write.py, server/kubectl/test_get.py
+network/apiserver.go | store/test_initial_objects.py
+network/endpoints.go, network/endpointslice.go | controllers/test_endpoints.py
+network/ingress.go, network/service_cidrs.go | api/test_validation_of_objects.py
 network/ingressclass.go, network/service.go | apirequests/test_service_allocations.py
+network/netpol/network_policy_api.go | api/test_validation_of_objects.py
 node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py
 node/taints.go | controllers/test_taint_eviction.py
 node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
+scheduling/predicates.go | controllers/test_scheduler.py, controlplane/test_pod_status.py
+scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_classes.py
+scheduling/priorities.go | controllers/test_scheduler.py
+storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
+storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pvc_storageclass.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pvc_protection.go | controlplane/test_volume_protection.py

@@ -40,12 +40,25 @@ CRON = of("batch/v1", "CronJob", spec={"schedule": "@daily", "jobTemplate": {"sp
 CONTROLLER = of(
     "v1", "ReplicationController", spec={"selector": {"app": "web"}, "template": workload("X")["spec"]["template"]}
 )
+BACKEND = {"service": {"name": "web", "port": {"number": 80}}}
+PATHS = [{"path": "/", "pathType": "Prefix", "backend": BACKEND}]
+INGRESS = of("networking.k8s.io/v1", "Ingress", spec={"rules": [{"host": "*.a.com", "http": {"paths": PATHS}}]})
+INGRESS_CLASS = of("networking.k8s.io/v1", "IngressClass", False, spec={"controller": "example.com/controller"})
+PEER = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}
+POLICY = of(
+    "networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}, "ingress": [{"from": [PEER]}], "policyTypes": []}
+)
+SLICE = of("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["10.0.0.1"]}])
+RANGE = of("networking.k8s.io/v1", "ServiceCIDR", False, spec={"cidrs": ["10.0.0.0/24"]})
+ADDRESS = of("networking.k8s.io/v1", "IPAddress", False, spec={"parentRef": {"resource": "services", "name": "web"}})
+ADDRESS["metadata"]["name"] = "10.0.0.1"
 REVISION = of("apps/v1", "ControllerRevision", revision=1, data={"spec": {}})
 NAMESPACE = of("v1", "Namespace", False)
 WORKLOADS = [workload(kind) for kind in ("ReplicaSet", "Deployment", "DaemonSet", "StatefulSet")]
 VALID = [
     *(pod(), job(), claim(), volume(), SERVICE, NODE, QUOTA, BUDGET, PRIORITY, CLASS, CAPACITY, CSI_NODE, DRIVER),
     *(ATTACHMENT, RUNTIME, LIMITS, CRON, CONTROLLER, REVISION, NAMESPACE, *WORKLOADS),
+    *(INGRESS, INGRESS_CLASS, POLICY, SLICE, RANGE, ADDRESS),
 ]
 DEPLOYMENT, STATEFUL, DAEMON = WORKLOADS[1], WORKLOADS[3], WORKLOADS[2]
 CODES = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
@@ -56,7 +69,52 @@ def problems(raw: Raw) -> list[str]:
     return [str(one) for one in find_problems(raw)]
 
 
+_PATH = "spec.rules.0.http.paths.0"
 REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
+    # The network.
+    (INGRESS, {"spec.rules": GONE}, ".spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"),
+    (INGRESS, {"spec.ingressClassName": "a b"}, '.ingressClassName: Invalid value: "a b"'),
+    (INGRESS, {"spec.rules.0.host": "10.0.0.1"}, '.host: Invalid value: "10.0.0.1": must be a DNS name, not an IP'),
+    (INGRESS, {"spec.rules.0.host": "a.*.com"}, '.host: Invalid value: "a.*.com": a wildcard DNS name must start'),
+    (INGRESS, {"spec.rules.0.host": "A"}, '.host: Invalid value: "A"'),
+    (INGRESS, {"spec.rules.0.http": {}}, ".http.paths: Required value"),
+    (INGRESS, {f"{_PATH}.pathType": GONE}, ".pathType: Required value: pathType must be specified"),
+    (INGRESS, {f"{_PATH}.pathType": "Glob"}, '.pathType: Unsupported value: "Glob"'),
+    (INGRESS, {f"{_PATH}.path": "a"}, '.path: Invalid value: "a": must be an absolute path'),
+    (INGRESS, {f"{_PATH}.path": "/a//b"}, ".path: Invalid value: \"/a//b\": must not contain '//'"),
+    (INGRESS, {f"{_PATH}.path": "/a/.."}, ".path: Invalid value: \"/a/..\": cannot end with '/..'"),
+    (INGRESS, {f"{_PATH}.backend": GONE}, '.backend: Invalid value: "": resource or service backend is required'),
+    (
+        INGRESS,
+        {f"{_PATH}.backend.resource": {"kind": "A", "name": "a"}},
+        "cannot set both resource and service backends",
+    ),
+    (INGRESS, {f"{_PATH}.backend.service.name": GONE}, ".backend.service.name: Required value"),
+    (INGRESS, {f"{_PATH}.backend.service.name": "A"}, '.backend.service.name: Invalid value: "A"'),
+    (INGRESS, {f"{_PATH}.backend.service.port": GONE}, ".backend: Required value: port name or number is required"),
+    (INGRESS, {f"{_PATH}.backend.service.port.name": "a"}, '.backend: Invalid value: "": cannot set both port name'),
+    (INGRESS, {f"{_PATH}.backend.service.port.number": 70_000}, ".port.number: Invalid value: 70000: must be between"),
+    (INGRESS, {"spec.tls": [{"hosts": ["a", "*a.com"]}]}, '.tls[0].hosts[1]: Invalid value: "*a.com": a wildcard'),
+    (INGRESS_CLASS, {"spec.controller": GONE}, ".spec.controller: Required value"),
+    (INGRESS_CLASS, {"spec.controller": "a"}, '.spec.controller: Invalid value: "a": must be a domain-prefixed path'),
+    (INGRESS_CLASS, {"spec.parameters": {"kind": "A"}}, ".spec.parameters.name: Required value"),
+    (POLICY, {"spec.ingress.0.from.0": {}}, ".spec.ingress[0].from[0]: Required value: must specify a peer"),
+    (
+        POLICY,
+        {"spec.ingress.0.from.0.ipBlock": {"cidr": "10.0.0.0/8"}},
+        "may not specify both ipBlock and another peer",
+    ),
+    (POLICY, {"spec.ingress.0.from.0": {"ipBlock": {"cidr": "10.0.0.0"}}}, ".ipBlock.cidr: Invalid value"),
+    (POLICY, {"spec.ingress.0.ports": [{"port": 80, "protocol": "A"}]}, '.ports[0].protocol: Unsupported value: "A"'),
+    (POLICY, {"spec.policyTypes": ["Through"]}, '.policyTypes[0]: Invalid value: "Through"'),
+    (SLICE, {"addressType": "IPv5"}, '.addressType: Unsupported value: "IPv5"'),
+    (SLICE, {"endpoints.0.addresses": []}, ".endpoints[0].addresses: Required value"),
+    (
+        RANGE,
+        {"spec.cidrs": ["10.0.0.1/24"]},
+        '.spec.cidrs[0]: Invalid value: "10.0.0.1/24": must be a CIDR in canonical',
+    ),
+    (ADDRESS, {"spec.parentRef.name": GONE}, ".spec.parentRef.name: Required value"),
     # What every object has.
     (pod(), {"metadata.name": GONE}, ".metadata.name: Required value: name or generateName is required"),
     (pod(), {"metadata.name": "A"}, '.metadata.name: Invalid value: "A" is not a valid name'),

@@ -30,6 +30,16 @@ def test_unknown_fields_are_reported_and_dropped() -> None:
     assert "weight" not in response.to_dict()["spec"]
 
 
+def test_unknown_fields_of_metadata_are_reported_and_dropped() -> None:
+    raw = widget()
+    raw["metadata"]["unknown"] = 1
+
+    response = api().ask("create", KIND, namespace="default", body=raw, field_validation="Warn")
+
+    assert (response.code, response.warnings) == (201, ('unknown field "metadata.unknown"',))
+    assert "unknown" not in response.to_dict()["metadata"]
+
+
 def test_finalizers_without_a_domain_are_warned_of_when_they_are_added() -> None:
     asked = api()
     raw = widget()

@@ -113,10 +113,12 @@ def test_an_ingress_gets_the_default_class_and_keeps_the_one_that_it_names() -> 
     api = API()
     for name in ("b", "a"):
         metadata = {"name": name, "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}
-        body = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": metadata, "spec": {}}
+        body = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": metadata}
+        body["spec"] = {"controller": "example.com/controller"}
         assert api.ask("create", "IngressClass", body=body).code == 201
 
-    def class_of(name: str, **spec: str) -> str:
+    def class_of(name: str, **fields: str) -> str:
+        spec = {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}, **fields}
         body = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name}, "spec": spec}
         found: Raw = api.ask("create", "Ingress", namespace="default", body=body).to_dict()
         return str(found["spec"]["ingressClassName"])

@@ -162,7 +162,8 @@ def kept(kind: str, api_version: str = "v1", **fields: Any) -> Store:
 
 
 ROLES = "rbac.authorization.k8s.io/v1"
-DEVICES = "resource.k8s.io/v1"
+DEVICES, NETWORK, STORAGE = "resource.k8s.io/v1", "networking.k8s.io/v1", "storage.k8s.io/v1"
+ATTACHED = "spec.attachRequired"
 CLAIMS: list[Raw] = [
     {"devices": {"requests": [{"name": name, "exactly": {"deviceClassName": "gpu"}}]}} for name in ("a", "b")
 ]
@@ -176,6 +177,15 @@ CLAIMS: list[Raw] = [
         ("Secret", "v1", {"type": "Opaque"}, {"type": "example.com/mine"}, "type"),
         ("RoleBinding", ROLES, {"roleRef": {"name": "a"}}, {"roleRef": {"name": "b"}}, "roleRef"),
         ("EndpointSlice", "discovery.k8s.io/v1", {"addressType": "IPv4"}, {"addressType": "IPv6"}, "addressType"),
+        (
+            "IngressClass",
+            NETWORK,
+            {"spec": {"controller": "a.b/c"}},
+            {"spec": {"controller": "a.b/d"}},
+            "spec.controller",
+        ),
+        ("RuntimeClass", "node.k8s.io/v1", {"handler": "a"}, {"handler": "b"}, "handler"),
+        ("CSIDriver", STORAGE, {"spec": {"attachRequired": True}}, {"spec": {"attachRequired": False}}, ATTACHED),
         ("ResourceClaim", DEVICES, {"spec": CLAIMS[0]}, {"spec": CLAIMS[1]}, "spec"),
         ("ResourceClaimTemplate", DEVICES, {"spec": {"spec": CLAIMS[0]}}, {"spec": {"spec": CLAIMS[1]}}, "spec"),
         ("Service", "v1", {"spec": {"clusterIP": "10.96.0.9"}}, {"spec": {"clusterIP": "None"}}, "spec.clusterIPs[0]"),
@@ -185,7 +195,7 @@ def test_immutable_fields_of_kept_only_kinds_cannot_change(
     kind: str, api_version: str, before: Raw, change: Raw, field: str
 ) -> None:
     store = kept(kind, api_version, **before)
-    raw = store.get(kind, "default/x").raw
+    raw = (store.find(kind, "x") or store.get(kind, "default/x")).raw
 
     error = refusal(store, lambda: store.update({**raw, **change}))
 

@@ -154,13 +154,10 @@ class ServiceEndpoints(Reconciler[str]):
             if not ports and not needs_no_ports:
                 continue
             serving, terminating = pod.is_ready, pod.is_terminating
+            is_usable = publishes or (serving and not terminating)
             endpoint: Raw = {
                 "addresses": [_address_of(pod_raw)],
-                "conditions": {
-                    "ready": publishes or (serving and not terminating),
-                    "serving": serving,
-                    "terminating": terminating,
-                },
+                "conditions": {"ready": is_usable, "serving": serving, "terminating": terminating},
                 "targetRef": {"kind": "Pod", "namespace": meta.namespace, "name": meta.name, "uid": meta.uid},
                 "nodeName": pod.spec.node_name,
             }
@@ -245,13 +242,8 @@ def _slice_actions(service: Service, raw: Raw, wanted: _Wanted, known: dict[str,
     for ports, endpoints in new:
         name = _free_name(service, taken)
         taken.add(name)
-        metadata = {
-            "name": name,
-            "generateName": f"{meta.name}-",
-            "namespace": meta.namespace,
-            "labels": labels,
-            "ownerReferences": [owner_reference(service)],
-        }
+        names = {"name": name, "generateName": f"{meta.name}-", "namespace": meta.namespace}
+        metadata = {**names, "labels": labels, "ownerReferences": [owner_reference(service)]}
         made = {"apiVersion": "discovery.k8s.io/v1", "kind": _SLICE, "metadata": metadata, "addressType": "IPv4"}
         yield CreateObject({**made, "endpoints": endpoints, "ports": [port.raw() for port in ports]}, cause)
     for name, endpoints in kept.items():
@@ -300,8 +292,7 @@ def _free_name(service: Service, taken: set[str]) -> str:
 
 def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw | None, cause: str) -> Iterator[Action]:
     """Yield the write of the Endpoints, which list ready and other pods, none of them terminating."""
-    subsets = []
-    room = _MOST_IN_ENDPOINTS
+    subsets, room = [], _MOST_IN_ENDPOINTS
     for ports, by_uid in sorted(wanted.items()):
         shown = [one for one in by_uid.values() if one["conditions"]["ready"] or not one["conditions"]["terminating"]]
         shown, room = shown[:room], room - min(room, len(shown))
@@ -312,8 +303,7 @@ def _endpoints_actions(service: Service, raw: Raw, wanted: _Wanted, known: Raw |
         }
         if shown:
             subsets.append({name: group for name, group in groups.items() if group})
-    labels = {**_labels_of(service, raw), **_ENDPOINTS_MANAGED_BY}
-    meta = service.metadata
+    labels, meta = {**_labels_of(service, raw), **_ENDPOINTS_MANAGED_BY}, service.metadata
     if known is None:
         metadata = {"name": meta.name, "namespace": meta.namespace, "labels": labels}
         content = {"subsets": subsets} if subsets else {}

@@ -215,12 +215,12 @@ ServiceAccountSubject: name@2! namespace@1!
 HTTPIngressPath: path pathType@3! backend@2!:IngressBackend
 HTTPIngressRuleValue: paths:[HTTPIngressPath]
 kind IPAddress IngressClass NetworkPolicy: spec:*Spec
-IPAddressSpec: parentRef!:ParentReference
+IPAddressSpec: parentRef!:ParentReference^
 IPBlock: cidr! except:[str]
 kind Ingress ServiceCIDR: spec:*Spec status:*Status
 IngressBackend: service@4!:IngressServiceBackend resource@3!:TypedLocalObjectReference
 IngressClassParametersReference: apiGroup! kind! name! scope! namespace!
-IngressClassSpec: controller parameters!:IngressClassParametersReference
+IngressClassSpec: controller^ parameters!:IngressClassParametersReference
 IngressLoadBalancerIngress: ip hostname ports@4:[IngressPortStatus]
 IngressLoadBalancerStatus: ingress:[IngressLoadBalancerIngress]
 IngressPortStatus: port!:int protocol! error!
@@ -238,11 +238,11 @@ NetworkPolicySpec: podSelector!:LabelSelector ingress:[NetworkPolicyIngressRule]
   policyTypes:[str]
 ParentReference: group resource namespace name
 ServiceBackendPort~: name number:int
-ServiceCIDRSpec: cidrs:[str]
+ServiceCIDRSpec: cidrs:[str]^
 ServiceCIDRStatus: conditions:[Condition]#type
 [node.k8s.io/v1]
 Overhead: podFixed:{quantity}
-kind RuntimeClass: handler! overhead!:Overhead scheduling!:Scheduling
+kind RuntimeClass: handler!^ overhead!:Overhead scheduling!:Scheduling
 Scheduling: nodeSelector:{str}~ tolerations:[Toleration]
 [policy/v1]
 DisruptionRateStatus: max@- atLeast@- available@-:int fullTime@-:time lastDisruptions@-:[str]
@@ -354,18 +354,18 @@ kind SchedulerPluginsPodGroup: spec@-:SchedulerPluginsPodGroupSpec status@-:any
 SchedulerPluginsPodGroupSpec: minMember@-:int minResources@-:{quantity} scheduleTimeoutSeconds@-:int
 [storage.k8s.io/v1]
 kind CSIDriver CSINode: spec!:*Spec
-CSIDriverSpec: attachRequired!:bool podInfoOnMount!:bool volumeLifecycleModes:[str]## storageCapacity!:bool
+CSIDriverSpec: attachRequired!:bool^ podInfoOnMount!:bool volumeLifecycleModes:[str]^## storageCapacity!:bool
   fsGroupPolicy! tokenRequests:[TokenRequest] requiresRepublish!:bool seLinuxMount!:bool
   nodeAllocatableUpdatePeriodSeconds!:long serviceAccountTokenInSecrets!:bool preventPodSchedulingIfMissing!:bool
 CSINodeDriver: name! nodeID! topologyKeys:[str] allocatable!:VolumeNodeResources
 CSINodeSpec: drivers:[CSINodeDriver]#name
-kind CSIStorageCapacity: nodeTopology!:LabelSelector storageClassName! capacity!:quantity maximumVolumeSize!:quantity
+kind CSIStorageCapacity: nodeTopology!:LabelSelector^ storageClassName!^ capacity!:quantity maximumVolumeSize!:quantity
 kind StorageClass: provisioner!^ parameters:{str}^ reclaimPolicy!^=Delete mountOptions:[str] allowVolumeExpansion!:bool
   volumeBindingMode!^=Immediate allowedTopologies:[TopologySelectorTerm]
 TokenRequest: audience! expirationSeconds!:long
 kind VolumeAttachment: spec!:VolumeAttachmentSpec status:VolumeAttachmentStatus
 VolumeAttachmentSource: persistentVolumeName! inlineVolumeSpec!:PersistentVolumeSpec
-VolumeAttachmentSpec: attacher! source!:VolumeAttachmentSource nodeName!
+VolumeAttachmentSpec: attacher!^ source!:VolumeAttachmentSource^ nodeName!^
 VolumeAttachmentStatus: attached!:bool attachmentMetadata:{str} attachError!:VolumeError detachError!:VolumeError
 kind VolumeAttributesClass: driverName!^ parameters:{str}^
 VolumeError: time:time message errorCode!:int

@@ -44,21 +44,43 @@ JUDGED_ANNOTATIONS = frozenset((MIRROR_ANNOTATION, POLICY_ANNOTATION, DELETION_C
 """The pod annotations whose values are validated, or cause warnings (`podium.api.objects`)."""
 
 _MAX_BYTES = 1024 * 1024
+_NOT_IN_PATHS, _NOT_AT_END = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 declare(
     """\
 ApplyConfiguration JSONPatch MatchCondition Variable: expression:cel
 AuditAnnotation: valueExpression:cel
+ConfigMap: @config_map
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
 CSINodeSpec: drivers##name
-ConfigMap: @config_map
-Mutation: applyConfiguration jsonPatch
+Endpoint: addresses! addresses:..100 hostname:label
+EndpointSlice: addressType!:FQDN|IPv4|IPv6 endpoints:..1000 endpoints
+HTTPIngressPath: @ingress_path backend+
+HTTPIngressRuleValue: paths! paths
+Ingress NetworkPolicy: spec
+IngressBackend: @ingress_backend service
+IngressClassParametersReference: apiGroup:subdomain kind! name! scope:Cluster|Namespace
+IngressClassSpec: controller! controller:domain-path parameters
+IngressRule: host:host http
+IngressServiceBackend: name! name:label
+IngressSpec: @ingress ingressClassName:subdomain defaultBackend tls rules
+IngressTLS: hosts:host-pattern secretName:subdomain
+IPAddress IngressClass ServiceCIDR: spec+
+IPAddressSpec: parentRef!
+IPBlock: cidr!:cidr except:cidr
 MutatingAdmissionPolicy ValidatingAdmissionPolicy: spec
 MutatingAdmissionPolicySpec: matchConditions mutations variables
 MutatingWebhook ValidatingWebhook: matchConditions
 MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks
+Mutation: applyConfiguration jsonPatch
 Namespace:
+NetworkPolicyEgressRule: ports to
+NetworkPolicyIngressRule: ports from
+NetworkPolicyPeer: @peer podSelector namespaceSelector ipBlock
+NetworkPolicyPort: protocol:SCTP|TCP|UDP port:port-or-name endPort:port
+NetworkPolicySpec: podSelector ingress egress policyTypes:policy-type
 Node: spec status
 NodePodPreemptionPolicy: disableResizePreemption:..20 disableResizePreemption:key
 NodeSpec: taints podCIDRs:cidr @node podPreemptionPolicy
@@ -67,10 +89,12 @@ ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_a
   finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
+ParentReference: resource! name!
 RuntimeClass: handler!:label overhead scheduling
 Scheduling: nodeSelector:labels tolerations
 Secret: @secret
 Service: spec+
+ServiceCIDRSpec: cidrs! cidrs:canonical-cidr
 ServicePort: port::port protocol:SCTP|TCP|UDP @target
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
@@ -309,3 +333,53 @@ def _target(port: Place) -> None:
 def _source_ranges(spec: Place) -> None:
     if spec.texts("loadBalancerSourceRanges") and spec.text("type", "ClusterIP") != "LoadBalancer":
         spec.forbidden("loadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
+
+
+@check
+def _ingress(spec: Place) -> None:
+    if not spec.has("defaultBackend") and not spec.entries("rules"):
+        spec.invalid("", None, "either `defaultBackend` or `rules` must be specified")
+
+
+@check
+def _ingress_path(place: Place) -> None:
+    type_, path = place.text("pathType"), place.text("path")
+    if not type_:
+        place.required("pathType", "pathType must be specified")
+    elif type_ not in _PATH_TYPES:
+        place.unsupported("pathType", type_, _PATH_TYPES)
+    elif not path.startswith("/") and (path or type_ != "ImplementationSpecific"):
+        place.invalid("path", path, "must be an absolute path")
+    if type_ in ("Exact", "Prefix"):
+        problems = [f"must not contain '{part}'" for part in _NOT_IN_PATHS if part in path]
+        problems += [f"cannot end with '{part}'" for part in _NOT_AT_END if path.endswith(part)]
+        for problem in problems:
+            place.invalid("path", path, problem)
+
+
+@check
+def _ingress_backend(backend: Place) -> None:
+    service = backend.child("service")
+    if service is None and not backend.has("resource"):
+        backend.invalid("", "", "resource or service backend is required")
+    elif backend.has("resource"):
+        if service is not None:
+            backend.invalid("", "", "cannot set both resource and service backends")
+    elif service is not None:
+        port = service.child_or_empty("port")
+        given = [field for field in ("name", "number") if port.value.get(field)]
+        if len(given) == 1:
+            check_port(port, given[0])
+        elif given:
+            backend.invalid("", "", "cannot set both port name & port number")
+        else:
+            backend.required("", "port name or number is required")
+
+
+@check
+def _peer(peer: Place) -> None:
+    selects = peer.has("podSelector") or peer.has("namespaceSelector")
+    if not (selects or peer.has("ipBlock")):
+        peer.required("", "must specify a peer")
+    elif selects and peer.has("ipBlock"):
+        peer.forbidden("", "may not specify both ipBlock and another peer")

@@ -259,7 +259,14 @@ def check_disruption_policy(policy: disruption_policy.DisruptionPolicy) -> None:
     if parsed(times.parse_duration, period, ".spec.avoidLists.expireAfter") <= 0:
         problem = f'{shown(period)} is not longer than 0s; write it as in "1h"'
         raise InputError(problem, path=".spec.avoidLists.expireAfter")
-    _refuse_levels(spec.levels, ".spec.priorities")
+    path = ".spec.priorities"
+    check_count(spec.levels, path, _MAX_LEVELS)
+    for index, level in enumerate(spec.levels):
+        if not level:
+            raise InputError('a name is missing; write it as in "Critical > Normal > Preemptible"', path=path)
+        refuse(subdomain_problem(level), path)
+        if level in spec.levels[:index]:
+            raise InputError(f"{shown(level)} is given twice; capital letters make no difference", path=path)
     _refuse_rules(spec.priority_rules, ".spec.priorityRules")
     _refuse_budgets(spec)
     _refuse_caps(spec.caps, ".spec.caps")
@@ -267,18 +274,8 @@ def check_disruption_policy(policy: disruption_policy.DisruptionPolicy) -> None:
         check_time(cap.full_time, f".status.caps[{index}].fullTime")
 
 
-def _refuse_levels(levels: tuple[str, ...], path: str) -> None:
-    check_count(levels, path, _MAX_LEVELS)
-    for index, name in enumerate(levels):
-        if not name:
-            raise InputError('a name is missing; write it as in "Critical > Normal > Preemptible"', path=path)
-        refuse(subdomain_problem(name), path)
-        if name in levels[:index]:
-            raise InputError(f"{shown(name)} is given twice; capital letters make no difference", path=path)
-
-
 def _refuse_rules(rules: tuple[disruption_policy.PriorityRule, ...], path: str) -> None:
-    """Check that each rule has a unique name, names a class, and can be reached."""
+    """Check that each rule has a unique name and valid conditions, names a class, and can be reached."""
     check_count(rules, path, _MAX_LEVELS)
     names = [rule.name for rule in rules]
     for index, rule in enumerate(rules):
@@ -288,21 +285,17 @@ def _refuse_rules(rules: tuple[disruption_policy.PriorityRule, ...], path: str) 
             problem = f"{shown(rule.name)} is given twice; give each rule a name of its own"
             raise InputError(problem, path=f"{place}.name")
         refuse(subdomain_problem(rule.class_name), f"{place}.priorityClassName")
-        for field, selector in (("podSelector", rule.pod_selector), ("namespaceSelector", rule.namespace_selector)):
-            if selector is not None:
-                _refuse_conditions(selector.match_expressions, f"{place}.{field}.matchExpressions")
+        for name, selector in (("podSelector", rule.pod_selector), ("namespaceSelector", rule.namespace_selector)):
+            of_name = f"{place}.{name}.matchExpressions"
+            expressions = () if selector is None else selector.match_expressions
+            check_count(expressions, of_name)
+            for number, given in enumerate(expressions):
+                check_count(given.values, f"{of_name}[{number}].values", 10_000)
+                field, wrong = selectors.requirement_problem(given.key, given.operator, given.values) or ("", None)
+                refuse(wrong, f"{of_name}[{number}].{field}")
         if rule.is_unconditional and index + 1 < len(rules):
             problem = f"all pods meet the conditions, so that {shown(names[index + 1])} below never counts; put it last"
             raise InputError(problem, path=place)
-
-
-def _refuse_conditions(expressions: tuple[selectors.LabelSelectorRequirement, ...], path: str) -> None:
-    """Check that the conditions of a selector are valid; otherwise it would match no pod."""
-    check_count(expressions, path)
-    for index, given in enumerate(expressions):
-        check_count(given.values, f"{path}[{index}].values", 10_000)
-        field, problem = selectors.requirement_problem(given.key, given.operator, given.values) or ("", None)
-        refuse(problem, f"{path}[{index}].{field}")
 
 
 def _refuse_budgets(spec: disruption_policy.DisruptionPolicySpec) -> None:

@@ -384,6 +384,7 @@ _MAX_MODE = 0o777
 _CACHE = 4_096
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _CONFIG_KEY = re.compile(r"(?!\.\.|\.\Z)[-._a-zA-Z0-9]{1,253}", re.ASCII)
+_DOMAIN_PATH = re.compile(r"[^/]+/[-A-Za-z0-9/._~%!$&'()*+,;=:]+", re.ASCII)
 _HEADER = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _SEARCH = re.compile(r"[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?(?:\.[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?)*", re.ASCII)
 _SYSCTL = re.compile(r"(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?", re.ASCII)
@@ -417,6 +418,20 @@ def _is_cidr(text: str) -> bool:
     address, slash, length = text.partition("/")
     most = 128 if ":" in address else 32
     return bool(slash) and _is_ip(address) and length.isascii() and length.isdigit() and int(length[:4]) <= most
+
+
+def _is_canonical(cidr: str) -> bool:
+    try:
+        return bool(ipaddress.ip_network(cidr))
+    except ValueError:
+        return False
+
+
+def _wildcard_problem(host: str) -> str | None:
+    """Check a DNS name, which may begin with a wildcard."""
+    if "*" in host and (not host.startswith("*.") or subdomain_problem(host[2:]) is not None):
+        return f"{shown(host)}: a wildcard DNS name must start with '*.', followed by a valid DNS subdomain"
+    return None if "*" in host else subdomain_problem(host)
 
 
 def _is_search_domain(text: str) -> bool:
@@ -475,9 +490,14 @@ def _syntax_problem(text: str) -> str | None:
 
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
+    "canonical-cidr": _format(_is_canonical, "must be a CIDR in canonical form (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
     "cel": _syntax_problem,
     "cidr": lambda text: _cidr_problem(text.strip()),
     "config-key": config_key_problem,
+    "domain-path": _format(
+        lambda text: _DOMAIN_PATH.fullmatch(text) and subdomain_problem(text.partition("/")[0]) is None,
+        'must be a domain-prefixed path (such as "acme.io/foo")',
+    ),
     "driver": _driver_problem,
     # IsRelaxedEnvVarName.
     "environment-name": _format(
@@ -485,6 +505,10 @@ FORMATS: Mapping[str, Format] = {
         "a valid environment variable name must consist only of printable ASCII characters but '='",
     ),
     "header": _format(_HEADER.fullmatch, "must consist of alphanumeric characters or '-'"),
+    "host": lambda text: (
+        f"{shown(text)}: must be a DNS name, not an IP address" if _is_ip(text) else _wildcard_problem(text)
+    ),
+    "host-pattern": _wildcard_problem,
     "id": id_problem,
     "ip": _format(_is_ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
     "key": label_key_problem,
@@ -496,6 +520,7 @@ FORMATS: Mapping[str, Format] = {
     # kube-apiserver says 1, and accepts 0, which is that of an absent field.
     "partition": _format(_between(0, 255), "must be between 1 and 255, inclusive"),
     "path-without-backsteps": _backsteps_problem,
+    "policy-type": _format(("Egress", "Ingress").__contains__, "must be Egress or Ingress"),
     "port": port_problem,
     "port-name": port_name_problem,
     "positive": _format(lambda number: number > 0, "must be greater than zero"),

@@ -13,6 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 import msgspec
 
 from podium.api.meta import Raw
+from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.quantity import is_extended
 from podium.api.times import SECOND, format_time
@@ -90,9 +91,7 @@ class Hosts:
         shares = raw.get("spec", {}).get("hostNetwork")
         return host_ip if shares else self.pods.of(pod.metadata.uid), host_ip
 
-    def missing_of(
-        self, name: str, uid: str, raw: Raw, conditions: Iterable[PodCondition], now: int, gone: Set[str]
-    ) -> Raw:
+    def missing_of(self, node: Node, raw: Raw, conditions: Iterable[PodCondition], now: int, gone: Set[str]) -> Raw:
         """Return the fields that a node's status lacks, as the kubelet reports them.
 
         Extended resources can be allocated if a client adds them to the capacity, until they are ``gone`` from it.
@@ -104,7 +103,7 @@ class Hosts:
             reported: list[Raw] = [{**msgspec.structs.asdict(condition), **time} for condition in conditions]
             fields["conditions"] = [*status.get("conditions", ()), *reported]
         if not status.get("addresses"):
-            addresses = {"InternalIP": self.nodes.of(uid), "Hostname": name}
+            addresses = {"InternalIP": self.nodes.of(node.metadata.uid), "Hostname": node.metadata.name}
             fields["addresses"] = [{"type": type_, "address": address} for type_, address in addresses.items()]
         # Clients read every field of it; files often have only some.
         info: Raw = status.get("nodeInfo") or {}

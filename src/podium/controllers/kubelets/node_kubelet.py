@@ -93,9 +93,8 @@ class NodeKubelet:
     @property
     def is_idle(self) -> bool:
         """Return whether the node is gone and has no state."""
-        if self._there.node is not None or self._is_down:
-            return False
-        return not (self._arrivals or self._there.runs or self._workers.ended)
+        is_known = self._there.node is not None or self._is_down
+        return not (is_known or self._arrivals or self._there.runs or self._workers.ended)
 
     def tick(self, now: int) -> Deadline:
         """Do what is due; return the next deadline."""
@@ -237,7 +236,7 @@ class NodeKubelet:
             conditions = reports.node_conditions(is_short=self._evictions.is_short)
             gone = {name for name in before.status.capacity if is_extended(name)} if before is not None else set[str]()
             gone -= node.status.capacity.keys()
-            missing = self._hosts.missing_of(node.metadata.name, uid, raw, conditions, now, gone)
+            missing = self._hosts.missing_of(node, raw, conditions, now, gone)
             if missing:
                 self._report(reports.of_node(node, fields=missing))
 

@@ -432,8 +432,6 @@ def _count(status: Raw, name: str) -> int:
 
 
 def _has_progressed(before: Raw, after: Raw) -> bool:
-    def old(status: Raw) -> int:
-        return _count(status, "replicas") - _count(status, "updatedReplicas")
-
+    old = [_count(status, "replicas") - _count(status, "updatedReplicas") for status in (before, after)]
     grown = ("updatedReplicas", "readyReplicas", "availableReplicas")
-    return old(after) < old(before) or any(_count(after, name) > _count(before, name) for name in grown)
+    return old[1] < old[0] or any(_count(after, name) > _count(before, name) for name in grown)

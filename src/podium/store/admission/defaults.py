@@ -74,8 +74,7 @@ def with_token_volume(raw: Raw, account: Raw) -> Raw:
     automounts = spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken"))
     if automounts is False or not isinstance(spec.get("volumes", []), list):
         return raw
-    uid = object_at(account, "metadata").get("uid", "")
-    name = f"kube-api-access-{str(uid)[:5]}".rstrip("-")
+    name = f"kube-api-access-{str(object_at(account, 'metadata').get('uid', 'none'))[:5]}"
     mount, filled = {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}, dict[str, list[Any]]()
     for field in ("containers", "initContainers"):
         for index, container in enumerate(list_at(spec, field)):
