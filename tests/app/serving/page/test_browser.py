@@ -239,6 +239,25 @@ def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life)
     life.ask("DELETE", f"{CONFIG_MAPS}/made")
 
 
+def test_objects_are_shown_page_by_page_found_by_name_and_kept_up_to_date(browser: Any, life: Life) -> None:
+    names = [f"many-{number:04}" for number in range(620)]
+    for name in names:
+        life.ask("POST", CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}})
+    with visiting(browser, life.server, "#objects/configmaps") as visit:
+        visit.shown().page.wait_for_selector("tr:has-text('many-0000')")
+        visit.page.wait_for_selector(".rest:has-text('more')")
+        visit.page.fill("input[aria-label='Name contains']", "many-06")
+        visit.page.wait_for_selector("tr:has-text('many-0619')")
+        assert visit.page.locator(".grid[aria-label=Objects] tbody tr").count() == 20
+        life.ask("DELETE", f"{CONFIG_MAPS}/many-0619")
+        visit.page.wait_for_selector("tr:has-text('many-0619')", state="detached")
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "many-0699"}}
+        life.ask("POST", CONFIG_MAPS, made)
+        visit.page.wait_for_selector("tr:has-text('many-0699')")
+    for name in (*names[:-1], "many-0699"):
+        life.ask("DELETE", f"{CONFIG_MAPS}/{name}")
+
+
 def test_an_address_that_says_nothing_shows_the_page_all_the_same(browser: Any, life: Life) -> None:
     for place in ("#%zz", "#plans/drain/%7B", "#plans/nothing", "#objects/pots/x/y/z", "#objects/pods/-/-", "#x/y"):
         with visiting(browser, life.server, place) as visit:

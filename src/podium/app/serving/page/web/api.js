@@ -1,5 +1,7 @@
 // Requests to the server: objects by the API, kinds by discovery, and the page's own requests.
 
+import { number } from "./drawing/formats.js";
+
 const PAGE = "Podium-Page";
 const WARNING = /\d{3} - "((?:[^"\\]|\\.)*)"/g;
 const FIRST_WAIT = 1000;
@@ -115,9 +117,10 @@ export async function* lines(reply) {
 // what is kept of it, with `key` and `version`; `look` sees the objects of bookmarks, too; `onChanges` receives `[{record, before}]`, where a record is null for
 // what is gone; `onState` receives "connecting", "live", or what is wrong.
 export class Follower {
-  // `resumes`: the server has a history of changes, from which a watch goes on.
-  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {}, resumes = true }) {
-    Object.assign(this, { server, path, accept, read, look, onChanges, onState, resumes });
+  // `resumes`: the server has a history of changes, from which a watch goes on. `limit`: the objects are read in pages
+  // of so many, each of which `onChanges` receives; 0 reads them all at once.
+  constructor(server, path, { accept = "application/json", read, look = () => {}, onChanges, onState = () => {}, resumes = true, limit = 0 }) {
+    Object.assign(this, { server, path, accept, read, look, onChanges, onState, resumes, limit });
     this.known = new Map();
     this.version = "";
     // Whether all objects were known once; `state` is what `onState` received last.
@@ -171,6 +174,9 @@ export class Follower {
   async watch(signal) {
     const query = new URLSearchParams({ watch: "true", allowWatchBookmarks: "true" });
     let there = null;
+    if (this.limit && !this.version) {
+      await this.list(signal);
+    }
     if (this.version && this.resumes) {
       query.set("resourceVersion", this.version);
     } else {
@@ -187,6 +193,27 @@ export class Follower {
       }
       this.onChanges(changes);
       this.synced(there);
+    }
+  }
+
+  // Reads all objects page by page.
+  async list(signal) {
+    const there = new Set();
+    const query = new URLSearchParams({ limit: this.limit });
+    for (;;) {
+      const page = await this.server.json("GET", `${this.path}?${query}`, { accept: this.accept, signal });
+      const { continue: next = "", remainingItemCount: left = 0, resourceVersion } = page.metadata;
+      const changes = [];
+      this.take({ type: "ADDED", object: page }, there, changes);
+      if (!next) {
+        this.forget(there, changes);
+        this.onChanges(changes);
+        this.version = resourceVersion;
+        return;
+      }
+      this.onChanges(changes);
+      this.report(`${number(there.size)} of ${number(there.size + left)} read`);
+      query.set("continue", next);
     }
   }
 

@@ -48,7 +48,7 @@ export class Grid {
   show(headings, rows) {
     this.last = [headings, rows];
     this.showHead(headings);
-    const sorted = this.sortedBy < 0 ? rows : [...rows].sort((left, right) => this.compare(left, right));
+    const sorted = this.sortedBy < 0 ? rows : this.sorted(rows);
     const shown = sorted.slice(0, this.most);
     const kept = new Set(shown.map((row) => row.key));
     for (const [key, { row }] of this.made) {
@@ -89,10 +89,11 @@ export class Grid {
     this.show(...this.last);
   }
 
-  compare(left, right) {
-    const [first, second] = [left, right].map((row) => textOf(row.cells[this.sortedBy]));
-    const found = NATURAL.compare(first, second) || NATURAL.compare(left.key, right.key);
-    return this.isReversed ? -found : found;
+  sorted(rows) {
+    const sign = this.isReversed ? -1 : 1;
+    return rows.map((row) => ({ row, text: textOf(row.cells[this.sortedBy]) }))
+      .sort((left, right) => sign * (NATURAL.compare(left.text, right.text) || NATURAL.compare(left.row.key, right.row.key)))
+      .map(({ row }) => row);
   }
 
   rowOf({ key, cells }) {
@@ -126,6 +127,7 @@ function cellOf(cell) {
 }
 
 const PAINT_EACH = 250;
+const PAGE_SIZE = 500;
 const AGE = "Age";
 export class ObjectsTab {
   constructor(page) {
@@ -207,6 +209,7 @@ export class ObjectsTab {
       look: (table) => follower === this.follower && table.columnDefinitions && (this.columns = table.columnDefinitions),
       onChanges: (changes) => follower === this.follower && this.changed(changes),
       onState: (state) => follower === this.follower && this.report(state),
+      limit: PAGE_SIZE,
     });
     this.follower = follower;
     this.paint();
@@ -214,7 +217,7 @@ export class ObjectsTab {
 
   report(state) {
     this.state.textContent = state === "live" ? "" : state;
-    this.state.classList.toggle("bad", state !== "live" && state !== "connecting");
+    this.state.classList.toggle("bad", state !== "live" && state !== "connecting" && !state.endsWith(" read"));
   }
 
   changed(changes) {
@@ -249,18 +252,19 @@ export class ObjectsTab {
     const shown = this.columns.map((column, place) => ({ ...column, place }))
       .filter((column) => column.priority === 0 || this.wideBox.checked);
     const namespace = this.namespaceBox.value.trim(), part = this.nameBox.value.trim().toLowerCase();
-    const now = this.page.now();
+    const now = this.page.now(), isNamespaced = this.kind.namespaced;
+    const textIn = (row, { name, place }) => (name === AGE && row.created ? ageText(row.created, now) : row.cells[place]);
     const rows = [...this.follower.known.values()]
-      .filter((row) => row.namespace.includes(this.kind.namespaced ? namespace : "") && row.name.toLowerCase().includes(part))
+      .filter((row) => row.namespace.includes(isNamespaced ? namespace : "") && row.name.toLowerCase().includes(part))
       .sort((left, right) => compare(left.namespace, right.namespace) || compare(left.name, right.name))
       .map((row) => ({
         key: row.key,
-        cells: [
-          ...(this.kind.namespaced ? [row.namespace] : []),
-          ...shown.map(({ name, place }) => (name === AGE && row.created ? ageText(row.created, now) : row.cells[place])),
-        ],
+        // Made for the rows that are shown, of which there may be few.
+        get cells() {
+          return [...(isNamespaced ? [row.namespace] : []), ...shown.map((column) => textIn(row, column))];
+        },
       }));
-    this.grid.show([...(this.kind.namespaced ? ["Namespace"] : []), ...shown.map((column) => column.name)], rows);
+    this.grid.show([...(isNamespaced ? ["Namespace"] : []), ...shown.map((column) => column.name)], rows);
   }
 
   open(key) {
