@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.api.input.codec import read_input
+from podium.api.input.codec import Input, read_input
 from podium.sim.latencies import USUAL_LATENCY_NS
+from podium.sim.recording.excerpt import Excerpt, excerpt
 from podium.sim.run import play
 from podium.sim.run_options import RunOptions
 from tools.recorded_month.play import Size, Written, record_month
@@ -54,3 +55,22 @@ def test_a_file_replays_as_it_was_recorded(month: list[Written]) -> None:
         assert recorded.recorded.bindings > 30
         assert recorded.simulated == recorded.recorded
         assert recorded.other_node == ()
+
+
+def test_parts_of_a_file_replay_as_the_whole_if_no_pod_waits_between_them(month: list[Written]) -> None:
+    found = read_input([str(month[0].file)])
+    half_ns = 3600 * 10**9
+
+    parts = [excerpt(found, Excerpt(start_ns, start_ns + half_ns)) for start_ns in (0, half_ns)]
+
+    whole, (first, second) = decisions(found), map(decisions, parts)
+    assert len(first) > 10
+    assert len(second) > 10
+    assert sorted(first + second) == sorted(whole)
+
+
+def decisions(found: Input) -> list[tuple[str, str | None, str | None]]:
+    """Return the bindings, preemptions and evictions of a replay."""
+    events = play(found, RunOptions(seed=3, usual_latency_ns=USUAL_LATENCY_NS)).events
+    decided = ("Scheduled", "Preempted", "Evicted")
+    return [(event.reason, event.pod, event.node) for event in events if event.reason in decided]

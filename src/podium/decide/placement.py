@@ -319,13 +319,13 @@ def _recorded_choice(
 
 def _ranked(runner: Runner, state: CycleState, pod: PodRecord, seed: int, cursor: int) -> tuple[int, int] | None:
     """Return the row for a pod, if a ranking has one, and where the next search starts."""
-    recorded, draw = recorded_row(runner.cluster, pod), partial(lot, pod.uid, seed)
+    recorded = recorded_row(runner.cluster, pod) if runner.cluster.recorded_choice[1] else None
     if not runner.is_sampling:
-        row = runner.rankings.best(state, pod, draw) if recorded is None else None
+        row = runner.rankings.best(state, pod, partial(lot, pod.uid, seed)) if recorded is None else None
         return None if row is None else (row, cursor)
-    order = runner.cluster.nodes.tree_order()
+    totals, order = runner.rankings.totals(state, pod), runner.cluster.nodes.tree_order()
     wanted = _feasible_nodes_to_find(runner, len(order))
-    found = runner.rankings.best_of(state, pod, draw, turned(order, cursor), wanted, recorded)
+    found = None if totals is None else totals.best_of(turned(order, cursor), wanted, lot(pod.uid, seed), recorded)
     return None if found is None else (found[0], (cursor + found[1]) % len(order))
 
 

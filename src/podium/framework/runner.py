@@ -222,6 +222,8 @@ class Runner:
 
     def wide_filters(self, state: CycleState) -> list[PlacedFilter]:
         """Return the filters that apply and depend on more than one row."""
+        if self.is_row_local(state):
+            return []
         return [placed for placed in self.filters_of(state) if placed.scope is points.Scope.CLUSTER]
 
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:

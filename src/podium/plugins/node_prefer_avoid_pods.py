@@ -26,6 +26,7 @@ from podium.api.node import Node
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.framework.cache.class_cache import OneCell
@@ -60,6 +61,9 @@ class NodePreferAvoidPods:
 
     def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
         return SUCCESS if self._lists.about(pod.controller) and self._awaited_by_row(pod.controller) else SKIP
+
+    def never_filters(self, pod_class: PodClass) -> bool:
+        return pod_class.owner is None
 
     def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
         held = self._awaited_by_row(pod.controller)

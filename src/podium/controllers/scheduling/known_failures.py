@@ -152,10 +152,12 @@ class DerivedFailures:
         self.is_empty = True
         """Whether no attempt has failed yet."""
         self._taints = {name: _place_of_taints(runner) for name, runner in runners.items()}
-        self._preemption = {
-            name: next((plugin for plugin in runner.profile.post_filter if isinstance(plugin, DefaultPreemption)), None)
-            for name, runner in runners.items()
-        }
+        # By scheduler, DefaultPreemption and the names of the other PostFilter plugins.
+        self._preemption: dict[str, tuple[DefaultPreemption | None, frozenset[str]]] = {}
+        for name, runner in runners.items():
+            plugins = runner.profile.post_filter
+            own = next((plugin for plugin in plugins if isinstance(plugin, DefaultPreemption)), None)
+            self._preemption[name] = own, frozenset(plugin.name for plugin in plugins if plugin is not own)
 
     def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
         """Remember a failed attempt without side effects."""
@@ -212,8 +214,8 @@ class DerivedFailures:
 
     def _trials_for(self, runner: Runner, state: CycleState) -> Trials | None:
         """Return the trials that decide whether preemption helps; None if that depends on more than single rows."""
-        plugin, nominations = self._preemption[runner.profile.scheduler_name], self._cluster.nominations
-        others = {each.name for each in runner.profile.post_filter if each is not plugin}
+        nominations = self._cluster.nominations
+        plugin, others = self._preemption[runner.profile.scheduler_name]
         if plugin is None or nominations.reach_domains or nominations.depend_on_pods() or others - state.skip_filter:
             return None
         return plugin.plain_trials(self._cluster)

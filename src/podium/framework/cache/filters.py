@@ -50,8 +50,8 @@ class CachedFilters:
         # By the set of skipped plugins, the filters of scope ROW with their positions; None if one lacks that form.
         self._one_by_one: dict[frozenset[str], list[tuple[int, OneRowFilterPlugin]] | None] = {}
         self._wide = frozenset(placed.plugin.name for placed in filters if placed.scope is Scope.CLUSTER)
-        # For the plugins that were skipped at the last call: these, and all of scope CLUSTER.
-        self._local_known: tuple[frozenset[str], frozenset[str]] = (frozenset(), self._wide)
+        # By the set of skipped plugins: these, and all of scope CLUSTER.
+        self._local_known: dict[frozenset[str], frozenset[str]] = {}
         # For the class, the skipped plugins and the position in the log of nodes of the last call.
         self._last_row_filters: tuple[ref[PodClass], frozenset[str], int, RowFilters] | None = None
         self.few_rows = FEW_ROWS
@@ -240,10 +240,12 @@ class CachedFilters:
 
     def _but_local(self, state: CycleState) -> frozenset[str]:
         """Return the skipped filters and all of scope CLUSTER: the rejections of the others are the same with these."""
-        skipped = state.skip_filter
-        if self._local_known[0] is not skipped:
-            self._local_known = skipped, skipped.union(self._wide)
-        return self._local_known[1]
+        found = self._local_known.get(state.skip_filter)
+        if found is None:
+            if len(self._local_known) > KEPT_CLASSES:
+                self._local_known.clear()
+            found = self._local_known[state.skip_filter] = state.skip_filter.union(self._wide)
+        return found
 
 
 Compute = Callable[[Int64s], Int64s]

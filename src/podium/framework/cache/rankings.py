@@ -312,19 +312,10 @@ class Rankings:
             return None
         return _best_row(entry.judge, entry.ranking, pod, lot())
 
-    def best_of(
-        self,
-        state: CycleState,
-        pod: PodRecord,
-        lot: Callable[[], int],
-        rows: Int64s,
-        wanted: int,
-        preferred: int | None,
-    ) -> tuple[int, int] | None:
-        """Return the same among some ``rows``, and how many of them were examined; as `Totals.best_of`."""
+    def totals(self, state: CycleState, pod: PodRecord) -> Totals | None:
+        """Return the up-to-date totals of a pod's class; None if there are none."""
         entry = self._ranked(state, pod)
-        totals = None if entry is None else entry.ranking
-        return totals.best_of(rows, wanted, lot(), preferred) if isinstance(totals, Totals) else None
+        return entry.ranking if entry is not None and isinstance(entry.ranking, Totals) else None
 
     def _ranked(self, state: CycleState, pod: PodRecord) -> RankingEntry | None:
         """Return the up-to-date ranking of a pod's class; None if there is none."""
