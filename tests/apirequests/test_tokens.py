@@ -81,6 +81,18 @@ def test_a_token_ends_with_its_account() -> None:
     assert cluster.user(token) is None
 
 
+def test_a_token_of_a_pod_names_its_node() -> None:
+    cluster = Cluster()
+    node = cluster.store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}, now=0)
+    cluster.store.create(pod("bound", node="n1"), now=0)
+
+    user = cluster.user(cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "bound"}))
+
+    assert user is not None
+    assert user.extra["authentication.kubernetes.io/node-name"] == ["n1"]
+    assert user.extra["authentication.kubernetes.io/node-uid"] == [node.uid]
+
+
 def test_a_bound_token_ends_with_its_pod() -> None:
     cluster = Cluster()
     token = cluster.token(boundObjectRef={"kind": "Pod", "apiVersion": "v1", "name": "web"})

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, object_at, objects_at
 from podium.api.times import SECOND
 from podium.store.errors import StoreError
 from podium.store.listing import ReadableStore
@@ -94,8 +94,9 @@ def token_user(
             stored = store.find(kind, f"{namespace}/{bound.get('name')}")
             if stored is None or stored.uid != bound.get("uid"):
                 return None
-    if pod := object_at(about, "pod"):
-        extra |= {f"{_EXTRA}pod-name": [str(pod["name"])], f"{_EXTRA}pod-uid": [str(pod["uid"])]}
+    for place in ("pod", "node"):
+        if found := object_at(about, place):
+            extra |= {f"{_EXTRA}{place}-{name}": [str(found[name])] for name in ("name", "uid")}
     name = f"{ACCOUNT}{namespace}:{account.get('name')}"
     return User(name, (*groups_of(name), AUTHENTICATED), str(account.get("uid", "")), extra)
 
@@ -120,16 +121,15 @@ def _text(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def token_claims(account: Raw, bound: tuple[str, Raw] | None, audiences: Any, seconds: int, now: int) -> Raw:
-    """Return the claims of a token for a service account, and for the pod or secret to which it is bound."""
+def token_claims(account: Raw, bound: Sequence[Raw], audiences: Any, seconds: int, now: int) -> Raw:
+    """Return the claims of a token for an account, and for the secret, or the pod with its node, to which it is bound."""
     metadata = account["metadata"]
     about: Raw = {
         "namespace": metadata["namespace"],
         "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
     }
-    if bound is not None:
-        kind, raw = bound
-        about[kind.lower()] = {"name": value_at(raw, "metadata", "name"), "uid": value_at(raw, "metadata", "uid")}
+    for raw in bound:
+        about[raw["kind"].lower()] = {name: raw["metadata"][name] for name in ("name", "uid")}
     issued = now // SECOND
     identity = hashlib.sha256(json.dumps([about, audiences, now]).encode()).hexdigest()[:32]
     return {

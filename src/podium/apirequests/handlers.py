@@ -213,14 +213,15 @@ def create_token(context: Context, request: Request, now: int) -> Response:
         raise StoreError(422, "Invalid", message)
     audiences = spec.get("audiences") or [ISSUER]
     metadata = account.raw["metadata"]
-    bound = None
+    bound: list[Raw] = []
     if reference := object_at(spec, "boundObjectRef"):
         kind = str(reference.get("kind"))
         if kind not in _BINDING_KINDS:
             raise bad_request(f"spec.boundObjectRef.kind: {shown(kind)} is not one of {', '.join(_BINDING_KINDS)}")
         found = context.store.get(kind, f"{metadata['namespace']}/{reference.get('name')}")
         check_preconditions(found, str(reference.get("uid") or ""), "")
-        bound = kind, found.raw
+        node = context.store.find("Node", str(value_at(found.raw, "spec", "nodeName") or ""))
+        bound = [found.raw] if node is None else [found.raw, node.raw]
     claims = token_claims(account.raw, bound, audiences, seconds, now)
     expires = format_time((now // SECOND + seconds) * SECOND)
     answer: Raw = {
