@@ -122,7 +122,7 @@ def _text(data: bytes) -> str:
 
 
 def token_claims(account: Raw, bound: Sequence[Raw], audiences: Any, seconds: int, now: int) -> Raw:
-    """Return the claims of a token for an account, and for the secret, or the pod with its node, to which it is bound."""
+    """Return the claims of a token for an account, bound to a secret, or to a pod with its node."""
     metadata = account["metadata"]
     about: Raw = {
         "namespace": metadata["namespace"],
