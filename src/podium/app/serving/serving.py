@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import os
 import signal
 import sys
@@ -94,7 +93,6 @@ def write_kubeconfig(path: Path, server: str, authority_file: str = "", token: s
 
 DEFAULT_PORT = 7443
 _ANY_TOKEN = "none-is-needed"  # noqa: S105 - a server without tokens ignores it
-_LOG = logging.getLogger(__name__)
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _BY_SIGNAL = 128
 _NOT_FOUND = 127
