@@ -34,7 +34,7 @@ REASONS = {
     ),
     "load": (
         "needs requests that compete for the API server",
-        "requests are limited and answered in turn; FlowSchemas and priority levels are stored",
+        "requests are limited alike and answered in turn; responses name their FlowSchema and priority level",
     ),
     "etcd": ("needs etcd, or several API servers", "the store is in the process, or in one SQLite file"),
     "off": ("is about an alpha feature that is off by default", "gates of this kind have no effect"),
@@ -47,7 +47,7 @@ apimachinery/apiserver_identity.go | kube-apiserver identity | etcd
 apimachinery/coordinatedleaderelection.go | CoordinatedLeaderElection | off
 apimachinery/crd_conversion_webhook.go, apimachinery/crd_selectable_fields.go | webhooks in containers | process
 apimachinery/etcd_failure.go | Etcd failure | etcd
-apimachinery/flowcontrol.go | API priority and fairness: which requests go first | load
+apimachinery/flowcontrol.go | API priority and fairness: requests drowned out | load
 apimachinery/openapiv3.go | OpenAPIV3 of an aggregated API server | aggregation
 apimachinery/protocol.go | CBOR | off
 apimachinery/sharding.go | ShardedListAndWatch | off
@@ -133,6 +133,7 @@ apimachinery/crd_validation_ratcheting.go | store/test_definitions.py, apireques
 apimachinery/crd_watch.go, apimachinery/watch.go | store/test_watch.py
 apimachinery/custom_resource_definition.go | store/test_definitions.py
 apimachinery/field_validation.go | store/test_definitions.py, apirequests/test_custom_objects.py
+apimachinery/flowcontrol.go | server/test_flow_control.py, controlplane/test_required_objects.py
 apimachinery/garbage_collector.go | store/test_garbage.py, store/test_deletion.py
 apimachinery/health_handlers.go | server/test_kubernetes_documents.py
 apimachinery/mutatingadmissionpolicy.go | apirequests/test_admission_policies.py

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.apirequests.authorization import User
-from podium.apirequests.http_mapping import Paths, incoming_request, request_of
+from podium.apirequests.http_mapping import incoming_request, place_of, request_of
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import Request
 from podium.store.api_resources import APIResource, APIResources
@@ -22,7 +22,7 @@ POD = f"{PODS}/a"
 
 
 def brought(method: str, path: str, *query: tuple[str, str], body: Any = None) -> Request:
-    place = Paths(serving(WIDGET)).place(path)
+    place = place_of(path, serving(WIDGET))
     assert place is not None
     return request_of(incoming_request(method, place, read_parameters(query)), body)
 
@@ -151,7 +151,7 @@ def test_a_watch_of_one_object_does_not_ask_for_others() -> None:
 
 
 def test_omitted_request_fields_have_the_callers_defaults() -> None:
-    place = Paths(APIResources()).place(PODS)
+    place = place_of(PODS, APIResources())
     assert place is not None
     request = partial(request_of, user=User("me", ("us",)), field_manager="kubectl", field_validation="Warn")
     said = (("fieldManager", "mine"), ("fieldValidation", "Strict"))
@@ -171,7 +171,7 @@ def test_omitted_request_fields_have_the_callers_defaults() -> None:
     ],
 )
 def test_an_applied_object_must_state_its_version(body: Any, problem: str) -> None:
-    place = Paths(APIResources()).place(POD)
+    place = place_of(POD, APIResources())
     assert place is not None
     patch = incoming_request("PATCH", place, read_parameters([("fieldManager", "me")]))
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from podium.apirequests.http_mapping import (
     JSON,
     HTTPRequest,
-    Paths,
     error_of,
     http_request,
     incoming_request,
     patch_type,
+    place_of,
     request_of,
     response_of,
 )
@@ -29,7 +29,7 @@ words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs
 
 
 def read(sent: HTTPRequest) -> Request:
-    place = Paths(RESOURCES).place(sent.path)
+    place = place_of(sent.path, RESOURCES)
     assert place is not None
     body = None if sent.body is None else json.loads(sent.body)
     kind = patch_type(sent.content_type) if sent.method == "PATCH" else "merge"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from podium.apirequests.http_mapping import Paths, ResourcePath, name_problem, path_of
+from podium.apirequests.http_mapping import ResourcePath, name_problem, path_of, place_of
 from podium.store.api_resources import BUILT_IN, POD, APIResource, APIResources
 
 NODE, DEPLOYMENT, NAMESPACE = BUILT_IN["", "Node"], BUILT_IN["apps", "Deployment"], BUILT_IN["", "Namespace"]
 
 
 def place(path: str) -> ResourcePath | None:
-    return Paths(APIResources()).place(path)
+    return place_of(path, APIResources())
 
 
 @pytest.mark.parametrize(
@@ -65,23 +65,21 @@ def test_any_other_path_stands_for_nothing(path: str) -> None:
 
 def test_the_path_of_each_kind_stands_for_it() -> None:
     resources = APIResources()
-    paths = Paths(resources)
     for resource in resources.all():
         if not resource.served_versions:
             continue
         namespace = "d" if resource.namespaced else ""
         for name, subresource in (("", ""), ("a", ""), ("a", "status")):
             expected = ResourcePath(resource=resource, namespace=namespace, name=name, subresource=subresource)
-            assert paths.place(path_of(resource, namespace, name, subresource)) == expected
+            assert place_of(path_of(resource, namespace, name, subresource), resources) == expected
 
 
 def test_paths_follow_the_kinds_that_come() -> None:
     resources = APIResources()
-    paths = Paths(resources)
-    assert paths.place("/apis/example.com/v1/widgets") is None
+    assert place_of("/apis/example.com/v1/widgets", resources) is None
     widget = APIResource(group="example.com", kind="Widget", plural="widgets", namespaced=False, is_custom=True)
     resources.define(widget, {})
-    assert paths.place("/apis/example.com/v1/widgets") == ResourcePath(resource=widget)
+    assert place_of("/apis/example.com/v1/widgets", resources) == ResourcePath(resource=widget)
 
 
 @pytest.mark.parametrize(("namespace", "name"), [("", "a"), ("d", "a/b"), ("d/e", "a")])

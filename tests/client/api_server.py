@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from aiohttp import web
 
-from podium.apirequests.http_mapping import Paths, incoming_request, patch_type, request_of
+from podium.apirequests.http_mapping import incoming_request, patch_type, place_of, request_of
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
@@ -45,7 +45,6 @@ class APIServer:
 
     async def __aenter__(self) -> APIServer:
         self.router = Router(self.store, takes_history=True)
-        self.paths = Paths(self.store.resources)
         self.ending = asyncio.Event()
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.answer)
@@ -91,7 +90,7 @@ class APIServer:
         return said(answer)
 
     async def read(self, http: web.Request) -> Request:
-        place = self.paths.place(http.path)
+        place = place_of(http.path, self.store.resources)
         if place is None:
             raise StoreError(404, "NotFound", "the server could not find the requested resource")
         parameters = read_parameters(http.query.items())

@@ -88,6 +88,26 @@ def test_the_status_of_a_quota_that_a_client_writes_is_counted_again() -> None:
         assert found(cluster, "ResourceQuota", "all")["status"] == {"hard": {"pods": "2"}, "used": {"pods": "0"}}
 
 
+def test_a_flow_schema_says_whether_its_priority_level_exists() -> None:
+    version = "flowcontrol.apiserver.k8s.io/v1"
+
+    def dangling() -> tuple[str, str]:
+        [condition] = found(cluster, "FlowSchema", "mine")["status"]["conditions"]
+        assert condition["type"] == "Dangling"
+        return condition["status"], condition["message"].rpartition('"mine" ')[2]
+
+    with ControlPlane() as cluster:
+        spec = {"matchingPrecedence": 500, "priorityLevelConfiguration": {"name": "mine"}}
+        cluster.apply({"apiVersion": version, "kind": "FlowSchema", "metadata": {"name": "mine"}, "spec": spec})
+        assert dangling() == ("True", "but there is no such object")
+        level = {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}
+        kind = {"apiVersion": version, "kind": "PriorityLevelConfiguration"}
+        cluster.apply({**kind, "metadata": {"name": "mine"}, "spec": level})
+        assert dangling() == ("False", "and it exists")
+        cluster.delete("PriorityLevelConfiguration", "mine")
+        assert dangling() == ("True", "but there is no such object")
+
+
 def checked(cluster: ControlPlane, name: str, group: str, plural: str, *validations: Raw) -> list[Raw]:
     """Create a validating policy, and return the warnings about the types in its expressions."""
     rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [plural]}

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from podium.api.node import Node
-from podium.api.pod import Pod
-from podium.server.resource_metrics import node_metrics_list, pod_metrics_list, uses_by_node
-from tests.store.objects import HOUR, Raw, node, pod
-
-NOW = 500_000 * HOUR
+from podium.server.resource_metrics import resource_metrics
+from tests.server.serving import LocalBackend
+from tests.store.objects import Raw, node, pod
 
 
-def running(name: str, *containers: Raw, on: str = "n1", phase: str = "Running", **annotations: str) -> Pod:
-    raw = pod(name, node=on, annotations=annotations, spec={"containers": list(containers)}, status={"phase": phase})
-    return msgspec.convert({**raw, "spec": {**raw["spec"], "nodeName": on}}, Pod)
+def running(name: str, *containers: Raw, on: str = "n1", phase: str = "Running", **annotations: str) -> Raw:
+    spec = {"containers": list(containers) or [container("x", "1", "1Mi")]}
+    return pod(name, node=on, annotations=annotations, spec=spec, status={"phase": phase})
 
 
 def container(name: str, cpu: str, memory: str) -> Raw:
     return {"name": name, "image": "app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
 
 
-def listed(pods: list[Pod], nodes: list[Node] | None = None) -> Raw:
-    """Return the metrics of pods, of nodes that offer enough unless they are given."""
-    return pod_metrics_list(pods, uses_by_node(nodes or [], pods), NOW)
+def listed(objects: list[Raw], kind: str = "pods") -> Raw:
+    """Return the metrics of pods or nodes; a node that is not given offers enough."""
+    found = resource_metrics(LocalBackend(*objects), [kind], [])
+    assert found is not None
+    return found
 
 
 def test_containers_use_what_they_request() -> None:
@@ -55,9 +52,9 @@ def test_pods_that_do_not_run_have_no_metrics() -> None:
 
 
 def test_a_node_uses_what_its_pods_use() -> None:
-    nodes = [msgspec.convert(node(name), Node) for name in ("n1", "n2")]
+    nodes = [node(name) for name in ("n1", "n2")]
     pods = [running("a", container("x", "1", "1Mi")), running("b", container("x", "250m", "1Mi"))]
-    usages = [one["usage"] for one in node_metrics_list(nodes, uses_by_node(nodes, pods), NOW)["items"]]
+    usages = [one["usage"] for one in listed([*nodes, *pods], "nodes")["items"]]
     assert usages == [{"cpu": "1250m", "memory": "2048Ki"}, {"cpu": "0m", "memory": "0Ki"}]
 
 
@@ -70,15 +67,14 @@ def test_cpu_that_a_pod_says_it_uses_its_first_container_does() -> None:
 def test_all_pods_of_a_node_use_no_more_cpu_than_it_offers() -> None:
     raw = node("n1")
     raw["status"]["allocatable"]["cpu"] = "4"
-    nodes = [msgspec.convert(raw, Node)]
     pods = [
         running("hog", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "8"}),
         running("web", container("x", "1", "1Mi"), **{"podium.dev/cpu-usage": "8"}),
         running("small", container("x", "500m", "1Mi"), container("y", "500m", "1Mi")),
     ]
-    usages = [[each["usage"]["cpu"] for each in item["containers"]] for item in listed(pods, nodes)["items"]]
-    assert usages == [["1500m"], ["1500m"], ["500m", "500m"]]
-    assert node_metrics_list(nodes, uses_by_node(nodes, pods), NOW)["items"][0]["usage"]["cpu"] == "4000m"
+    usages = [[each["usage"]["cpu"] for each in item["containers"]] for item in listed([raw, *pods])["items"]]
+    assert usages == [["1500m"], ["500m", "500m"], ["1500m"]]
+    assert listed([raw, *pods], "nodes")["items"][0]["usage"]["cpu"] == "4000m"
 
 
 def test_unreadable_usage_annotations_are_ignored() -> None:

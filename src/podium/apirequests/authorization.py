@@ -177,7 +177,7 @@ class Authorizer:
         """Return whether the user may send such a request."""
         if MASTERS in user.groups:
             return True
-        return any(_matches(rule, attributes) for rule in self.rules(user, attributes.namespace))
+        return any(covers(rule, attributes) for rule in self.rules(user, attributes.namespace))
 
     def check(self, user: User, attributes: Attributes) -> None:
         """Raise StoreError 403 for a request that the user may not send."""
@@ -209,7 +209,7 @@ def _subject(subject: Raw, namespace: str) -> tuple[str, str]:
     return kind, name
 
 
-def _matches(rule: Raw, attributes: Attributes) -> bool:
+def covers(rule: Raw, attributes: Attributes) -> bool:
     """Return whether a rule covers a request."""
     if not lists(rule, "verbs", attributes.verb):
         return False

@@ -61,8 +61,7 @@ def request_of(
     verb, place, parameters = incoming_request.verb, incoming_request.place, incoming_request.parameters
     check_parameters(verb, parameters, applies=patch_type == "apply")
     if verb in ("create", "update"):
-        body = _as_expected(place, body)
-        _check_named(verb, place, body)
+        body = _as_expected(verb, place, body)
     elif patch_type == "apply":
         _check_version(place, body)
     elif verb in ("delete", "deletecollection"):
@@ -97,20 +96,6 @@ def _expected(place: ResourcePath) -> tuple[str, str]:
     return place.resource.type_of(place.resource.subresource(place.subresource) if place.subresource else None)
 
 
-def _check_named(verb: Verb, place: ResourcePath, body: Raw) -> None:
-    """Raise StoreError 400 for an object without a name if the path requires one (rest.go).
-
-    Actions on a pod that is named in the path, such as its eviction, state that name in the body, too.
-    """
-    if value_at(body, "metadata", "name"):
-        return
-    if verb == "update":
-        problem = f"the name of the object ({place.name} based on URL) was undeterminable: name must be provided"
-        raise bad_request(problem)
-    if place.subresource in ("binding", "eviction"):
-        raise bad_request(f"name in URL does not match name in {_expected(place)[1]} object")
-
-
 def _check_version(place: ResourcePath, body: Any) -> None:
     """Raise StoreError 400 for an applied configuration in another version than the path's."""
     version, _ = _expected(place)
@@ -123,14 +108,15 @@ def _check_version(place: ResourcePath, body: Any) -> None:
         raise bad_request(problem)
 
 
-def _as_expected(place: ResourcePath, body: Any) -> Raw:
-    """Return the object in the body, with missing type information filled in, if its type fits the place."""
+def _as_expected(verb: Verb, place: ResourcePath, body: Any) -> Raw:
+    """Return the object in the body, with missing type information filled in, if its type fits the place.
+
+    Raises StoreError 400 for one that does not fit, and for one without a name if the path requires one (rest.go).
+    """
     version, kind = _expected(place)
     if not isinstance(body, dict):
         raise bad_request(f"the body of the request is {shown(body)}, and a {kind} is an object")
     given_version, given_kind = body.get("apiVersion"), body.get("kind")
-    if given_version == version and given_kind == kind:
-        return body
     if (given_version in _ABSENT or given_kind in _ABSENT) and place.resource.is_custom:
         raise bad_request(f"Object '{'apiVersion' if given_kind else 'Kind'}' is missing; it is {version} {kind}")
     if given_kind not in (*_ABSENT, kind):
@@ -138,7 +124,14 @@ def _as_expected(place: ResourcePath, body: Any) -> Raw:
     if given_version not in (*_ABSENT, version) and [given_version, kind] not in _OLDER:
         problem = f"the API version in the data ({shown(given_version)}) does not match the expected API version"
         raise bad_request(f"{problem} ({version})")
-    return {**body, "apiVersion": version, "kind": kind}
+    raw: Raw = {**body, "apiVersion": version, "kind": kind}
+    if not value_at(raw, "metadata", "name"):
+        if verb == "update":
+            missing = "was undeterminable: name must be provided"
+            raise bad_request(f"the name of the object ({place.name} based on URL) {missing}")
+        if place.subresource in ("binding", "eviction"):
+            raise bad_request(f"name in URL does not match name in {kind} object")
+    return raw
 
 
 def _delete_options(body: Any, from_query: Raw | None) -> Any:
@@ -320,46 +313,35 @@ class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.namespace}/{self.name}" if self.namespace and self.name else self.name
 
 
-class Paths:
-    """The paths of the served kinds, kept in step with `resources`."""
-
-    def __init__(self, resources: api_resources.APIResources) -> None:
-        self._resources = resources
-
-    def place(self, path: str) -> ResourcePath | None:
-        """Return the place of a decoded path, or None. A trailing slash is ignored."""
-        parts = path.removesuffix("/").split("/")
-        if parts[0] or "" in parts[1:]:
-            return None
-        if len(parts) > 3 and parts[1] == "api":
-            api_version, rest = parts[2], parts[3:]
-        elif len(parts) > 4 and parts[1] == "apis":
-            api_version, rest = f"{parts[2]}/{parts[3]}", parts[4:]
-        else:
-            return None
-        watches, namespace = rest[0] == _WATCH and len(rest) > 1, ""
-        rest = rest[1:] if watches else rest
-        if len(rest) > 2 and rest[0] == _NAMESPACES and rest[2] not in _OF_NAMESPACES:
-            namespace, rest = rest[1], rest[2:]
-        resource = self._resources.served_at(api_version, rest[0])
-        if resource is None or len(rest) > 3:
-            return None
-        _, name, subresource = (*rest, "", "")[:3]
-        if (namespace and not resource.namespaced) or (name and resource.namespaced and not namespace):
-            return None
-        return ResourcePath(
-            resource=resource.served_as(api_version),
-            namespace=namespace,
-            name=name,
-            subresource=subresource,
-            watches=watches,
-            is_stored_version=resource.api_version == api_version,
-        )
-
-    def serves(self, group: str, version: str) -> bool:
-        """Return whether any kind of a group is served in a version."""
-        api_version = f"{group}/{version}" if group else version
-        return any(api_version in of.served_versions for of in self._resources.all())
+def place_of(path: str, resources: api_resources.APIResources) -> ResourcePath | None:
+    """Return the place of a decoded path among the served kinds, or None. A trailing slash is ignored."""
+    parts = path.removesuffix("/").split("/")
+    if parts[0] or "" in parts[1:]:
+        return None
+    if len(parts) > 3 and parts[1] == "api":
+        api_version, rest = parts[2], parts[3:]
+    elif len(parts) > 4 and parts[1] == "apis":
+        api_version, rest = f"{parts[2]}/{parts[3]}", parts[4:]
+    else:
+        return None
+    watches, namespace = rest[0] == _WATCH and len(rest) > 1, ""
+    rest = rest[1:] if watches else rest
+    if len(rest) > 2 and rest[0] == _NAMESPACES and rest[2] not in _OF_NAMESPACES:
+        namespace, rest = rest[1], rest[2:]
+    resource = resources.served_at(api_version, rest[0])
+    if resource is None or len(rest) > 3:
+        return None
+    _, name, subresource = (*rest, "", "")[:3]
+    if (namespace and not resource.namespaced) or (name and resource.namespaced and not namespace):
+        return None
+    return ResourcePath(
+        resource=resource.served_as(api_version),
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+        watches=watches,
+        is_stored_version=resource.api_version == api_version,
+    )
 
 
 def path_of(resource: api_resources.APIResource, namespace: str = "", name: str = "", subresource: str = "") -> str:

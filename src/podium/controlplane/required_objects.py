@@ -12,16 +12,20 @@ from contextlib import suppress
 from msgspec import ValidationError, convert
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, value_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
+from podium.store.conditions import with_condition
 from podium.store.errors import StoreError
+from podium.store.initial_objects import dangling_condition
 from podium.store.store import Store
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 
+_FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
+_LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 _NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
 _DESCRIPTION = (
@@ -39,7 +43,7 @@ class RequiredObjects:
     Each namespace has a ServiceAccount `default`, and a ConfigMap with the ``authority``, which verifies the server;
     kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
     selects. The status of a ResourceQuota that a client has written is computed again. Validating policies get warnings
-    about the types in their expressions.
+    about the types in their expressions, and FlowSchemas a condition about their priority level.
     """
 
     def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
@@ -74,6 +78,8 @@ class RequiredObjects:
         elif stored.kind == _POLICY:
             seen, generation = (value_at(stored.raw, *path) for path in (_SEEN, ("metadata", "generation")))
             self._stale |= {(stored.kind, stored.key): None} if seen != generation else {}
+        elif stored.kind in (_FLOW, _LEVEL):
+            self._stale |= {(_FLOW, flow.key): None for flow in self._store.objects(_FLOW)}
 
     def work(self, now: int) -> bool:
         """Write what is missing; return whether there was anything to look at."""
@@ -84,6 +90,11 @@ class RequiredObjects:
         for stored in filter(None, (self._store.find(*of) for of in stale)):
             if stored.kind == _POLICY:
                 self._store.update_status(type_checked(self._store.resources, stored.raw))
+            elif stored.kind == _FLOW:
+                level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
+                condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
+                conditions = with_condition(objects_at(status, "conditions"), condition, now)
+                self._store.update_status({**stored.raw, "status": {**status, "conditions": conditions}})
             else:
                 # Any update counts the usage again.
                 self._store.update(stored.raw)

@@ -85,10 +85,6 @@ class KubernetesDocuments:
             _check_read(method)
         return made
 
-    def takes_body(self, path: str) -> bool:
-        """Return whether a path accepts POST requests, as reviews do."""
-        return review_at(path.rstrip("/")) is not None
-
     def table(self, resource: api_resources.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
 

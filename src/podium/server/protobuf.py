@@ -37,9 +37,6 @@ Value = int | bytes
 MAGIC = b"k8s\x00"
 """The first bytes of every body."""
 
-MAX_BYTES = 3 * 1024 * 1024
-"""The maximum length of a body in bytes (apiserver, MaxRequestBodyBytes)."""
-
 _NAMES = {"PartialObjectMetadata": "PartialObject"}
 _IN_EVERY_GROUP = ("DeleteOptions", "Status", *_NAMES)
 _API_VERSION = _KEY = 1
@@ -103,9 +100,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def decode(body: bytes) -> Raw:
-    """Return the object in a body. Raises ValueError for a body that is malformed, too long, or of an unknown kind."""
-    if len(body) > MAX_BYTES:
-        raise ValueError(f"protobuf: the body has {len(body)} bytes; at most {MAX_BYTES} are read")
+    """Return the object in a body. Raises ValueError for one that is malformed or of an unknown kind."""
     if not body.startswith(MAGIC):
         raise ValueError("protobuf: the body does not begin as Kubernetes' objects do")
     parts = _bytes(body[len(MAGIC) :])

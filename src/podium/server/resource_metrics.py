@@ -7,7 +7,7 @@ capacity. Source: k8s.io/metrics/pkg/apis/metrics/v1beta1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from podium.api.meta import Kubernetes, Raw
@@ -28,36 +28,7 @@ METRICS_VERSION = "metrics.k8s.io/v1beta1"
 """The API version of the metrics."""
 
 
-Uses = Mapping[str, Mapping[str, pod_run.PodUse]]
-"""The usage of running pods by uid, by the name of their node."""
-
 _Type = TypeVar("_Type", bound=Kubernetes)
-
-
-def uses_by_node(nodes: Iterable[Node], pods: Iterable[Pod]) -> Uses:
-    """Return the usage of the running pods; ``nodes`` are those that run them."""
-    known = {node.metadata.name: node for node in nodes}
-    running: dict[str, list[Pod]] = {}
-    for pod in filter(pod_run.is_running, pods):
-        running.setdefault(pod.spec.node_name, []).append(pod)
-    return {name: pod_run.pod_uses(known.get(name), on_node) for name, on_node in running.items()}
-
-
-def pod_metrics_list(pods: Iterable[Pod], uses: Uses, now: int) -> Raw:
-    """Return the PodMetricsList of the running pods."""
-    used = [(pod, uses.get(pod.spec.node_name, {}).get(pod_run.uid_of(pod))) for pod in pods]
-    found = [(pod, {"containers": _containers(pod, its.use)}) for pod, its in used if its is not None]
-    return _list("PodMetrics", found, now)
-
-
-def node_metrics_list(nodes: Iterable[Node], uses: Uses, now: int) -> Raw:
-    """Return the NodeMetricsList of the nodes."""
-    found = []
-    for node in nodes:
-        there = [used.use for used in uses.get(node.metadata.name, {}).values()]
-        usage = _usage(sum(use.cpu_milli for use in there), sum(use.memory_bytes for use in there))
-        found.append((node, {"usage": usage}))
-    return _list("NodeMetrics", found, now)
 
 
 def _containers(pod: Pod, use: Use) -> list[Raw]:
@@ -114,11 +85,23 @@ def resource_metrics(backend: Backend, path: Sequence[str], query: Query) -> Raw
     if name:
         options = ListOptions(field_selector=f"metadata.name={name}")
     # A pod's share of its node's cpu depends on all other pods there.
-    uses = uses_by_node(_all(backend, Node, ListOptions()), _all(backend, Pod, ListOptions()))
+    running: dict[str, list[Pod]] = {}
+    for pod in filter(pod_run.is_running, _all(backend, Pod, ListOptions())):
+        running.setdefault(pod.spec.node_name, []).append(pod)
+    nodes = {node.metadata.name: node for node in _all(backend, Node, ListOptions())}
+    uses = {on: pod_run.pod_uses(nodes.get(on), pods) for on, pods in running.items()}
     if kind == "nodes":
-        found = node_metrics_list(_all(backend, Node, options), uses, backend.now())
+        shown: list[tuple[Kubernetes, Raw]] = []
+        for node in _all(backend, Node, options):
+            there = [used.use for used in uses.get(node.metadata.name, {}).values()]
+            usage = _usage(sum(use.cpu_milli for use in there), sum(use.memory_bytes for use in there))
+            shown.append((node, {"usage": usage}))
+        found = _list("NodeMetrics", shown, backend.now())
     else:
-        found = pod_metrics_list(_all(backend, Pod, options, namespace), uses, backend.now())
+        pods = _all(backend, Pod, options, namespace)
+        used = [(pod, uses.get(pod.spec.node_name, {}).get(pod_run.uid_of(pod))) for pod in pods]
+        shown = [(pod, {"containers": _containers(pod, its.use)}) for pod, its in used if its is not None]
+        found = _list("PodMetrics", shown, backend.now())
     if not name:
         return found
     if found["items"]:

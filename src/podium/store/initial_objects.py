@@ -375,10 +375,17 @@ def _flow_schema(line: str) -> Raw:
         "rules": [matched],
         **({} if distinguisher == "-" else {"distinguisherMethod": {"type": distinguisher}}),
     }
-    message = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" and it exists'
-    dangling = {"type": "Dangling", "status": "False", "reason": "Found", "message": message}
-    status = {"conditions": [{**dangling, "lastTransitionTime": _NEVER}]}
+    status = {"conditions": [{**dangling_condition(level), "lastTransitionTime": _NEVER}]}
     return _object(f"{_FLOW}/v1", "FlowSchema", _flow_metadata(name), spec=spec, status=status)
+
+
+def dangling_condition(level: str, *, exists: bool = True) -> Raw:
+    """Return the condition that says whether the priority level of a FlowSchema is missing."""
+    message = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}" '
+    status, reason, end = (
+        ("False", "Found", "and it exists") if exists else ("True", "NotFound", "but there is no such object")
+    )
+    return {"type": "Dangling", "status": status, "reason": reason, "message": message + end}
 
 
 def _flow_metadata(name: str) -> Raw:

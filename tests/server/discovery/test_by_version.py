@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.api.versions.release import read_version
-from podium.apirequests.http_mapping import Paths
+from podium.apirequests.http_mapping import place_of
 from podium.server.discovery import group, served_kinds
 from podium.store.api_resources import APIResources
 
@@ -56,7 +56,7 @@ def test_pod_groups_are_served_in_newer_api_versions_since_1_37(version: str, se
 def test_kinds_are_found_by_path_in_the_versions_that_serve_them(path: str, since: str) -> None:
     minors = [f"1.{minor}" for minor in range(31, 38)]
 
-    found = [version for version in minors if Paths(resources(version)).place(path) is not None]
+    found = [version for version in minors if place_of(path, resources(version)) is not None]
 
     assert found == [version for version in minors if version >= since]
 

@@ -28,6 +28,9 @@ METADATA_LIST = {"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g
 _UNREAD = "the object provided is unrecognized (must be of type Pod): "
 
 
+REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
 class Documents(KubernetesDocuments):
     """Tables of names, one document, and one place where something may be posted."""
 
@@ -40,12 +43,9 @@ class Documents(KubernetesDocuments):
         body: Any = None,
         user: User = ADMINISTRATOR,
     ) -> ServedDocument | None:
-        if path == "/apis/review":
+        if path == REVIEW:
             return ServedDocument(body=json.dumps([body, user.name]).encode(), code=201)
         return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if path == "/api" else None
-
-    def takes_body(self, path: str) -> bool:
-        return path == "/apis/review"
 
     def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         rows = [{"cells": [raw["metadata"]["name"]], "include": include_object} for raw in objects]
@@ -235,7 +235,7 @@ def test_unchanged_documents_are_answered_with_not_modified() -> None:
         assert (response.status, data) == (200, b'{"kind":"APIVersions"}')
         again, nothing = await client.reply("GET", "/api", headers={"If-None-Match": response.headers["ETag"]})
         assert (again.status, nothing) == (304, b"")
-        code, posted = await client.ask("POST", "/apis/review", {"kind": "Review"})
+        code, posted = await client.ask("POST", REVIEW, {"kind": "Review"})
         assert (code, posted) == (201, [{"kind": "Review"}, "kubernetes-admin"])
 
     with_server(check, documents=Documents(LocalBackend()))

@@ -23,6 +23,7 @@ from podium.app.serving.page.live_page import LivePage
 from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
+from podium.server.flow_control import FlowControl
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token
 from podium.server.kubernetes_documents import KubernetesDocuments
@@ -138,6 +139,7 @@ class ServingAddress:
             collectors=collectors,
             identify=lambda given: token_user(plane.store, plane.rules.token_key, given, plane.now()),
             authorizer=plane.authorizer,
+            flows=FlowControl(plane.store),
         )
 
 

@@ -56,11 +56,6 @@ class Exchange:
         self.method, self.headers = self.request.method, self.request.headers
         self.subject = subject_of_method(self.method)
 
-    @property
-    def program(self) -> str:
-        """The name of the client's program, which is its default field manager."""
-        return _manager(self.headers.get("User-Agent", ""))
-
     def accepts(self) -> str:
         found = self.headers.getall("Accept", ())
         return found[0] if len(found) == 1 else ",".join(found)
@@ -83,7 +78,7 @@ def check_timeout(query: list[tuple[str, str]]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _manager(user_agent: str) -> str:
+def program_of(user_agent: str) -> str:
     """Return the program's name in a User-Agent header (apiserver's handlers/create.go, prefixFromUserAgent)."""
     name = user_agent.partition("/")[0]
     return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import platform
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
+from uuid import uuid4
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError, StreamResponse
@@ -18,7 +18,7 @@ from podium.api.meta import Raw
 from podium.api.times import format_exact_time
 from podium.api.versions.release import Release, own_version
 from podium.apirequests.authorization import Attributes
-from podium.apirequests.http_mapping import Paths, body_type, not_allowed
+from podium.apirequests.http_mapping import body_type, not_allowed, place_of
 from podium.server.backend import Backend
 from podium.server.http.exchange import Exchange, Pages, check_timeout, decode, read_body, read_target
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
@@ -58,9 +58,7 @@ class Handler:
         self._settings = settings
         self._backend = backend
         self._documents = documents
-        self._paths = Paths(backend.resources)
         self._guard = guard
-        self._audit_ids = AuditIDs()
         self._flights = InFlightLimits(
             {READING: limits.reads_in_flight, WRITING: limits.writes_in_flight, WATCHING: limits.watches}
         )
@@ -68,16 +66,14 @@ class Handler:
         self._health = HealthEndpoints(settings.checks, lambda: self.is_stopping)
         self._keeping = GroupCommit(backend)
         self.hub = Hub(limits, self._keeping.keep, backend)
-        self._objects = ObjectRequests(
-            backend, documents, limits, self._flights, self.hub, self._keeping, settings.authorizer
-        )
+        self._objects = ObjectRequests(backend, documents, limits, self._flights, self.hub, self._keeping, self._admit)
         self.is_stopping = False
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Answer a request. Any error becomes a response, unless the client is gone."""
         began = perf_counter()
         received_ns = self._backend.now()
-        head = {**_HEAD, "Audit-Id": self._audit_ids.audit_id(request.headers)}
+        head = {**_HEAD, "Audit-Id": audit_id(request.headers)}
         exchange = None
         try:
             self._guard.check_origin(request.headers)
@@ -111,18 +107,18 @@ class Handler:
         return Exchange(request, path, query, caller, head)
 
     async def _answer(self, exchange: Exchange) -> StreamResponse:
-        place = exchange.place = self._paths.place(exchange.path)
+        place = exchange.place = place_of(exchange.path, self._backend.resources)
         if place is not None:
             return await self._objects.answer(exchange, place)
         pages = self._pages if self._pages is not None and self._pages.has(exchange.path) else None
         is_public = pages is not None and pages.is_public(exchange.method, exchange.path)
-        if self._settings.authorizer is not None and not is_public:
+        if not is_public:
             path, verb = exchange.path.rstrip("/"), "create" if exchange.method == "POST" else "get"
             attributes = Attributes(verb, path=exchange.path)
             if (review := review_at(path)) is not None:
                 parts = path.split("/")
                 attributes = Attributes(verb, parts[2], parts[-1], "", review[1])
-            self._settings.authorizer.check(exchange.caller.identity, attributes)
+            self._admit(exchange, attributes)
         if pages is not None:
             await self._backend.idle()
             return await pages.answer(exchange)
@@ -132,6 +128,14 @@ class Handler:
                 reply = await self._document(exchange) or self._nothing(exchange.path)
                 await self._keeping.wait_durable()
             return await send(exchange.request, reply, exchange.reply_headers)
+
+    def _admit(self, exchange: Exchange, attributes: Attributes) -> None:
+        """Name the flow of a request in the response. Raises StoreError 403 for one that its user may not send."""
+        settings, user = self._settings, exchange.caller.identity
+        if settings.flows is not None:
+            exchange.reply_headers.update(settings.flows.headers(user, attributes))
+        if settings.authorizer is not None:
+            settings.authorizer.check(user, attributes)
 
     def _own(self, exchange: Exchange) -> Reply | None:
         path = exchange.path.rstrip("/")
@@ -148,7 +152,7 @@ class Handler:
         elif path == "/version":
             reply = of_object(version_info(self._backend.release))
         elif path == "/metrics":
-            text = self._metrics.text(*self._settings.collectors)
+            text = self._metrics.text(*filter(None, (self._settings.flows, *self._settings.collectors)))
             reply = Reply(pieces=(text,), content_type=_METRICS_TYPE, may_be_compressed=True)
         else:
             reply = self._health.reply(path, exchange.query)
@@ -159,7 +163,7 @@ class Handler:
     async def _document(self, exchange: Exchange) -> Reply | None:
         body = None
         if exchange.method not in _SAFE:
-            if not self._documents.takes_body(exchange.path):
+            if review_at(exchange.path.rstrip("/")) is None:
                 return None
             if exchange.caller.reads_only and exchange.method != "POST":
                 raise forbidden("this token is for reading")
@@ -187,7 +191,10 @@ class Handler:
         """Return the response for an unknown path: a Status within the API, plain text elsewhere."""
         parts = path.split("/")
         group, version = ("", parts[2]) if parts[1:2] == ["api"] and parts[3:] else (*parts[2:4], "", "")[:2]
-        if parts[1:2] in (["api"], ["apis"]) and version and self._paths.serves(group, version):
+        api_version = f"{group}/{version}" if group else version
+        if parts[1:2] in (["api"], ["apis"]) and any(
+            api_version in of.served_versions for of in self._backend.resources.all()
+        ):
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
 
@@ -265,8 +272,6 @@ def audit_line(exchange: Exchange, code: int, received_ns: int, sent_ns: int) ->
 Check = tuple[str, Callable[[], str]]
 """A health check: its name, and a function that returns the problem, "" if healthy."""
 
-_PLACES = ("healthz", "livez", "readyz")
-_WELL: Check = ("ping", lambda: "")
 _UPSTREAM_CHECKS = """
 ping log etcd poststarthook/start-apiserver-admission-initializer
 poststarthook/start-kube-apiserver-admission-initializer poststarthook/generic-apiserver-start-informers
@@ -279,7 +284,7 @@ poststarthook/priority-and-fairness-config-producer poststarthook/start-cluster-
 poststarthook/start-kube-aggregator-informers poststarthook/apiservice-registration-controller
 poststarthook/apiservice-status-local-available-controller poststarthook/kube-apiserver-autoregistration
 poststarthook/apiservice-status-remote-available-controller autoregister-completion
-poststarthook/apiservice-openapi-controller
+poststarthook/apiservice-openapi-controller informer-sync
 """
 
 
@@ -291,23 +296,15 @@ class HealthEndpoints:
 
     def __init__(self, checks: Iterable[Check], is_stopping: Callable[[], bool]) -> None:
         stopping: Check = ("shutdown", lambda: "the server is stopping" if is_stopping() else "")
-        further, own = list(checks), [(name, _WELL[1]) for name in _UPSTREAM_CHECKS.split()]
-        self._checks = {
-            "healthz": [*own, *further],
-            "livez": own,
-            "readyz": [*own, ("informer-sync", _WELL[1]), *further, stopping],
-        }
+        *own, synced = [(name, lambda: "") for name in _UPSTREAM_CHECKS.split()]
+        self._checks = {"healthz": [*own, *checks], "livez": own, "readyz": [*own, synced, *checks, stopping]}
 
     def reply(self, path: str, query: Sequence[tuple[str, str]]) -> Reply | None:
         """Return the response at a path; None for a path that is not a health endpoint."""
         place, _, name = path[1:].partition("/")
-        if place not in _PLACES:
+        checks = [check for check in self._checks.get(place, ()) if name in ("", check[0])]
+        if not checks:
             return None
-        checks = self._checks[place]
-        if name:
-            checks = [check for check in checks if check[0] == name]
-            if not checks:
-                return None
         left_out = {value for parameter, value in query if parameter == "exclude"}
         results = [(of, _result(check) if of not in left_out else None) for of, check in checks]
         is_verbose = any(parameter == "verbose" for parameter, _ in query)
@@ -342,18 +339,7 @@ def _result(check: Callable[[], str]) -> str:
         return str(error) or type(error).__name__
 
 
-class AuditIDs:
-    """A generator of request ids in the form of a UUID: the server's part and a counter."""
-
-    def __init__(self) -> None:
-        text = secrets.token_hex(10)
-        self._own = f"{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-"
-        self._count = 0
-
-    def audit_id(self, headers: Mapping[str, str]) -> str:
-        """Return the id of a request: the one that its client sent, or the next one."""
-        given = headers.get("Audit-ID")
-        if given is not None and given.isascii() and given.isprintable():
-            return given[:_LONGEST_AUDIT_ID]
-        self._count += 1
-        return f"{self._own}{self._count:012x}"
+def audit_id(headers: Mapping[str, str]) -> str:
+    """Return the id of a request: the one that its client sent, or a new one."""
+    given = headers.get("Audit-ID", "")
+    return given[:_LONGEST_AUDIT_ID] if given and given.isascii() and given.isprintable() else str(uuid4())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import SystemRandom
 from typing import Any
@@ -13,13 +14,22 @@ from aiohttp.web import StreamResponse
 
 from podium.api.schemas.schema import schema_of, write_out_amounts
 from podium.apirequests import http_mapping
-from podium.apirequests.authorization import Attributes, Authorizer
+from podium.apirequests.authorization import Attributes
 from podium.apirequests.http_mapping import BODY_TYPES, JSON, PROTOBUF, YAML, IncomingRequest, ResourcePath
 from podium.apirequests.parameters import read_parameters
 from podium.apirequests.request import FieldValidation, Request
 from podium.server.backend import Backend
 from podium.server.http import replies
-from podium.server.http.exchange import Body, Exchange, check_timeout, decode, read_body, seconds_of, with_floats
+from podium.server.http.exchange import (
+    Body,
+    Exchange,
+    check_timeout,
+    decode,
+    program_of,
+    read_body,
+    seconds_of,
+    with_floats,
+)
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import PLAIN_FORM, MakeTable, Reply, ResponseForm
 from podium.server.http.security import forbidden
@@ -50,7 +60,7 @@ class ObjectRequests:
     flights: InFlightLimits
     hub: Hub
     keeping: GroupCommit
-    authorizer: Authorizer | None = None
+    admit: Callable[[Exchange, Attributes], None]
 
     async def answer(self, exchange: Exchange, place: ResourcePath) -> StreamResponse:
         """Answer a request at a place, and send the response. Raises StoreError for a request that is refused."""
@@ -60,9 +70,8 @@ class ObjectRequests:
         part = place.subresource if _has_part(place) else ""
         scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
         exchange.subject = Subject(what.verb.upper(), resource.group, resource.version, resource.plural, part, scope)
-        if self.authorizer is not None:
-            about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
-            self.authorizer.check(exchange.caller.identity, Attributes(what.verb, *about))
+        about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
+        self.admit(exchange, Attributes(what.verb, *about))
         has_protobuf = bool(message_of(resource.api_version, resource.kind)) or bool(place.subresource)
         form = replies.negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
@@ -96,7 +105,10 @@ class ObjectRequests:
     async def _request(self, exchange: Exchange, what: IncomingRequest) -> tuple[Request, list[str], int]:
         """Return the request, the warnings about its body, and the size of the body in bytes."""
         validation: FieldValidation = "Warn" if what.verb in _VALIDATED else ""
-        who: dict[str, Any] = {"user": exchange.caller.identity, "field_manager": exchange.program}
+        who: dict[str, Any] = {
+            "user": exchange.caller.identity,
+            "field_manager": program_of(exchange.headers.get("User-Agent", "")),
+        }
         if what.verb != "watch":
             check_timeout(exchange.query)
         if what.verb in _WITHOUT_BODY:

@@ -45,7 +45,7 @@ class Server:
         self._guard = Guard(settings)
         self._handler = Handler(backend, documents or KubernetesDocuments(backend), settings, self._guard, pages)
         self._listener: asyncio.Server | None = None
-        self._connections: LimitedConnections | None = None
+        self._connections: Connections | None = None
         self.port = settings.port
         """The port on which the server listens, once it does."""
         # Use one address: a name may have two, each with a different free port.
@@ -54,12 +54,12 @@ class Server:
 
     async def start(self) -> None:
         """Start to listen. Raises InputError if that is not possible."""
-        settings = self._settings
+        settings, loop = self._settings, asyncio.get_running_loop()
         context = ssl_context(settings.tls)
-        self._connections = LimitedConnections(self._handler, settings.limits)
+        connections = self._connections = Connections(self._handler, handler_cancellation=True)
         try:
-            self._listener = await asyncio.get_running_loop().create_server(
-                self._connections,
+            self._listener = await loop.create_server(
+                lambda: LimitedConnection(connections, settings.limits, loop=loop),
                 self._host,
                 settings.port,
                 ssl=context,
@@ -99,8 +99,19 @@ class Server:
 class LimitedConnection(RequestHandler):
     """A connection with limits on the time and size of request heads, and on the time for reading responses."""
 
-    def __init__(self, manager: Connections, limits: ServerLimits, **more: Any) -> None:
-        super().__init__(manager, **more)
+    def __init__(self, manager: Connections, limits: ServerLimits, *, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(
+            manager,
+            loop=loop,
+            keepalive_timeout=limits.idle_seconds,
+            max_line_size=_MOST_OF_A_LINE,
+            max_field_size=limits.header_bytes,
+            max_headers=_MOST_HEADERS,
+            lingering_time=1.0,
+            auto_decompress=False,
+            access_log=None,  # type: ignore[arg-type]
+            logger=_LOG,
+        )
         self._limits = limits
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
@@ -177,27 +188,3 @@ class LimitedConnection(RequestHandler):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
-
-
-class LimitedConnections(Connections):
-    """The connections of a server."""
-
-    def __init__(self, handler: Any, limits: ServerLimits) -> None:
-        super().__init__(handler, handler_cancellation=True)
-        self._limits = limits
-
-    def __call__(self) -> LimitedConnection:
-        limits = self._limits
-        return LimitedConnection(
-            self,
-            limits,
-            loop=self._loop,
-            keepalive_timeout=limits.idle_seconds,
-            max_line_size=_MOST_OF_A_LINE,
-            max_field_size=limits.header_bytes,
-            max_headers=_MOST_HEADERS,
-            lingering_time=1.0,
-            auto_decompress=False,
-            access_log=None,
-            logger=_LOG,
-        )

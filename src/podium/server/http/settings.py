@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from podium.api.errors import InputError
 from podium.apirequests.authorization import Authorizer, User
+from podium.server.flow_control import FlowControl
 
 SHORTEST_TOKEN = 16
 """The minimum length of a token in characters."""
@@ -74,7 +75,7 @@ class ServerSettings:
     A client without a token or a certificate is `anonymous_user`, if the server allows that. `checks` are readiness
     checks by name; each returns the problem, "" if healthy. `audit` receives a line of JSON for each request that may
     change something. `collectors` add metrics. `identify` returns the user of a token that the cluster issued, and
-    `authorizer` decides what users may do; without it they may do everything.
+    `authorizer` decides what users may do; without it they may do everything. `flows` are named in responses.
     """
 
     host: str = "127.0.0.1"
@@ -88,6 +89,7 @@ class ServerSettings:
     collectors: tuple[Collector, ...] = ()
     identify: Callable[[str], User | None] = field(default=lambda _: None, repr=False)
     authorizer: Authorizer | None = None
+    flows: FlowControl | None = None
 
 
 def read_token(path: str, *, is_shared: bool = False) -> str:

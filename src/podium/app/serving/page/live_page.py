@@ -22,7 +22,7 @@ from podium.app.serving.page.forms import EXPLAIN, FORMS, PLANS
 from podium.app.serving.page.now import NowView, described
 from podium.app.serving.page.watching import WATCHED, ShownCluster, Watching
 from podium.server.http.exchange import Exchange, Pages, read_body, read_target
-from podium.server.http.handler import AuditIDs
+from podium.server.http.handler import audit_id
 from podium.server.http.metrics import READING, InFlightLimits
 from podium.server.http.replies import Reply, of_error, of_object, send
 from podium.server.http.security import Guard, forbidden
@@ -220,10 +220,9 @@ class PageHandler:
         """Clients must send the ``token`` for everything except files; "" is only for loopback."""
         self._pages = pages
         self._guard = Guard(ServerSettings(host=host, tokens=(Token(text=token),) if token else ()))
-        self._audit_ids = AuditIDs()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        head = {**_HEAD, **dict(HEADERS), "Audit-Id": self._audit_ids.audit_id(request.headers)}
+        head = {**_HEAD, **dict(HEADERS), "Audit-Id": audit_id(request.headers)}
         try:
             self._guard.check_origin(request.headers)
             path, query = read_target(request.raw_path)
