@@ -109,13 +109,6 @@ def test_changes_of_flow_schemas_count_at_once() -> None:
     assert flows.headers(ME, VERSION) == before
 
 
-def test_the_metrics_show_how_the_seats_are_divided() -> None:
-    [gauge] = FlowControl(filled()).collect()
-    seats = {sample.labels["priority_level"]: sample.value for sample in gauge.samples}
-    assert gauge.name == "apiserver_flowcontrol_nominal_limit_seats"
-    assert (seats["workload-low"], seats["catch-all"], seats["exempt"]) == (245, 13, 0)
-
-
 def test_responses_name_the_flow_also_those_that_refuse() -> None:
     async def story() -> None:
         backend = LocalBackend()

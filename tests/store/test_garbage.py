@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.apirequests.actions import cleanup_request
+from podium.apirequests.actions import cleanup_by_requests
+from podium.apirequests.request import Request, Response
 from podium.store.cleanup import DeleteStep, GarbageCollector, PatchStep
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -265,8 +266,15 @@ def test_each_step_is_reported_once_and_is_conditional() -> None:
     steps = family.collector.due(0)
 
     assert [type(step) for step in steps] == [PatchStep, PatchStep, PatchStep]
+    requests: list[Request] = []
+
+    def ask(request: Request, now: int) -> Response:
+        requests.append(request)
+        return Response()
+
     for step in steps:
-        metadata = cleanup_request(step).body["metadata"]
+        cleanup_by_requests(ask)(step, 0)
+        metadata = requests[-1].body["metadata"]
         assert (metadata["uid"], metadata["resourceVersion"]) == (step.stored.uid, str(step.stored.version))
     assert family.collector.due(0) == []
 

@@ -53,20 +53,15 @@ def bind_claim(action: actions.BindClaim, now: int) -> Conversation:
     bound_to = raw.get("spec", {}).get("volumeName", "")
     if bound_to and bound_to != action.volume:
         raise _conflict(_CLAIM, action.claim, f"is bound to volume {bound_to}")
-    if action.volume:
-        yield from _reserve_volume(action)
-    elif raw["metadata"].get("annotations", {}).get(SELECTED_NODE) != action.node_name:
+    if not action.volume:
+        if raw["metadata"].get("annotations", {}).get(SELECTED_NODE) == action.node_name:
+            return raw
         return (yield _volume_patch(_CLAIM, action.claim, raw, {SELECTED_NODE: action.node_name})).object
-    return raw
-
-
-def _reserve_volume(action: actions.BindClaim) -> Generator[Request, Response, None]:
-    """Reserve a volume for the claim."""
-    raw = (yield Request(verb="get", kind=_VOLUME, key=action.volume)).object or {}
-    reference = raw.get("spec", {}).get("claimRef") or {}
+    volume = (yield Request(verb="get", kind=_VOLUME, key=action.volume)).object or {}
+    reference = volume.get("spec", {}).get("claimRef") or {}
     taken = reference.get("uid", "")
     if taken == action.uid:
-        return
+        return raw
     namespace, _, name = action.claim.rpartition("/")
     claimed_by = reference.get("namespace", ""), reference.get("name", "")
     if taken or (reference and claimed_by != (namespace, name)):
@@ -74,7 +69,8 @@ def _reserve_volume(action: actions.BindClaim) -> Generator[Request, Response, N
     claim = {"apiVersion": "v1", "kind": _CLAIM, "namespace": namespace, "name": name, "uid": action.uid}
     # A volume that users reserved for the claim is not marked as bound by the controller.
     annotations = {} if reference else {BOUND_BY_CONTROLLER: "yes"}
-    yield _volume_patch(_VOLUME, action.volume, raw, annotations, {"claimRef": claim})
+    yield _volume_patch(_VOLUME, action.volume, volume, annotations, {"claimRef": claim})
+    return raw
 
 
 def _volume_patch(kind: str, key: str, read: Raw, annotations: Raw, spec: Raw | None = None) -> Request:
@@ -267,12 +263,10 @@ def conversation_of(action: actions.Action, component: str, now: int, *, is_podi
 def carry_out(ask: Answer, action: actions.Action, now: int, component: str = "") -> ActionFinished:
     """Carry out an action through `ask`, which answers immediately; return the result."""
     type_ = type(action)
-    begin = _CONVERSATIONS.get(type_)
     try:
-        request = None if begin is not None else _request_of(action)
+        request = None if type_ in _CONVERSATIONS else _request_of(action)
         if request is None:
-            conversation = begin(action, now) if begin is not None else conversation_of(action, component, now)
-            return ActionFinished(action, None, run_conversation(conversation, ask, now))
+            return ActionFinished(action, None, run_conversation(conversation_of(action, component, now), ask, now))
         response = ask(request, now)
     except StoreError as error:
         return ActionFinished(action, problem_of(error))
@@ -396,23 +390,20 @@ def cleanup_by_requests(ask: Answer) -> StepRunner:
     """Return a function that carries out steps by requests."""
 
     def carry_out(step: Step, now: int) -> None:
-        error = ask(cleanup_request(step), now).error
+        stored = step.stored
+        named: dict[str, Any] = {"kind": stored.kind, "key": stored.key}
+        if isinstance(step, DeleteStep):
+            options = delete_options_body(stored.uid, propagation=step.propagation)
+            request = Request(verb="delete", **named, body=options)
+        elif isinstance(step, PatchStep):
+            precondition = {"uid": stored.uid, "resourceVersion": str(stored.version)}
+            body = {**step.patch, "metadata": {**precondition, **step.patch.get("metadata", {})}}
+            request = Request(verb="patch", **named, subresource=step.subresource, body=body)
+        else:
+            spec = {**stored.raw.get("spec", {}), "finalizers": step.finalizers}
+            request = Request(verb="update", **named, subresource="finalize", body={**stored.raw, "spec": spec})
+        error = ask(request, now).error
         if error is not None and error.reason not in _PASSING:
             raise error
 
     return carry_out
-
-
-def cleanup_request(step: Step) -> Request:
-    """Return the request of a step."""
-    stored = step.stored
-    if isinstance(step, DeleteStep):
-        body = delete_options_body(stored.uid, propagation=step.propagation)
-        return Request(verb="delete", kind=stored.kind, key=stored.key, body=body)
-    if isinstance(step, PatchStep):
-        precondition = {"uid": stored.uid, "resourceVersion": str(stored.version)}
-        body = {**step.patch, "metadata": {**precondition, **step.patch.get("metadata", {})}}
-        return Request(verb="patch", kind=stored.kind, key=stored.key, subresource=step.subresource, body=body)
-    spec = {**stored.raw.get("spec", {}), "finalizers": step.finalizers}
-    body = {**stored.raw, "spec": spec}
-    return Request(verb="update", kind=stored.kind, key=stored.key, subresource="finalize", body=body)

@@ -327,8 +327,7 @@ def delete_collection(context: Context, request: Request, now: int) -> Response:
 
 def evict(context: Context, request: Request, now: int) -> Response:
     """Evict a pod if its budgets allow it."""
-    eviction = read_eviction(request.body, request.key)
-    _evict(context, request, eviction, now)
+    _evict(context, request, read_eviction(request.body, request.key), now)
     return Response(code=201, object=CREATED)
 
 

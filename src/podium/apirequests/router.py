@@ -53,8 +53,8 @@ SERVED = frozenset(_HANDLERS)
 _OWNING = frozenset(("create", "update", "patch"))
 _OWNED = frozenset(("", "ephemeralcontainers", "resize", "scale", "status"))
 _SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
-# The verbs about which policies and webhooks are asked, each with its operation.
-_OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE"}
+# The verbs about which policies and webhooks are asked.
+_ADMITTED = frozenset((*_OWNING, "delete"))
 
 
 class Router:
@@ -150,9 +150,8 @@ class Router:
 
     def _is_admitted(self, request: Request) -> bool:
         """Return whether policies or webhooks may be asked about a request."""
-        if request.verb not in _OPERATIONS or request.subresource not in ("", "status"):
-            return False
-        return self.store.has_any(CONFIGURING)
+        is_write = request.verb in _ADMITTED and request.subresource in ("", "status")
+        return is_write and self.store.has_any(CONFIGURING)
 
     def _admitted(self, handle: _Handle, request: Request, now: int) -> Response:
         """Answer a request as far as policies and webhooks admit it. Call it in a transaction.

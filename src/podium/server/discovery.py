@@ -23,11 +23,6 @@ AGGREGATED_VERSIONS = ("v2", "v2beta1")
 """The versions of the aggregated form; they differ only in name."""
 
 
-def api_versions() -> Raw:
-    """Return `/api`: the versions of the core group."""
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
-
-
 def group_list(kinds: Iterable[APIResource]) -> Raw:
     """Return `/apis`: all groups but the core."""
     groups = [_group(group, found) for group, found in _by_group(kinds) if group]

@@ -6,8 +6,6 @@ Source: apiserver (pkg/util/flowcontrol: apf_controller.go, rule.go).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import ceil
-from typing import Any
 
 from podium.api.meta import Raw, objects_at, value_at
 from podium.apirequests.authorization import ACCOUNT, Attributes, User, covers, lists
@@ -15,13 +13,11 @@ from podium.store.listing import ReadableStore
 
 _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
 _HEADER = "X-Kubernetes-PF-{}-UID"
-# kube-apiserver's default limits of requests in flight together.
-_SEATS = 600
 _MOST_KNOWN = 1_000
 
 
 class FlowControl:
-    """The FlowSchemas and priority levels in a store; as a collector of metrics it has the seats of the levels."""
+    """The FlowSchemas and priority levels in a store."""
 
     def __init__(self, store: ReadableStore) -> None:
         self._store = store
@@ -49,21 +45,6 @@ class FlowControl:
             if level is not None:
                 headers = {_HEADER.format("FlowSchema"): flow.uid, _HEADER.format("PriorityLevel"): level.uid}
                 yield objects_at(flow.raw, "spec", "rules"), headers
-
-    def collect(self) -> Iterator[Any]:
-        """Yield the metrics in the form of prometheus_client."""
-        from prometheus_client import core  # noqa: PLC0415 - it takes a while, and few ask
-
-        shares = {
-            level.key: value_at(level.raw, "spec", kind, "nominalConcurrencyShares") or 0
-            for level in self._store.objects(_LEVEL)
-            for kind in [str(value_at(level.raw, "spec", "type")).lower()]
-        }
-        name, what = "apiserver_flowcontrol_nominal_limit_seats", "Seats of a priority level, by its shares."
-        gauge = core.GaugeMetricFamily(name, what, labels=("priority_level",))
-        for level, share in shares.items():
-            gauge.add_metric((level,), ceil(_SEATS * share / max(1, sum(shares.values()))))
-        yield gauge
 
 
 def _matches(rule: Raw, user: str, groups: tuple[str, ...], attributes: Attributes) -> bool:

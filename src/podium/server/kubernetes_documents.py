@@ -76,14 +76,10 @@ class KubernetesDocuments:
             kind, namespace = review
             return ServedDocument(body=encoded(self._reviews.reviewed(kind, body, user, namespace)), code=201)
         if path.startswith(_METRICS):
-            _check_read(method)
             found = resource_metrics(self._backend, path.removeprefix(_METRICS).split("/"), query)
             return None if found is None else ServedDocument(body=encoded(found))
         is_protobuf = path == _OPENAPI_2 and "proto-openapi.spec.v2" in accept
-        made = _PROTOBUF_2 if is_protobuf else self._cached(path, accept)
-        if made is not None:
-            _check_read(method)
-        return made
+        return _PROTOBUF_2 if is_protobuf else self._cached(path, accept)
 
     def table(self, resource: api_resources.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
@@ -142,7 +138,7 @@ class KubernetesDocuments:
             return discovery.aggregated(self._kinds, form, is_core=path == "/api")
         match path.split("/")[1:]:
             case ["api"]:
-                return discovery.api_versions()
+                return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
             case ["apis"]:
                 return discovery.group_list(self._kinds)
             case ["apis", name]:
@@ -190,8 +186,3 @@ def _aggregated_version(accept: str) -> str:
         if parameters.get("as") == _AS_AGGREGATED and parameters.get("v") in discovery.AGGREGATED_VERSIONS:
             return parameters["v"]
     return ""
-
-
-def _check_read(method: str) -> None:
-    if method not in ("GET", "HEAD"):
-        raise not_allowed()

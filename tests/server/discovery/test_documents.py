@@ -11,7 +11,6 @@ from podium.apirequests.router import SERVED
 from podium.server.discovery import (
     ANSWERED,
     aggregated,
-    api_versions,
     group,
     group_list,
     resource_list,
@@ -58,7 +57,6 @@ def test_both_discovery_forms_agree() -> None:
 
 def test_the_core_stands_by_itself() -> None:
     assert [one["metadata"] for one in aggregated(SERVED_KINDS, "v2", is_core=True)["items"]] == [{}]
-    assert api_versions()["versions"] == ["v1"]
     names = [one["name"] for one in group_list(SERVED_KINDS)["groups"]]
     assert "" not in names
     assert names.index("apps") < names.index("example.com") < names.index("metrics.k8s.io")

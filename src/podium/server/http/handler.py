@@ -152,7 +152,7 @@ class Handler:
         elif path == "/version":
             reply = of_object(version_info(self._backend.release))
         elif path == "/metrics":
-            text = self._metrics.text(*filter(None, (self._settings.flows, *self._settings.collectors)))
+            text = self._metrics.text(*self._settings.collectors)
             reply = Reply(pieces=(text,), content_type=_METRICS_TYPE, may_be_compressed=True)
         else:
             reply = self._health.reply(path, exchange.query)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from podium.api.errors import InputError
 from podium.apirequests.authorization import Authorizer, User
@@ -17,12 +17,6 @@ SHORTEST_TOKEN = 16
 """The minimum length of a token in characters."""
 
 _LONGEST = 4_096
-
-
-class Collector(Protocol):
-    """An interface to a source of metrics, as in prometheus_client."""
-
-    def collect(self) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,7 @@ class ServerSettings:
     limits: ServerLimits = ServerLimits()
     checks: tuple[tuple[str, Callable[[], str]], ...] = ()
     audit: Callable[[bytes], None] | None = None
-    collectors: tuple[Collector, ...] = ()
+    collectors: tuple[Any, ...] = ()
     identify: Callable[[str], User | None] = field(default=lambda _: None, repr=False)
     authorizer: Authorizer | None = None
     flows: FlowControl | None = None
