@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields as dataclass_fields
 from weakref import ref
 
 from hypothesis import given
@@ -302,6 +301,6 @@ def test_pods_that_share_containers_are_of_the_classes_that_each_has_by_itself(
             status=replace(one.status, container_statuses=statuses),
         )
         found, alone = cluster.read(similar).pod_class, Cluster().read(similar).pod_class
-        for field in dataclass_fields(PodClass):
+        for field in fields(PodClass):
             if field.name not in ("id", "memo"):
                 assert getattr(found, field.name) == getattr(alone, field.name), field.name

@@ -164,8 +164,7 @@ def awaited_in_words(entry: AvoidEntry) -> str:
     return "" if entry.until_scheduled is None else f"pod {entry.until_scheduled.key} is scheduled"
 
 
-@dataclass(frozen=True, slots=True)
-class AvoidList:
+class AvoidList(msgspec.Struct, frozen=True):
     """The content of the annotation: the controllers to avoid, and the hints for replacements."""
 
     entries: tuple[AvoidEntry, ...] = ()
@@ -312,8 +311,7 @@ EVICTED = "EvictionByEvictionAPI"
 """The reason of hints from an eviction without a component, and of the evicted pod's DisruptionTarget."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedHints:
+class RecordedHints(msgspec.Struct, frozen=True):
     """The hints that an eviction records; none if the pod has no controller, or is terminating already."""
 
     entry: AvoidEntry | None = None

@@ -6,8 +6,9 @@ Each rule of this module looks for one thing that an answer cannot know. A cavea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from podium.api import meta, policy, storage, workloads
 from podium.api.errors import InputWarning, Reason
@@ -29,8 +30,7 @@ _SHOWN = 3
 _NODE = "Node"
 
 
-@dataclass(frozen=True, slots=True)
-class Caveat:
+class Caveat(Struct, frozen=True):
     """A limitation of an answer.
 
     ``about`` identifies it for programs; ``message`` is a sentence for people. ``names`` are the first of the ``count``
@@ -46,8 +46,7 @@ class Caveat:
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Struct, frozen=True):
     """The input of an answer.
 
     ``schedulers`` are the names of the schedulers that take part. ``simulates`` says whether controllers act on the

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from podium.api import errors, resource_requests, selectors
 from podium.api.meta import APIStruct, Int32, Kubernetes, Raw
@@ -196,8 +197,7 @@ DISRUPTION_RATE = "podium.dev/disruption-rate"
 _FORM = re.compile(r"([0-9]{1,6})/(.{1,32})")
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """A burst of at most ``count``, then one in every ``count``-th part of ``period_ns``.
 
     The bucket holds ``count`` tokens and regains one every ``interval_ns``. Its whole state is the time ``full_ns`` at

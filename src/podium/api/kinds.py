@@ -7,7 +7,7 @@ Categories of each storage), pkg/controlplane (the priorities of the groups).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from podium.api import devices, disruption_policy, node, pod, pod_group, policy, storage, workloads
 from podium.api.meta import Kubernetes
@@ -42,8 +42,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 """The verbs of most kinds, in the order of the API."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A kind: its API group ("" is the core), its name, whether it is namespaced, and its typed reading.
 
     `version` is what Podium writes, and the storage version; `other_versions` are further `apiVersion`s in which the

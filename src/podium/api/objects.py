@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -43,8 +42,7 @@ _HANDED_ON = re.compile(r"\.(?:containers|initContainers|ephemeralContainers|vol
 _TEMPLATES = (".spec.template.", ".spec.jobTemplate.")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadObject:
+class ReadObject(msgspec.Struct, frozen=True):
     """An object as written, with its namespace; its typed reading, None for a kind that is not read; warnings."""
 
     raw: Raw
@@ -187,8 +185,7 @@ _SMALL = 10_000
 _ENCODER = msgspec.msgpack.Encoder()
 
 
-@dataclass(slots=True, eq=False)
-class SharedSpec:
+class SharedSpec(msgspec.Struct, eq=False):
     """A valid specification in both forms, and its last admission result.
 
     `admitted` contains its context, which is compared by identity, since admission may depend on it.

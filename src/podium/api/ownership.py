@@ -18,9 +18,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from podium.api.schemas.schema import Field, ListOf, MapOf, Object, Type, fields_of, is_atomic
 from podium.api.structural.structural import TYPE_FIELDS, Structural
@@ -179,8 +180,7 @@ def elements_of(items: list[Any], shape: Shape) -> list[str]:
     return [element_of(item, shape) for item in items]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class Shape(Struct, frozen=True, eq=False):
     """The shape of a value.
 
     `one` is atomic. A `map` has named `fields`, and values of shape `value` under other keys. The items of a `list` are
@@ -188,11 +188,11 @@ class Shape:
     """
 
     form: Literal["one", "map", "list", "set"]
-    fields: Mapping[str, Shape] = field(default_factory=dict)
+    fields: Mapping[str, Shape] = {}
     value: Shape | None = None
     item: Shape | None = None
     keys: tuple[str, ...] = ()
-    defaults: Mapping[str, object] = field(default_factory=dict)
+    defaults: Mapping[str, object] = {}
 
 
 ONE = Shape("one")
@@ -308,8 +308,7 @@ def _parts_of_map(value: dict[str, Any], shape: Shape, with_maps: bool) -> Field
     return found
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(Struct):
     """The difference between two values: added, modified and removed fields."""
 
     added: FieldSet

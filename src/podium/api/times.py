@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import chain, product
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
+
 from podium.api.errors import shown
 
 MAX_TIME_NS = 2**63 - 1
@@ -254,8 +256,7 @@ _NAMED: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """The name and range of a field; ``names`` count from the minimum."""
 
     name: str
@@ -275,8 +276,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(Struct, frozen=True):
     """A constant interval, in whole seconds."""
 
     interval_ns: int

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
+
 from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
 from podium.api.times import time_of
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """The current usage of a pod or a node."""
 
     cpu_milli: int

@@ -12,8 +12,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from podium.api.meta import Raw, list_at, object_at, objects_at
 from podium.api.times import SECOND
@@ -34,14 +35,13 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 _EXTRA = "authentication.kubernetes.io/"
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A user, as kube-apiserver's authenticators provide it."""
 
     name: str = "system:admin"
     groups: tuple[str, ...] = (MASTERS, AUTHENTICATED)
     uid: str = ""
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    extra: Mapping[str, Sequence[str]] = {}
 
     def to_dict(self) -> Raw:
         found: Raw = {"username": self.name, "groups": list(self.groups)}

@@ -76,8 +76,7 @@ DEFAULT_RULES = RequestRules()
 CREATED: Raw = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """The store that answers, and the rules by which it does.
 
     With `creates_new`, created objects are new, and clients cannot set the fields that only the server sets.

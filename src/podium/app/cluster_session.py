@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api import basis, collector, disruption_policy, policy, reading
@@ -21,8 +21,7 @@ from podium.app.explaining.explainer import Explainer
 _ONE_IN = 4
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterVersion:
+class ClusterVersion(Struct, frozen=True, eq=False):
     """A cluster as read or changed: its documents, and the newest time in its objects (None: no times).
 
     With `has_open_budgets` some budgets have no status: it then depends on all pods and their controllers.

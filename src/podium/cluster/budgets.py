@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
+
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import Rate
 from podium.api.policy import PodDisruptionBudget
@@ -74,8 +76,7 @@ class Budget:
         return [*selector_keys(self.selector), [(NAMESPACE, self.namespace)]]
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """A budget's rate, and when all of its tokens are back."""
 
     rate: Rate

@@ -8,10 +8,10 @@ class that has its required keys (`podium.cluster.selector_index`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.selectors import Selector
 from podium.cluster import selector_index
@@ -41,8 +41,7 @@ class Predicate(Protocol):
     def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedByTerms:
+class SelectedByTerms(Struct, frozen=True):
     """Pods that all of the terms of a pod to be scheduled select."""
 
     terms: tuple[AffinityTerm, ...]
@@ -56,8 +55,7 @@ class SelectedByTerms:
         return [group for term in self.terms for group in term.required_keys]
 
 
-@dataclass(frozen=True, slots=True)
-class InNamespace:
+class InNamespace(Struct, frozen=True):
     """Pods of one namespace that a selector matches, without terminating ones (topology spread)."""
 
     namespace: str
@@ -72,8 +70,7 @@ class InNamespace:
         return [*selector_index.selector_keys(self.selector), [(selector_index.NAMESPACE, self.namespace)]]
 
 
-@dataclass(frozen=True, slots=True)
-class HasKeys:
+class HasKeys(Struct, frozen=True):
     """Pods whose classes have all of these index keys."""
 
     keys: tuple[selector_index.IndexKey, ...]
@@ -116,8 +113,7 @@ def uses_claim(namespace: str, name: str) -> HasKeys:
 AT_LEAST = 64
 
 
-@dataclass(slots=True, eq=False)
-class Matcher:
+class Matcher(Struct, eq=False):
     """The counts of one predicate.
 
     ``count[row]`` pods match on a row, and ``domains[key][code]`` in a topology domain (code 0: nodes without the
@@ -127,8 +123,8 @@ class Matcher:
 
     predicate: Predicate
     count: Int64s
-    classes: dict[int, None] = field(default_factory=dict)
-    domains: dict[str, Int64s] = field(default_factory=dict)
+    classes: dict[int, None] = {}
+    domains: dict[str, Int64s] = {}
     is_used: bool = True
     is_live: bool = True
     table: Bools | None = None
@@ -273,12 +269,11 @@ class Matchers:
 Term = TypeVar("Term", AffinityTerm, WeightedTerm)
 
 
-@dataclass(slots=True)
-class _Carriers:
+class _Carriers(Struct):
     """The number of classes that carry a term, and the ids of the classes that it selects."""
 
     number: int = 0
-    selected: dict[int, None] = field(default_factory=dict)
+    selected: dict[int, None] = {}
 
 
 class TermsOfKind(Generic[Term]):

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.node import Node, Taint
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
@@ -50,12 +51,11 @@ class ColumnEntries:
         self.renewals += 1
 
 
-@dataclass(slots=True, eq=False)
-class NodeImage:
+class NodeImage(Struct, eq=False):
     """An image name, its size, and the rows that have it."""
 
     size_bytes: int
-    rows: set[int] = field(default_factory=set)
+    rows: set[int] = set()
 
 
 class ImageTable:

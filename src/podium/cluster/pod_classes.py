@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from weakref import ref
@@ -68,8 +68,7 @@ class NamespaceLabels:
         return labels is not None and labels != self[name]
 
 
-@dataclass(frozen=True, slots=True)
-class AffinityTerm:
+class AffinityTerm(msgspec.Struct, frozen=True):
     """A compiled inter-pod affinity term, comparable and hashable.
 
     Selects pods in ``namespaces`` or matched by ``namespace_selector``. ``repetition`` distinguishes equal terms of a
@@ -116,7 +115,7 @@ def compile_terms(terms: Sequence[PodAffinityTerm], namespace: str) -> tuple[Aff
     found = []
     for term in terms:
         compiled = compile_term(term, namespace)
-        found.append(replace(compiled, repetition=seen[compiled]))
+        found.append(msgspec.structs.replace(compiled, repetition=seen[compiled]))
         seen[compiled] += 1
     return tuple(found)
 
@@ -135,8 +134,7 @@ def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
 WILDCARD_IP = "0.0.0.0"  # noqa: S104 - the address that stands for all of a node's addresses
 
 
-@dataclass(frozen=True, slots=True)
-class HostPort:
+class HostPort(msgspec.Struct, frozen=True):
     """A port that a pod occupies on its node."""
 
     ip: str
@@ -167,8 +165,7 @@ Owner = tuple[str, str, str]
 """A controller's API group, kind and name."""
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class PodClass:
+class PodClass(msgspec.Struct, eq=False, weakref=True):
     """The compiled fields of a pod that scheduling reads.
 
     ``id`` is the index into arrays over classes; the id of an ended class is reused. ``owner`` is None for pods without
@@ -195,7 +192,7 @@ class PodClass:
     preferred: tuple[WeightedTerm, ...]
     index_keys: tuple[selector_index.IndexKey, ...] = ()
     pod_group: str = ""
-    memo: dict[Hashable, Any] = field(default_factory=dict)
+    memo: dict[Hashable, Any] = {}
 
 
 def claim_names(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
@@ -482,7 +479,7 @@ class PodClasses:
             like = alike[2]() if resized is None and alike is not None and alike[1] == described else None
             if like is not None and _differ_in_nodes_alone(shared, like.spec):
                 # Pods of a DaemonSet, which name their nodes.
-                pod_class = replace(like, id=self._free_id(), spec=shared, memo={})
+                pod_class = msgspec.structs.replace(like, id=self._free_id(), spec=shared, memo={})
             else:
                 pod_class = self._compile(meta, shared, counted, owner_key, claims)
             known = self._append(pod_class, key)

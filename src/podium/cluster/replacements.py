@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, Replacement, avoid_list
 from podium.api.node import Node
@@ -49,18 +50,17 @@ PodLookup = Callable[[Mapping[str, int]], Iterable[ControlledPod]]
 _Place = tuple[str, str]
 
 
-@dataclass(slots=True)
-class Awaited:
+class Awaited(Struct):
     """The entries that evictions left for the pods of one controller, in order, and the pods that may take them.
 
     ``left`` is not taken yet, ``last`` is the last pod that took something. ``settled`` pods have or had a node.
     """
 
-    places: dict[_Place, Replacement] = field(default_factory=dict)
-    pods: dict[str, ControlledPod] = field(default_factory=dict)
-    settled: set[str] = field(default_factory=set)
-    taken: dict[str, _Place] = field(default_factory=dict)
-    left: dict[_Place, Replacement] = field(default_factory=dict)
+    places: dict[_Place, Replacement] = {}
+    pods: dict[str, ControlledPod] = {}
+    settled: set[str] = set()
+    taken: dict[str, _Place] = {}
+    left: dict[_Place, Replacement] = {}
     last: ControlledPod | None = None
 
     def match(self) -> None:

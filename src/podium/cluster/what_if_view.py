@@ -8,9 +8,9 @@ also leave and join elsewhere: that changes the sums over domains (`View.elsewhe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.cluster import Cluster
@@ -285,8 +285,7 @@ def _entries(numbers: Int64s, places: Int64s | Int32s) -> Int64s:
     return np.where(places < len(numbers), numbers[np.minimum(places, len(numbers) - 1)], 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PodMoves:
+class PodMoves(Struct, frozen=True):
     """Pods that joined (sign 1) or left (sign -1) at the positions with these ``ids``. Arrays are ``[changes]``.
 
     ``rows`` are the pods' rows, None for the positions' own. Matches are cached and shared by all parts of a view.
@@ -297,7 +296,7 @@ class PodMoves:
     classes: Int32s
     sign: int
     rows: Int64s | None = None
-    _matching: dict[Predicate, Int64s] = field(default_factory=dict)
+    _matching: dict[Predicate, Int64s] = {}
 
     def pod(self, cluster: Cluster, index: int) -> PodRecord:
         pod = self.pods[index]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, get_args
+
+from msgspec import Struct
 
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.cluster.devices import DeviceObject
@@ -72,8 +73,7 @@ ANY = 4095
 """All aspects of a change whose aspects are unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class IdleDeferral:
+class IdleDeferral(Struct, frozen=True):
     """The changes that can wait while a controller is idle: those of ``kinds``, except some aspects of pods and nodes.
 
     The runtime may deliver deferred changes at any time, but before anything else and in their order; of each object,

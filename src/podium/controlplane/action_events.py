@@ -8,8 +8,9 @@ pkg/kubelet/kuberuntime/kuberuntime_container.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api import meta, pod, workloads
 from podium.apirequests.request import Request, Response
@@ -24,8 +25,7 @@ _MADE = {"Pod": "pod", "Job": "job"}
 _ENDS = ("Complete", "Failed")
 
 
-@dataclass(slots=True, eq=False)
-class ActionEvents:
+class ActionEvents(Struct, eq=False):
     """A generator of Events from the results of actions."""
 
     store: Store

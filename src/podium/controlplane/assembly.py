@@ -139,8 +139,7 @@ def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _P
     return pattern if (made, written) == (stored.object, stored.raw) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Population:
+class Population(msgspec.Struct, frozen=True):
     """The result of creating a cluster's initial objects.
 
     ``left_out`` counts objects of kinds that are not served, by `apiVersion` and kind; ``kept`` is the number of
@@ -240,8 +239,7 @@ class InitialContent:
     template: Raw = field(default_factory=lambda: DEFAULT_TEMPLATE)
 
 
-@dataclass(frozen=True, slots=True)
-class Assembled:
+class Assembled(msgspec.Struct, frozen=True):
     """A control plane, and the result of creating its initial objects."""
 
     plane: control_plane.EmbeddedControlPlane

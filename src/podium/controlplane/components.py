@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from msgspec import Struct
+
 from podium.api.node import Node
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -29,8 +31,7 @@ from podium.framework.settings.configuration import Configuration
 from podium.runtime.runtime import Component
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentSettings:
+class ComponentSettings(Struct, frozen=True):
     """The settings of kubelets and controllers; ``given`` are the initial nodes by uid.
 
     With ``reports_all``, controllers also write status and Events for people, not only what other components need, and
@@ -39,7 +40,7 @@ class ComponentSettings:
 
     kubelets: KubeletSettings = field(default_factory=KubeletSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
-    given: Mapping[str, Node] = field(default_factory=dict)
+    given: Mapping[str, Node] = {}
     reports_all: bool = False
 
 

@@ -70,8 +70,7 @@ ON CONFLICT DO UPDATE SET amount = amount + excluded.amount
 """
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerContent:
+class LedgerContent(msgspec.Struct, frozen=True):
     """The content of a ledger: the records by number, the number of dropped ones, and the usage."""
 
     records: tuple[Disruption, ...]

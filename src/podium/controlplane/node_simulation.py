@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from weakref import WeakSet
+
+from msgspec import Struct, field
 
 from podium.api.node import READY, Node, condition_status
 from podium.api.times import SECOND, format_micro_time
@@ -90,15 +91,14 @@ class NodePower:
         return []
 
 
-@dataclass(slots=True, eq=False)
-class NodeLeases:
+class NodeLeases(Struct, eq=False):
     """The Leases of nodes whose machines run; ``is_down`` says whether a node's machine is stopped."""
 
     store: Store
     is_down: Callable[[str], bool]
     _watches: WeakSet[Watch] = field(default_factory=WeakSet)
     # The time of the last renewal, by node.
-    _renewed: dict[str, int] = field(default_factory=dict)
+    _renewed: dict[str, int] = {}
     _due_ns: int | None = None
 
     def on_request(self, request: Request, now: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.meta import Raw
@@ -134,8 +135,7 @@ class Option:
     waste: Fraction
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleUpPlan:
+class ScaleUpPlan(Struct, frozen=True):
     """The result of a scale-up.
 
     ``chosen`` is None if no group helps. ``fitting`` are pods that need no new node, ``unhelped`` those that no group
@@ -300,8 +300,7 @@ SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 """Annotation of a node: "true" prevents its removal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Residents:
+class Residents(Struct, frozen=True):
     """The pods of a node by the effect of its removal.
 
     ``moving`` have to fit elsewhere, ``expendable`` are evicted anyway, ``terminating`` are leaving; pods that belong
@@ -324,8 +323,7 @@ class Residents:
         return not (self.moving or self.expendable or self.terminating)
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleDownPlan:
+class ScaleDownPlan(Struct, frozen=True):
     """The nodes that can be removed together, empty ones first; and why others are ``kept``."""
 
     unneeded: tuple[str, ...]
@@ -350,8 +348,7 @@ class RemovalTerms:
     max_candidates: int = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Shrinkable:
+class Shrinkable(Struct, frozen=True):
     """The nodes of a group that may be removed, and how many of them its minimum allows."""
 
     names: tuple[str, ...]

@@ -9,10 +9,10 @@ Source: controlled-rescheduling.md, "Disruption budget" (a quota for the compone
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.disruption_policy import POLICY_NAME, CapBucket
 from podium.api.times import SECOND, format_time
@@ -24,8 +24,7 @@ from podium.decide.preempting.reprieve import TrialTable
 from podium.framework.verdicts import Status, unschedulable
 
 
-@dataclass(frozen=True, slots=True)
-class CapDelay:
+class CapDelay(Struct, frozen=True):
     """The reason why preemption waits: the fewest ``victims`` with a budget, and the rest of a cap.
 
     ``next_ns`` is when it allows them.
@@ -56,15 +55,14 @@ class CapDelay:
         return f"it would disrupt {pods} with a budget, and {self.cap}; the next try is at {self.next_time}"
 
 
-@dataclass(frozen=True, slots=True)
-class CappedTable:
+class CappedTable(Struct, frozen=True):
     """Trials whose candidates the caps allow. ``held`` are the rows held back, with the cap that does.
 
     ``put_off`` is None if some candidate is left, or there was none.
     """
 
     table: TrialTable
-    held: Mapping[int, CapDelay] = field(default_factory=dict)
+    held: Mapping[int, CapDelay] = {}
     put_off: CapDelay | None = None
 
     def held_back(self, names: Sequence[str]) -> dict[str, Status]:

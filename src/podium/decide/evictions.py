@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
+
 from podium.api.errors import shown
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.times import parse_duration, parse_time
@@ -39,8 +41,7 @@ class DrainOptions:
     skip_wait_for_delete_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodOnNode:
+class PodOnNode(Struct, frozen=True):
     """A pod of the node. ``came_late``: it was first seen after the node had been cordoned."""
 
     pod: Pod
@@ -48,8 +49,7 @@ class PodOnNode:
     came_late: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PodDrainAction:
+class PodDrainAction(Struct, frozen=True):
     """The action for one pod, and why. ``recheck_ns`` is when it changes by itself, None for never."""
 
     pod: Pod
@@ -58,8 +58,7 @@ class PodDrainAction:
     recheck_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DrainPlan:
+class DrainPlan(Struct, frozen=True):
     """The actions for each pod of a node, by the pods' keys."""
 
     actions: tuple[PodDrainAction, ...]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.pod_group import PodGroup
 from podium.cluster.arrays import Int64s
@@ -63,8 +64,7 @@ class GroupTrial:
         return cls(tuple(members), needed, group.topology_key, tuple(placed))
 
 
-@dataclass(frozen=True, slots=True)
-class MemberPlacement:
+class MemberPlacement(Struct, frozen=True):
     """The node of one pod, "" for none; ``reserved`` may then say which plugin refused it.
 
     ``placement`` is the result of its attempt, beside the members before it.

@@ -10,7 +10,6 @@ workflow") for the order of evictions; the kernel's fair scheduler by cgroup wei
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -100,8 +99,7 @@ class HeldResources:
                 del self.ports[port]
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """Why a pod is rejected, as in its status. ``lacking`` is the missing amount of a resource."""
 
     reason: str
@@ -215,8 +213,7 @@ def is_critical(pod: Pod) -> bool:
     return is_static(pod) or pod.priority >= CRITICAL_PRIORITY
 
 
-@dataclass(frozen=True, slots=True)
-class EvictablePod:
+class EvictablePod(msgspec.Struct, frozen=True):
     """A pod that may have to make room, and its requests by resource."""
 
     pod: Pod
@@ -283,8 +280,7 @@ EvictionOrder = Literal["BytesOverRequest", "PercentageOfRequest"]
 """The order of pods of one priority: by the bytes they use beyond their request, or by the percentage."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(msgspec.Struct, frozen=True):
     """A running pod, and the bytes that it uses and requests."""
 
     pod: Pod
@@ -328,8 +324,7 @@ _SHARES_PER_CPU = 1_024
 _LEAST_SHARES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class CPUWant:
+class CPUWant(msgspec.Struct, frozen=True):
     """The CPU that a pod would use alone on a node, its request, and its limit (None for no limit)."""
 
     wanted_milli: int

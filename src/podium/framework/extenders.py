@@ -9,7 +9,6 @@ staging/src/k8s.io/kube-scheduler/extender/v1/types.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
@@ -38,25 +37,22 @@ class ExtenderError(PodiumError):
     """An extender was unreachable, returned an error, or returned an invalid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterAnswer:
+class FilterAnswer(msgspec.Struct, frozen=True):
     """The nodes that an extender accepts, and why it rejected others; ``unresolvable``: preemption cannot help."""
 
     left: Sequence[str]
-    failed: Mapping[str, str] = field(default_factory=dict)
-    unresolvable: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = {}
+    unresolvable: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(msgspec.Struct, frozen=True):
     """The victims on a node, most important first, and how many of them violate a budget."""
 
     pods: tuple[PodRecord, ...]
     budget_violations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class VictimIds:
+class VictimIds(msgspec.Struct, frozen=True):
     """The same as an extender returns it: the uids of pods."""
 
     uids: tuple[str, ...]
@@ -90,15 +86,14 @@ class Extender(Protocol):
         """Return the victims that it accepts, by node; nodes that it leaves out are no candidates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(msgspec.Struct, frozen=True):
     """The nodes that extenders accept, in the given order, and their reasons against others.
 
     With ``error``, no nodes.
     """
 
     left: tuple[str, ...]
-    refused: Mapping[str, Status] = field(default_factory=dict)
+    refused: Mapping[str, Status] = {}
     error: str = ""
 
 

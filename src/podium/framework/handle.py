@@ -7,7 +7,6 @@ pkg/scheduler/framework/runtime/waiting_pods_map.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -79,8 +78,7 @@ ANYWHERE = ""
 Effect = Literal["AllGone", "SomeGone", "Stay"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """Pods on which a filter's answer for a node depends: those that match, in the node's domain of a topology key.
 
     ``effect`` says how. ``AllGone``: the node is rejected as long as one of them exists. ``SomeGone``: there may be too
@@ -94,8 +92,7 @@ class Reach:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reaches:
+class Reaches(Struct, frozen=True):
     """The combined dependence of all filters beyond a node. ``is_known`` is False if one of them does not report it."""
 
     found: tuple[Reach, ...]
@@ -139,8 +136,7 @@ class CountingFilterPlugin(Protocol):
     def counted(self, state: CycleState, pod: PodRecord) -> Sequence[Predicate]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class FilterParts:
+class FilterParts(Struct, frozen=True):
     """An attempt as two: `local` has the filters of single rows, `wide` all others, which are counting filters.
 
     `counted` are the predicates that the latter count.
@@ -200,13 +196,12 @@ class CycleState(Struct, eq=False):
 _SLACK = 32
 
 
-@dataclass(slots=True)
-class WaitingPod:
+class WaitingPod(Struct):
     """A waiting pod. ``deadlines_ns`` maps each plugin that requested the wait to its timeout."""
 
     pod: PodRecord
     node_name: str
-    deadlines_ns: dict[str, int] = field(default_factory=dict)
+    deadlines_ns: dict[str, int] = {}
     rejected_by: str = ""
     message: str = ""
     on_settled: Callable[[str], None] | None = None

@@ -44,8 +44,7 @@ class ClaimBinding:
     timeout_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceReservation:
+class DeviceReservation(msgspec.Struct, frozen=True, eq=False):
     """A request to reserve a claim for devices for a pod, and to allocate it with the same write if it is unallocated.
 
     ``allocation`` is the allocation to write, None if the claim has one. If ``made`` is given, the claim is created
@@ -60,8 +59,7 @@ class DeviceReservation:
     timeout_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimRelease:
+class ClaimRelease(msgspec.Struct, frozen=True):
     """A request to deallocate a claim that only the pod uses; a claim ``made`` for the pod is deleted."""
 
     claim: str

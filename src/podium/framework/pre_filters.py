@@ -6,7 +6,7 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -25,8 +25,7 @@ LEFT_OUT = "PreFilter"
 """The plugin of a rejection by several PreFilters together."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreFiltered:
+class PreFiltered(msgspec.Struct, frozen=True):
     """The result of all PreFilter plugins.
 
     ``rows`` None means every node; ``plugins`` are those that named nodes. ``left_out`` is the status of all other
@@ -36,7 +35,7 @@ class PreFiltered:
     status: Status
     rows: Int64s | None = None
     plugins: tuple[str, ...] = ()
-    left_out: Status = unresolvable().by(LEFT_OUT)  # noqa: RUF009 - an immutable value
+    left_out: Status = unresolvable().by(LEFT_OUT)
 
     @property
     def is_open(self) -> bool:
@@ -47,7 +46,7 @@ class PreFiltered:
         """Return the same result for some rows (ascending), None for all."""
         if rows is None:
             return self
-        return replace(self, rows=rows if self.rows is None else np.intersect1d(rows, self.rows))
+        return msgspec.structs.replace(self, rows=rows if self.rows is None else np.intersect1d(rows, self.rows))
 
 
 _EVERY_NODE = PreFiltered(SUCCESS)
@@ -138,8 +137,7 @@ class PreFilters:
         return found
 
 
-@dataclass(slots=True, eq=False)
-class _Applicable:
+class _Applicable(msgspec.Struct, eq=False):
     """The plugins, by name, that may apply to the pods of a class, and the names of the others.
 
     ``skipping`` are those that skipped the last pod, and ``skipped`` these and the others. For the same names it is the

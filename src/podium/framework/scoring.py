@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -69,8 +70,7 @@ class Score:
         return {**asdict(self), "weighted": self.weighted}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rated:
+class Rated(Struct, frozen=True, eq=False):
     """The scores of some nodes by one plugin: ``raw``, within 0 and 100 as ``normalized``, and the weight."""
 
     plugin: str

@@ -116,8 +116,7 @@ _NO_POSITIONS: Int64s = np.empty(0, dtype=np.int64)
 Decoders = dict[int, tuple[str, Callable[[int], Status]]]
 
 
-@dataclass(slots=True, eq=False)
-class Counted:
+class Counted(msgspec.Struct, eq=False):
     """The shared part of outcomes with the same entries: the number of rows of each, and what was derived from it.
 
     ``numbers`` is None if rows are not counted; the rest is then computed for one outcome alone.
@@ -324,8 +323,7 @@ def place_of(error: BaseException) -> str:
     return place
 
 
-@dataclass(slots=True)
-class Calling:
+class Calling(msgspec.Struct):
     """A context around a call of a plugin that turns exceptions into a PluginError.
 
     The original exception is its cause.

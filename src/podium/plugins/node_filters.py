@@ -8,7 +8,6 @@ pods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -58,8 +57,7 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     added_affinity: NodeAffinityFields | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequiredNodes:
+class RequiredNodes(msgspec.Struct, frozen=True):
     """The nodes that a pod class requires: its node selector and any of its terms; ``terms`` None means no terms."""
 
     selector: Selector

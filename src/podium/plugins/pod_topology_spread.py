@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -35,8 +34,7 @@ NO_DOMAIN = 2**31 - 1
 """The count of the emptiest domain if there is no domain; larger than any number of pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadConstraint:
+class SpreadConstraint(msgspec.Struct, frozen=True):
     """One constraint. ``min_domains`` is 1 if not set; ``matches_self``: the pod itself counts."""
 
     max_skew: int
@@ -53,8 +51,7 @@ class SpreadConstraint:
         return bool(self.predicate.selector.requirements)
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadDomains:
+class SpreadDomains(msgspec.Struct, frozen=True):
     """The domains of a constraint's key.
 
     ``column`` had the domains of the nodes, as of its ``version``.
@@ -189,8 +186,7 @@ class PodTopologySpreadArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     defaulting_type: Literal["System", "List"] = "System"
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
+class _Spread(msgspec.Struct, frozen=True):
     """One hard constraint: matching pods by domain (``[codes]``), and the two emptiest domains."""
 
     domains: SpreadDomains

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -63,8 +62,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUsage:
+class ResourceUsage(msgspec.Struct, frozen=True):
     """Allocatable and requested amounts without and with the pod, ``[resources, n]``; weights ``[resources, 1]``."""
 
     weights: Int64s
@@ -126,8 +124,7 @@ class ResourceWatch:
         return _Watched(len(nodes.resources), indices, weights[:, None], np.array(wanted, dtype=np.int64)[:, None])
 
 
-@dataclass(frozen=True, slots=True)
-class _Watched:
+class _Watched(msgspec.Struct, frozen=True):
     """The scored resources of a class when there were so many ``resources``: ``[n]`` indices, the others ``[n, 1]``."""
 
     resources: int

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from podium.api.kinds import ALL_VERBS, SERVED_KINDS, Kind, group_of
 from podium.api.meta import Kubernetes, Raw
 from podium.api.versions.apis import has_subresource, versions_in
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
 _CHANGED = ("get", "patch", "update")
 
 
-@dataclass(frozen=True, slots=True)
-class Subresource:
+class Subresource(Struct, frozen=True):
     """A subresource: its name, its verbs, and the kind of object that requests to it carry.
 
     `api_version` and `kind` are "" if it carries the object itself.
@@ -36,8 +37,7 @@ STATUS = Subresource("status", _CHANGED)
 SCALE = Subresource("scale", _CHANGED, "autoscaling/v1", "Scale")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScalePaths:
+class ScalePaths(Struct, frozen=True, kw_only=True):
     """The paths of a custom kind's scale values, as the names of nested fields; () if there is no selector."""
 
     spec_replicas: tuple[str, ...]

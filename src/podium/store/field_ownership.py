@@ -338,8 +338,7 @@ def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> R
     return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
 
 
-@dataclass(slots=True)
-class FieldWriter:
+class FieldWriter(msgspec.Struct):
     """A manager and the one object that it writes, which is of this `resource` and `shape`.
 
     `given` are the entries in the update itself, which are used if they can be read. `settled` are the entries that an

@@ -14,6 +14,8 @@ from dataclasses import astuple, dataclass, fields, replace
 from hashlib import blake2b
 from typing import Any
 
+from msgspec import Struct
+
 from podium.api.meta import Raw
 from podium.store.revisions import Identities, JournalContent
 from podium.store.watch_log import WatchEvent
@@ -220,8 +222,7 @@ def _changed(what: str) -> sqlite3.DatabaseError:
     return sqlite3.DatabaseError(f"is damaged: {what} is not what was written")
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(Struct, frozen=True):
     """The last acknowledged version, and the digest of the chain of events there."""
 
     version: int

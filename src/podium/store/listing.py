@@ -11,6 +11,8 @@ from heapq import merge
 from itertools import islice
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
@@ -327,8 +329,7 @@ class PartOfKind:
         return (stored for stored in found if stored is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """A watch event: an object after a change, or a BOOKMARK with the version up to which all events were delivered.
 
     `stored` has the encoded bytes of `raw`; None if only this watcher gets the object in this form.

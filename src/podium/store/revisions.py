@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Literal, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.input.codec import NAME_LETTERS
@@ -90,8 +90,7 @@ class Identities:
         return drawn.digest()
 
 
-@dataclass(frozen=True, slots=True)
-class JournalContent:
+class JournalContent(Struct, frozen=True):
     """A state of the objects at `version`, and the events since; each object with the name of its kind.
 
     `identities` is the number that were drawn, and `given_uids` are those that objects brought along.
@@ -116,8 +115,7 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RevisionsState:
+class RevisionsState(Struct, frozen=True):
     """All writes since a store was empty, and the identities that were drawn and given for them."""
 
     events: Sequence[WatchEvent]
@@ -316,17 +314,16 @@ class Revisions:
         objects[key] = stored
 
 
-@dataclass(slots=True, eq=False)
-class SortedKeys:
+class SortedKeys(Struct, eq=False):
     """Keys in string order, so that those of a namespace are contiguous.
 
     An added or removed key is only recorded, and sorted in when the order is needed: writes cost nothing if nothing
     lists.
     """
 
-    _sorted: list[str] = field(default_factory=list)
+    _sorted: list[str] = []
     # The keys that were added (True) or removed since the last sort.
-    _changes: dict[str, bool] = field(default_factory=dict)
+    _changes: dict[str, bool] = {}
 
     def add(self, key: str) -> None:
         """Add a key that is absent."""

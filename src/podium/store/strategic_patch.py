@@ -6,11 +6,11 @@ The rules of apimachinery's util/strategicpatch: `$patch`, `$retainKeys`, `$dele
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api.meta import Raw
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
@@ -187,17 +187,16 @@ def _positions(found: Sequence[Hashable]) -> dict[Hashable, int]:
     return positions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeSchema:
+class MergeSchema(Struct, frozen=True, kw_only=True):
     """The fields of an object with special merge behavior.
 
     `lists` are merged by the given field of their items; "" is a list of plain values, merged as a set. `replaced` are
     objects that are replaced as a whole. `fields` are the schemas of nested objects, and of items of lists.
     """
 
-    lists: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    lists: Mapping[str, str] = {}
     replaced: frozenset[str] = frozenset()
-    fields: Mapping[str, MergeSchema] = dataclasses.field(default_factory=dict)
+    fields: Mapping[str, MergeSchema] = {}
 
     def of(self, name: str) -> MergeSchema:
         """Return the schema of a field, or of its items."""

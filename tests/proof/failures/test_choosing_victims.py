@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -132,7 +131,7 @@ def test_victims_go_for_a_preemptor_that_does_not_fit_without_them_either() -> N
         _, rows, potential, *_ = args
         table: TrialTable = right(*args, **how)
         table.refused[np.searchsorted(rows, potential.rows)] = 0
-        return replace(table, victims_on=victims_by_row(potential.rows, potential))
+        return with_fields(table, victims_on=victims_by_row(potential.rows, potential))
 
     def story() -> None:
         keeper, lower = pod("keeper", on="n", priority=9, cpu=3), pod("lower", on="n", cpu=1)

@@ -7,8 +7,9 @@ values of type any. Evaluation stops at its cost limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api.cel import values
 from podium.api.cel.functions import FUNCTIONS, METHODS
@@ -17,8 +18,7 @@ from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text
 _LIST_COST, _MAP_COST = 10, 30
 
 
-@dataclass(slots=True)
-class Variables:
+class Variables(Struct):
     """The variables of one evaluation, and its cost so far."""
 
     variables: dict[str, values.Value]
@@ -39,8 +39,7 @@ class CostExceededError(values.EvaluationError):
 Evaluate = Callable[[Variables], values.Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """A compiled expression, or a part of one, with its type.
 
     `cost` and `size` are upper bounds for the cost of its evaluation and for the length of its value.
@@ -52,8 +51,7 @@ class Compiled:
     size: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """A variable or a field.
 
     ``fields`` are those of an object, by name; ``items`` is the element type of a map or list. ``size`` is the maximum
@@ -328,8 +326,7 @@ def with_variables(scope: Variables, variables: dict[str, values.Value], body: E
         scope.variables = before
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A boolean expression."""
 
     text: str

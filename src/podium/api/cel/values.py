@@ -12,11 +12,13 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, total_ordering
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from itertools import permutations
 from typing import Any, ClassVar, NamedTuple, NoReturn
+
+from msgspec import Struct
 
 from podium.api.quantity import parse_quantity
 
@@ -199,8 +201,7 @@ DYN = "dyn"
 Costing = Callable[..., int]
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(Struct, frozen=True):
     """An overload of a function. ``takes`` are the types of its arguments, a method's target first."""
 
     takes: tuple[str, ...]
@@ -215,12 +216,11 @@ class Overload:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """All overloads of a name."""
 
     name: str
-    overloads: list[Overload] = field(default_factory=list)
+    overloads: list[Overload] = []
 
     def of_values(self, arguments: tuple[Value, ...]) -> Overload:
         """Return the overload for these arguments. Raises EvaluationError."""

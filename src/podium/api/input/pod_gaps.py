@@ -100,8 +100,7 @@ TIMES = ("creation", "time", "start")
 _FORMS = {what: re.compile(form, re.ASCII) for what, form in FORMS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(msgspec.Struct, frozen=True):
     """A pod-specific value in a text: its type, the name of its field, and its start and end.
 
     The name is "" if the value is part of a key; `is_bare` says that it is text without quotes.

@@ -13,11 +13,11 @@ import math
 import re
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from podium.api.errors import InputError, shown
 
@@ -147,8 +147,7 @@ def _key_text(value: int | float) -> str:
 _Valued = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(Struct, frozen=True):
     """A value with an anchor: the number of values within it, and their maximum depth."""
 
     value: Any

@@ -103,8 +103,7 @@ class Object:
 Type = Leaf | ListOf | MapOf | Object
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A field: its type, its default, and its behavior in updates, patches and protobuf.
 
     `merge_key` is for strategic merge patch: None means no special merge, "" a list that is merged as a set.
@@ -307,8 +306,7 @@ _LEAVES: dict[str, tuple[Any, str, Callable[[Any], object] | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaFinding:
+class SchemaFinding(msgspec.Struct, frozen=True):
     """A problem at a path; `is_unknown` means that the field itself is unknown."""
 
     path: str

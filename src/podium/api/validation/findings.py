@@ -10,8 +10,9 @@ have any value: a wrong type is reported once, and the field then counts as unse
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sized
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api.errors import field_path, shown
 
@@ -21,8 +22,7 @@ MAX_FINDINGS = 100
 _EMPTY: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A problem: the path of the field (`.spec.containers[0].image`), the cause as in a Status, and a text."""
 
     path: str
@@ -85,8 +85,7 @@ class Findings(list[Finding]):
     context: Any = None
 
 
-@dataclass(slots=True, eq=False)
-class Place:
+class Place(Struct, eq=False):
     """A value in an object: its fields by type, and methods to report findings.
 
     `name` is that of a field of the value, or "" for the value itself. The path is built on demand.

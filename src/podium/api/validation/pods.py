@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from podium.api import meta, policy, resource_requests
 from podium.api.checks import check as refuse
@@ -77,8 +77,7 @@ PodTemplateSpec: metadata spec
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PodContext:
+class PodContext(msgspec.Struct, frozen=True):
     """The context of a spec's validation: the pod's name and labels, and whether it is a pod or a template.
 
     A template has no name, and its labels have no effect. Fields that a pod gets in a cluster, such as a node or
@@ -87,10 +86,10 @@ class PodContext:
     """
 
     name: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = {}
     is_template: bool = False
     is_new: bool = True
-    volumes: Volumes = field(default_factory=dict)
+    volumes: Volumes = {}
     claims: frozenset[str] = frozenset()
     grace_seconds: int = _GRACE_SECONDS
     restart_policy: str = "Always"

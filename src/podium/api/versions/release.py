@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from podium.api.errors import InputError, likely, shown
 from podium.api.versions.gates import DEPENDENCIES_SINCE, MINORS, SUCCESSORS, Gate, dependencies, letters, stages
@@ -26,8 +27,7 @@ _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("0", "f", "F", "false"
 _OF_ALL = {"AllAlpha": "alpha", "AllBeta": "beta"}
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """A Kubernetes version, with the feature gates that are set."""
 
     minor: int

@@ -13,7 +13,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -28,8 +28,7 @@ _API_VERSION = "admission.k8s.io/v1"
 _DEFAULT_SECONDS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookCall:
+class WebhookCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call of a webhook: its URL, the name for which its certificate must be valid, and the body.
 
     `authority` holds the CA certificates in PEM, "" for those of the system. `server_name` is "" for that of the URL.
@@ -47,8 +46,7 @@ class WebhookCall:
         return hashlib.sha256(msgspec.json.encode((self.url, self.body), order="deterministic")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAnswer:
+class WebhookAnswer(msgspec.Struct, frozen=True):
     """The answer to a call: the body, or the problem of a call that failed."""
 
     body: Any = None

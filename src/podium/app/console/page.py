@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from podium.api.errors import escape
 from podium.app.console.cells import Cell, Name, Names, Part, counted, fitted, listed, names_of, style_of, text_of
@@ -29,8 +30,7 @@ _NAMES = 0.6
 _CODES = {"": "", "bold": "1", "dim": "2", "good": "32", "bad": "31", "warn": "33", "title": "1;36"}
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of an answer: a title, rows of cells below ``headings``, which may be empty, and ``data`` for JSON.
 
     Text shows ``most`` rows, and how many more there are, of what ``noun``; pictures show all.

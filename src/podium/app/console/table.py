@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from podium.app.console.cells import Cell, Name, Names, Part, by_key, fitted, listed, style_of, text_of
 
 ELLIPSIS = "…"
@@ -128,13 +130,12 @@ def _distinguished(group: list[str], width: int) -> dict[str, str]:
 _NOTHING = Shared()
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """A way to show names: by kind, the shared parts that are omitted, and the short forms of the rests."""
 
-    shared: Mapping[str, Shared] = field(default_factory=dict)
-    short: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    shared: Mapping[str, Shared] = {}
+    short: Mapping[str, Mapping[str, str]] = {}
+    names: Mapping[str, Sequence[str]] = {}
 
     @property
     def notes(self) -> list[str]:
@@ -226,8 +227,7 @@ Row = Sequence[Part]
 Line = list[Cell]
 
 
-@dataclass(frozen=True, slots=True)
-class _Widths:
+class _Widths(Struct, frozen=True):
     """For each column its full width, the width that suffices, and its minimum width."""
 
     wanted: list[int]
@@ -235,8 +235,7 @@ class _Widths:
     least: list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Compression:
+class _Compression(Struct, frozen=True):
     """The minimum width of text, the number of names shown in a part, and the width of names once shortened."""
 
     text: int

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.app.console.cells import by_key
@@ -300,8 +301,7 @@ def effect_on(decision: Explanation, uids: Collection[str]) -> Effect:
     return "unschedulable" if plan.chosen is None else "preempts-others"
 
 
-@dataclass(frozen=True, slots=True)
-class PotentialPreemptor:
+class PotentialPreemptor(Struct, frozen=True):
     """Pending pods of one kind, alone with the cluster as it is, and their effect on the pods in question."""
 
     pods: tuple[PodRecord, ...]

@@ -59,8 +59,7 @@ class DeviceFindings:
 NO_DEVICES = DeviceFindings()
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPodFacts:
+class PlacedPodFacts(msgspec.Struct, frozen=True):
     """A pod on its node: why it is there as far as that can be known, and which pods could preempt it.
 
     `then` is the outcome of the decision if it were evicted, `then_node` its node then. `by` is what placed it: a
@@ -362,8 +361,7 @@ Chances = Mapping[str, float]
 """The share of the searches that choose a node, by its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedSearch:
+class LimitedSearch(msgspec.Struct, frozen=True):
     """A search that ends when it has found ``wanted`` of ``fitting`` nodes, out of ``number``.
 
     ``chances`` draws where it may begin; ``best`` are the nodes that are equally good if all are examined.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api.basis import Caveat
 from podium.app.answers import filled
@@ -19,8 +21,7 @@ from podium.framework.runner import Runner
 from podium.plugins.gang_scheduling import GangScheduling
 
 
-@dataclass(frozen=True, slots=True)
-class GangDecision:
+class GangDecision(Struct, frozen=True):
     """The decision about a pod's group.
 
     ``key`` is the group's, ``least`` its minCount, ``placed`` the number of its pods with a node, and ``there`` that of

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.node import HOSTNAME_LABEL, Taint
 from podium.api.quantity import format_quantity
@@ -39,8 +39,7 @@ def filter_verdicts(runner: Runner, state: CycleState, pod: PodRecord, view: Vie
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(Struct, frozen=True):
     """A resource that a node is short of: cpu in milli, others in units."""
 
     resource: str
@@ -63,8 +62,7 @@ class Shortage:
         return f"{self.resource} short by {lacking} ({wanted} asked, {left} of {allocatable} free)"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeObstacles:
+class NodeObstacles(Struct, frozen=True):
     """The filters that reject one node, and the nominated pods whose requests count there."""
 
     node: str
@@ -254,8 +252,7 @@ TAINT, CORDONED, SELECTION, OTHER = "taint", "cordoned", "selection", "filter"
 """The types of obstacles on a node: too little left, a request above allocatable, too many pods, ..."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True, order=True):
     """An obstacle to a pod on a node, or on all nodes, in words that are equal for many nodes.
 
     ``plugin`` reports it; ``subject`` is a resource's name or a Taint.
@@ -272,8 +269,7 @@ class Obstacle:
         return self.type, self.text
 
 
-@dataclass(frozen=True, slots=True)
-class ObstacleGroup:
+class ObstacleGroup(Struct, frozen=True):
     """The rows of nodes with the same obstacles."""
 
     obstacles: frozenset[Obstacle]

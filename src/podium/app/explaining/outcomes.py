@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from podium.app.console.cells import NODES, WORKLOADS, Cell, Name, Part, counted, names_of
 from podium.app.console.page import Page
@@ -25,8 +26,7 @@ MAX_OUTCOMES = 100
 _MAX_NODES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class TieOutcome:
+class TieOutcome(Struct, frozen=True):
     """Possible choices that preempt the same numbers of pods of the same workloads; () for none.
 
     `victims` has the pods by node, in the order of the nodes' names, and `chances` the share of each node.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.policy import HIGHEST_USER_PRIORITY, NEVER_PREEMPTS
@@ -25,8 +25,7 @@ _MAX_NAMES = 3
 _NEED_REMEDIES = ("preempts", "unschedulable", "not-eligible")
 
 
-@dataclass(frozen=True, slots=True)
-class PodRemedy:
+class PodRemedy(Struct, frozen=True):
     """The decision about the pod with another priority (None: its own) and with leave to preempt.
 
     `from_never`: its policy now forbids it to preempt.
@@ -37,8 +36,7 @@ class PodRemedy:
     then: Explanation
 
 
-@dataclass(frozen=True, slots=True)
-class Remedies:
+class Remedies(Struct, frozen=True):
     """The remedies; None for those that do not help.
 
     `nodes` has the nodes by their obstacles in words, the nearest first; without all of these the pod fits there.

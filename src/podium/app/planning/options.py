@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from podium.api.collector import collector_paused
 from podium.app.console import options as shared
@@ -49,8 +50,7 @@ _INSTEAD = {
 }
 
 
-@dataclass(slots=True)
-class Check:
+class Check(Struct):
     """The cluster for a saved question, and the answer, which is not shown: a plan to save, and the caveats."""
 
     source: shared.Source

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -57,8 +57,7 @@ class Tie:
         return sorted((node for outcome in self.outcomes for node, _ in outcome.victims), key=stable_hash)
 
 
-@dataclass(slots=True)
-class TieBreaks:
+class TieBreaks(msgspec.Struct):
     """A record of ties: all are counted, and the first hundred that decide which workloads lose pods are named.
 
     ``is_limited``: a search for a node may have ended before all were examined.
@@ -68,7 +67,7 @@ class TieBreaks:
     number: int = 0
     deciding: int = 0
     is_limited: bool = False
-    named: list[Tie] = field(default_factory=list)
+    named: list[Tie] = []
 
     def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Record the attempt that a scheduler is about to make. A gang's pod does not preempt by itself."""
@@ -127,16 +126,14 @@ class WorkloadLoss(msgspec.Struct, frozen=True, order=True):
         return f"{self.workload}: {' and '.join(f'{number:,} {what}' for number, what in numbers if number)}"
 
 
-@dataclass(frozen=True, slots=True)
-class SampledRun:
+class SampledRun(msgspec.Struct, frozen=True):
     """One run of a plan: its losses, and the nodes that pods went to or made room on."""
 
     losses: tuple[WorkloadLoss, ...]
     targets: frozenset[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class SampledOutcomes:
+class SampledOutcomes(msgspec.Struct, frozen=True):
     """The outcomes of a plan's runs.
 
     ``counts`` has the number of runs by their losses: those of the plan itself first, then the most frequent.

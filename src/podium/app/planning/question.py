@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
+from msgspec import Struct
+
 from podium.api.basis import Caveat
 from podium.api.collector import collector_paused, free_cycles
 from podium.api.input.codec import Document, Input
@@ -87,8 +89,7 @@ class PlayedPlan:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRun:
+class PlanRun(Struct, frozen=True):
     """A cluster for played questions, and the options of their runs.
 
     With `samples` a question is played that many times, with different tie-breaks, to find its possible outcomes. With

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from podium.api import kinds, selectors, times
 from podium.api.errors import InputError, escape, node_hint, nodes_named
@@ -22,8 +23,7 @@ SCENARIO = "Scenario"
 _MAX_COMMENT = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """The change that a headline names, in words, and the manifests with it.
 
     They replace the objects of their kind and name, or are added, as with `--override`.

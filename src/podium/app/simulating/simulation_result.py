@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from podium.api import collector, errors, quantity
 from podium.api.input.codec import Input
 from podium.api.node import Node
@@ -74,8 +76,7 @@ MOST_PODS = 8
 """The maximum number of pods kept for a node, the most important first."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListedPod:
+class ListedPod(Struct, frozen=True):
     """A pod on a node, and its requests: cpu in milli, other resources in whole units."""
 
     key: str
@@ -84,8 +85,7 @@ class ListedPod:
     requests: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class FilledNode:
+class FilledNode(Struct, frozen=True):
     """A node with its unusual states (`marks`), allocatable resources, requested cpu, and most important pods."""
 
     name: str

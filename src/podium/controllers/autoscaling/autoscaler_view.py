@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, OwnerReference, Raw
@@ -20,8 +20,7 @@ from podium.decide import autoscaling as scaling
 from podium.decide.evictions import DAEMON_SET
 
 
-@dataclass(frozen=True, slots=True)
-class GroupNode:
+class GroupNode(Struct, frozen=True):
     """A node of a group. ``is_expected``: it was requested and not observed yet."""
 
     node: Node

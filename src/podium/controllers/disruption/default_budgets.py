@@ -5,7 +5,6 @@ Source: controlled-rescheduling.md, Disruption budget (a default budget by prior
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import count
 
 import msgspec
@@ -33,8 +32,7 @@ Keeper = Deployment | StatefulSet | ReplicaSet | ReplicationController
 _MOST_OF_NAME = 230
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedWorkload:
+class ProtectedWorkload(msgspec.Struct, frozen=True):
     """The pods of a workload; ``unfit`` is why they get no budget, or ""."""
 
     workload: Keeper
@@ -83,7 +81,7 @@ class Protection:
             return self.remove(workload)
         old = self.workloads.get(workload_key(workload))
         if old is not None and _what_counts(old.workload) == _what_counts(workload):
-            self.workloads[old.key] = replace(old, workload=workload)
+            self.workloads[old.key] = msgspec.structs.replace(old, workload=workload)
             return []
         labels = workload.spec.template.metadata.labels
         if isinstance(workload, ReplicationController):

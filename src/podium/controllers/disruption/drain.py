@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
@@ -46,8 +48,7 @@ class DrainSettings(DrainOptions):
     retry_ns: int = 5 * SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class PodReport:
+class PodReport(Struct, frozen=True):
     """The progress with a pod: why it stays or the last answer, and the number of requests."""
 
     pod: str
@@ -57,8 +58,7 @@ class PodReport:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class DrainReport:
+class DrainReport(Struct, frozen=True):
     """The progress of a drain. ``pods`` are by key, those that are gone last; ``message`` says why it ended."""
 
     node: str
@@ -267,8 +267,7 @@ class NodeDrain:
 STUCK_AFTER = 2
 
 
-@dataclass(slots=True)
-class EvictionAttempts:
+class EvictionAttempts(Struct):
     """The eviction attempts for a pod. ``refusals`` counts those in a row since something changed.
 
     ``next_ns`` is the next attempt; None while an answer is pending and after success.

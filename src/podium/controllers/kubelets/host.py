@@ -6,7 +6,7 @@ Source: pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv4Network
 
@@ -68,13 +68,12 @@ CAPACITY: Mapping[str, str] = {"cpu": "4", "ephemeral-storage": "100Gi", "memory
 _KUBELET_PORT = 10_250
 
 
-@dataclass(slots=True)
-class Hosts:
+class Hosts(msgspec.Struct):
     """The addresses of all nodes and pods, and the version of their kubelets."""
 
     release: Release
-    nodes: Addresses = field(default_factory=lambda: Addresses(NODES))
-    pods: Addresses = field(default_factory=lambda: Addresses(PODS))
+    nodes: Addresses = msgspec.field(default_factory=lambda: Addresses(NODES))
+    pods: Addresses = msgspec.field(default_factory=lambda: Addresses(PODS))
 
     def show_node(self, uid: str, raw: Raw) -> None:
         listed: list[Raw] = raw.get("status", {}).get("addresses", [])

@@ -166,8 +166,7 @@ def stated(annotations: Mapping[str, str], name: str) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class PodUse:
+class PodUse(msgspec.Struct, frozen=True):
     """The use of a pod, and the share of time in which it lacks cpu."""
 
     use: Use

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from podium.api import meta, quantity, resource_requests, times
 from podium.api import node as nodes
 from podium.api.node import DISK_PRESSURE, PID_PRESSURE, Node, condition_status, is_ready
@@ -209,8 +211,7 @@ def _failure(run: PodRun, now: int) -> meta.Raw:
     return terminated(OUT_OF_MEMORY_KILLED if run.is_over_limit else CRASHED, now)
 
 
-@dataclass(frozen=True, slots=True)
-class AdmissionVerdict:
+class AdmissionVerdict(Struct, frozen=True):
     """The result of admission: rejected for the ``refusal``, or admitted.
 
     With ``must_wait`` the pod starts when others have ended; ``victims`` end for it.

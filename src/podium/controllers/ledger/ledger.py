@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from podium.api.avoid_list import EVICTED
 from podium.api.disruption_policy import SCHEDULER
@@ -106,8 +107,7 @@ DISRUPTING = (actions.DeleteObject, actions.Evict, actions.ReportStatus)
 """The actions that may end pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class DisruptionRequest:
+class DisruptionRequest(Struct, frozen=True):
     """Who requests a pod's end, as which component, for which pod (key), and why; "" if unknown.
 
     ``is_outsider``: a client that is no component of the cluster.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
@@ -36,8 +36,7 @@ ConditionTime = Callable[[Pod, str], int | None]
 """Returns since when a condition of a pod is true, or None."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An incomplete disruption. ``rationale`` is shared by the victims of one plan."""
 
     record: Disruption

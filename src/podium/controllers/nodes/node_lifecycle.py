@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from podium.api import node as nodes
 from podium.api.meta import Kubernetes, Raw
@@ -123,8 +124,7 @@ class NodeLifecycleSettings(Strict, frozen=True, kw_only=True):
     grace_period_ns: Duration = 50 * SECOND
 
 
-@dataclass(slots=True)
-class _TrackedNode:
+class _TrackedNode(Struct):
     """A node as the API shows it.
 
     ``standing`` are the managed taints that deviated at the start, with whether they were wanted.
@@ -295,14 +295,13 @@ _UNHEALTHY_PERCENT = 55
 Zone = tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Counts:
+class _Counts(Struct):
     """The nodes of a zone; ``waiting`` ones must not be evicted yet, the longest waiting first."""
 
     healthy: int = 0
     unhealthy: int = 0
     given_up_ns: int | None = None
-    waiting: dict[str, None] = field(default_factory=dict)
+    waiting: dict[str, None] = {}
 
 
 class ZoneDisruption:

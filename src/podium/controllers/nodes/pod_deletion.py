@@ -5,7 +5,7 @@ Source: pkg/controller/podgc, pkg/controller/tainteviction.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import OUT_OF_SERVICE, Node, Taint, is_ready
@@ -183,8 +183,7 @@ _MESSAGE = "Taint manager: deleting due to NoExecute taint"
 _TARGET = PodCondition(type="DisruptionTarget", status="True", reason=_REASON, message=_MESSAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class _NoExecuteTaint:
+class _NoExecuteTaint(Struct, frozen=True):
     """A taint, its timeAdded ("" for none), and since when it counts."""
 
     taint: Taint

@@ -272,8 +272,7 @@ _ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
 _UID_OF = attrgetter("uid")
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityEvents:
+class CapacityEvents(msgspec.Struct, frozen=True):
     """Wakes the pods that a change of capacity concerns, and clears nominations that no longer hold.
 
     `Configuration.nomination_clearing` selects these. With ``always_clears``, a preemptor clears lower nominations even

@@ -7,7 +7,6 @@ pkg/scheduler/framework/runtime/framework.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
@@ -76,8 +75,7 @@ class BindingCycle(msgspec.Struct, eq=False):
     is_together: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FailedBinding:
+class FailedBinding(msgspec.Struct, frozen=True):
     """A failed binding cycle.
 
     ``status`` is a plugin's rejection or an error; ``aftermath`` are the actions of the rollback.

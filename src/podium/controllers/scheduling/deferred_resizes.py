@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from podium.api.pod import Pod
 from podium.api.resource_requests import is_resize_deferred
@@ -119,7 +120,7 @@ class DeferredResizes:
                 outcome = runner.filter(state, arriving, rows)
                 if len(outcome.feasible):
                     return []
-                found = replace(_OTHER_NODES, rows=rows)
+                found = structs.replace(_OTHER_NODES, rows=rows)
                 placement = Placement(arriving, state, found, rows, outcome, outcome.feasible, None, None)
                 result = ask_post_filters(runner, placement)
         except PluginError as error:

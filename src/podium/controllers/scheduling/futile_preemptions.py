@@ -10,7 +10,6 @@ multi-scheduler clusters"; kubernetes/kubernetes#130429.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -352,8 +351,7 @@ def _uids(pods: Iterable[PodRecord]) -> frozenset[str]:
     return frozenset(pod.uid for pod in pods)
 
 
-@dataclass(slots=True)
-class PreemptionHistory:
+class PreemptionHistory(msgspec.Struct):
     """The preemptions for an owner's or a group's pods since one of them last ran.
 
     ``rounds`` are by preemptor uid, None if judged. ``lost`` are those of rejected pods, ``taken_up`` those from
@@ -361,11 +359,11 @@ class PreemptionHistory:
     annotation; ``is_noted``: it is current. No pod of the owner preempts before ``until_ns``.
     """
 
-    rounds: dict[str, PreemptionRound | None] = field(default_factory=dict)
-    lost: list[PreemptionRound] = field(default_factory=list)
-    taken_up: list[PreemptionRound] = field(default_factory=list)
+    rounds: dict[str, PreemptionRound | None] = {}
+    lost: list[PreemptionRound] = []
+    taken_up: list[PreemptionRound] = []
     judged_ns: int = 0
-    noted: dict[str, PodRecord] = field(default_factory=dict)
+    noted: dict[str, PodRecord] = {}
     is_noted: bool = True
     futile: int = 0
     until_ns: int = 0

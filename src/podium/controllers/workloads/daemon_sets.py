@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
 from heapq import nsmallest
+
+from msgspec import Struct, field
 
 from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Kubernetes, Raw
@@ -100,8 +101,7 @@ _Workload = WorkloadObject[DaemonSet]
 _ALWAYS = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
 
 
-@dataclass(slots=True, eq=False)
-class _DaemonSetState:
+class _DaemonSetState(Struct, eq=False):
     """The state of a DaemonSet's nodes for one template (its ``revision``) and generation.
 
     ``touched`` nodes are to be synced, ``uncounted`` ones to be counted. ``counts`` are what nodes contribute to the
@@ -113,12 +113,12 @@ class _DaemonSetState:
     fitness: NodeFitness
     generation: int
     revision: str
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = {}
     sums: Counter[str] = field(default_factory=Counter)
-    replaceable: dict[str, OwnedPod] = field(default_factory=dict)
-    unavailable: dict[str, None] = field(default_factory=dict)
-    touched: dict[str, None] = field(default_factory=dict)
-    uncounted: dict[str, None] = field(default_factory=dict)
+    replaceable: dict[str, OwnedPod] = {}
+    unavailable: dict[str, None] = {}
+    touched: dict[str, None] = {}
+    uncounted: dict[str, None] = {}
 
     def touch(self, node_name: str) -> None:
         """Record that something happened on the node."""

@@ -7,7 +7,8 @@ status of ReplicaSets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podium.api import budget_limits, selectors, times
 from podium.api.meta import Raw
@@ -252,8 +253,7 @@ def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: in
     return status_with(workload.status, counts)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """The wanted and available pods of a ReplicaSet.
 
     ``desired`` and ``most`` are the replicas of the Deployment, and its pods with the surge, when it was last scaled;
@@ -266,8 +266,7 @@ class Size:
     most: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutPlan:
+class RolloutPlan(Struct, frozen=True):
     """The wanted pods of the new ReplicaSet (None: not to be created yet) and of each old one."""
 
     new: int | None

@@ -7,9 +7,10 @@ trackJobStatusAndRemoveFinalizers).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
+
+from msgspec import Struct, field
 
 from podium.api.meta import Raw
 from podium.api.pod import Pod
@@ -26,8 +27,7 @@ Outcome = Literal["succeeded", "failed"]
 _FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * SECOND, 600 * SECOND
 
 
-@dataclass(slots=True)
-class JobState:
+class JobState(Struct):
     """What the controller knows of a Job and its tracked pods, by uid.
 
     ``ended`` have ended or were deleted, and have the finalizer. ``untracked`` are active without it. ``terminating``
@@ -41,15 +41,15 @@ class JobState:
     in its status, as text and as a set.
     """
 
-    ended: dict[str, OwnedPod] = field(default_factory=dict)
-    untracked: dict[str, OwnedPod] = field(default_factory=dict)
-    terminating: dict[str, OwnedPod] = field(default_factory=dict)
-    gone: dict[str, None] = field(default_factory=dict)
-    missed: dict[str, int] = field(default_factory=dict)
-    requested: dict[str, str] = field(default_factory=dict)
-    checked: dict[str, None] = field(default_factory=dict)
-    noted: dict[str, None] = field(default_factory=dict)
-    last_failed: dict[int, OwnedPod] = field(default_factory=dict)
+    ended: dict[str, OwnedPod] = {}
+    untracked: dict[str, OwnedPod] = {}
+    terminating: dict[str, OwnedPod] = {}
+    gone: dict[str, None] = {}
+    missed: dict[str, int] = {}
+    requested: dict[str, str] = {}
+    checked: dict[str, None] = {}
+    noted: dict[str, None] = {}
+    last_failed: dict[int, OwnedPod] = {}
     failures: int = 0
     last_failure_ns: int = 0
     is_gone: bool = False
@@ -222,8 +222,7 @@ def free_indexes(count: int, completions: int, taken: set[int]) -> list[int]:
     return list(islice((index for index in range(completions) if index not in taken), count))
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """The next status of a Job.
 
     A pod is counted in steps, so that it counts once even if the controller restarts: its uid is added to ``uncounted``
@@ -237,11 +236,11 @@ class Progress:
     counted: frozenset[int]
     indexes: set[int]
     uncounted: dict[Outcome, list[str]] = field(default_factory=lambda: {"succeeded": [], "failed": []})
-    released: list[OwnedPod] = field(default_factory=list)
-    doubtful: list[OwnedPod] = field(default_factory=list)
-    ended: list[tuple[OwnedPod, Outcome]] = field(default_factory=list)
+    released: list[OwnedPod] = []
+    doubtful: list[OwnedPod] = []
+    ended: list[tuple[OwnedPod, Outcome]] = []
     ends_job: str = ""
-    failed: set[int] = field(default_factory=set)
+    failed: set[int] = set()
 
     def successes(self, job: Job) -> int:
         """Return the number of succeeded pods or indexes."""
@@ -348,8 +347,7 @@ def _take_over(job: Job, known: Mapping[str, OwnedPod], progress: Progress) -> N
                 progress.finished[outcome] += 1
 
 
-@dataclass(frozen=True, slots=True)
-class PodFailure:
+class PodFailure(Struct, frozen=True):
     """Whether a failure counts towards the limit and ends its index; ``ends_job`` is why it ends the Job, or ""."""
 
     counts: bool = True

@@ -6,7 +6,8 @@ Source: pkg/controller/job.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
@@ -314,8 +315,7 @@ def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count:
 _FINAL: Mapping[str, str] = {"FailureTarget": "Failed", "SuccessCriteriaMet": "Complete"}
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnd:
+class JobEnd(Struct, frozen=True):
     """The end that a Job approaches: FailureTarget or SuccessCriteriaMet, and why."""
 
     type: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cmp_to_key
 from typing import Generic, TypeVar
 
@@ -193,13 +192,12 @@ class OwnedPod:
         return self.condition_since_ns("Ready") + min_ready_seconds * SECOND if min_ready_seconds else 0
 
 
-@dataclass(slots=True)
-class OwnerPods:
+class OwnerPods(Struct):
     """The pods of one owner by uid: all, the active ones, and the active ones that are ready."""
 
-    all: dict[str, OwnedPod] = field(default_factory=dict)
-    active: dict[str, OwnedPod] = field(default_factory=dict)
-    ready: dict[str, OwnedPod] = field(default_factory=dict)
+    all: dict[str, OwnedPod] = {}
+    active: dict[str, OwnedPod] = {}
+    ready: dict[str, OwnedPod] = {}
 
     def put(self, owned: OwnedPod) -> None:
         uid = owned.uid

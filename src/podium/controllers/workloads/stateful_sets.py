@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Kubernetes, Raw, plain
@@ -24,8 +25,7 @@ from podium.controllers.workloads.owned_pods import OwnedPod, WorkloadObject, la
 _Workload = WorkloadObject[StatefulSet]
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbered:
+class _Numbered(Struct, frozen=True):
     """The pods of a StatefulSet by ordinal, wanted and condemned, and its two revisions at ``now``."""
 
     wanted: Mapping[int, OwnedPod | None]

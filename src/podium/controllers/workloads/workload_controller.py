@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
@@ -413,8 +414,7 @@ class CreationWaits:
 _TIMEOUT_NS = 300 * SECOND
 
 
-@dataclass(slots=True)
-class Expected:
+class Expected(Struct):
     """The number of expected creations, and other expected changes by name.
 
     A change of an object (by uid) ends with a greater generation than this; None: only when the object is gone.
@@ -422,7 +422,7 @@ class Expected:
 
     expires_ns: int = 0
     creations: int = 0
-    changes: dict[str, int | None] = field(default_factory=dict)
+    changes: dict[str, int | None] = {}
 
 
 class Expectations(dict[str, Expected]):

@@ -7,7 +7,6 @@ pkg/scheduler/framework/preemption/types.go for groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,8 +37,7 @@ def both_allow(first: VictimFilter | None, second: VictimFilter) -> VictimFilter
 NOT_IN_POOL = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VictimPool:
+class VictimPool(msgspec.Struct, frozen=True, eq=False):
     """The pods that a preemptor may disrupt on any node, the most important first: their slots and rows.
 
     They are ordered by falling priority, then as `PreemptionRanking` has it; equals on different nodes by node name.
@@ -75,8 +73,7 @@ def victim_pool(
     return VictimPool(slots, rows[order].astype(np.int64), priority[order], index_of)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BudgetPairs:
+class BudgetPairs(msgspec.Struct, frozen=True, eq=False):
     """Each pod with each budget that counts it: ``places`` among the pods, ascending, and ``numbers`` of ``budgets``.
 
     ``covered``: the budget also protects the pod. ``unaccounted``: it has not yet accounted for the pod's disruption.
@@ -273,8 +270,7 @@ def excluding(cluster: Cluster, uids: Collection[str], further: VictimFilter | N
     return both_allow(further, allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class VictimProtection:
+class VictimProtection(msgspec.Struct, frozen=True):
     """Protects pods that have run for less than ``minimum_running_ns`` (None: no time) from preemption.
 
     If budgets are ``required``, no victims are more than their budgets allow.

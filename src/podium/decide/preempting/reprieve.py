@@ -11,13 +11,13 @@ pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podium.cluster.arrays import Bools, Int64s, Lists, offsets
 from podium.cluster.pods import PodRecord
@@ -69,8 +69,7 @@ class RowTrial(Struct, frozen=True):
     victims: Sequence[int] = ()
 
 
-@dataclass(slots=True, eq=False)
-class TrialTable:
+class TrialTable(Struct, eq=False):
     """The trials on some rows, ascending.
 
     ``refused`` is ``[rows]``: 0 where the preemptor fits once the victims are gone, otherwise what `status` explains.
@@ -107,11 +106,11 @@ class TrialTable:
 
     def frozen(self) -> TrialTable:
         """Return a copy that later trials do not change."""
-        return replace(self, victims_on=dict(self.victims_on), decoders=dict(self.decoders))
+        return structs.replace(self, victims_on=dict(self.victims_on), decoders=dict(self.decoders))
 
     def only(self, positions: Int64s) -> TrialTable:
         """Return the same trials with fewer candidates."""
-        return replace(self, limited_to=positions)
+        return structs.replace(self, limited_to=positions)
 
     def victims(self, position: int) -> Sequence[int]:
         """Return the slots of a candidate's victims."""

@@ -6,11 +6,11 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNomina
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.nominations import Nominations
@@ -45,8 +45,7 @@ def has_one_row_form(plugin: Plugin) -> bool:
     return True
 
 
-@dataclass(slots=True, eq=False)
-class RowFilters:
+class RowFilters(Struct, eq=False):
     """The verdicts of the filters on single rows for the pods of a class, as entries of an `Outcome`.
 
     Pods on the row may be taken as ``gone``, and others as ``joined``. Verdicts that only a node object can change are

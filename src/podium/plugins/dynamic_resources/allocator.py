@@ -7,9 +7,10 @@ kube-scheduler v1.36 with the gates on by default. One difference: this search c
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api import devices as api
 from podium.api.meta import Raw, plain
@@ -42,8 +43,7 @@ class _TooManyDevicesError(Exception):
     """A claim would get more devices than allowed; other alternatives may need fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SearchState:
+class _SearchState(Struct, frozen=True):
     """The state of the search: the next device to find, and the first candidate to try for it."""
 
     claim: int = 0
@@ -327,8 +327,7 @@ def _add(taken: Counters, device: api.Device, sign: int) -> None:
             counters[name] = counters.get(name, 0) + sign * parse_quantity(counter.value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TakenDevice:
+class TakenDevice(Struct, frozen=True, eq=False):
     """A device found for a request (by index), with the consumed capacity (nano units) if shared."""
 
     wanted: EvaluatedRequest

@@ -7,9 +7,9 @@ extendeddynamicresources.go).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from podium.api import devices as api
@@ -32,8 +32,7 @@ _ELSEWHERE = unresolvable("resourceclaim not available on the node")
 Results = tuple[api.AllocationResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Struct, frozen=True):
     """The result for one kind of node, found on ``row``; ``results`` correspond to `ClaimFitting.waiting_on`."""
 
     status: Status
@@ -41,8 +40,7 @@ class _Fit:
     results: Results = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaims:
+class PodClaims(Struct, frozen=True):
     """The requests of a pod in one attempt.
 
     ``claims`` are those that it names; ``extended`` is the claim for its ``backed`` extended resources, those that a
@@ -59,8 +57,7 @@ class PodClaims:
         return any(request.first_available for claim in self.claims for request in claim.spec.devices.requests)
 
 
-@dataclass(slots=True, eq=False)
-class ClaimFitting:
+class ClaimFitting(Struct, eq=False):
     """Evaluates where a pod's claims can be served, with a cache for the attempt.
 
     ``terms`` are the node terms of allocated claims. ``unavailable`` are the indices of claims that alone excluded a
@@ -71,13 +68,13 @@ class ClaimFitting:
     cluster: Cluster
     pod_claims: PodClaims
     terms: dict[int, tuple[selectors.NodeTerm, ...]]
-    unavailable: set[int] = field(default_factory=set)
+    unavailable: set[int] = set()
     statuses: list[Status] = field(default_factory=lambda: [SUCCESS])
     _codes: dict[Status, int] = field(default_factory=lambda: {SUCCESS: 0})
-    _fits: dict[Hashable, _Fit] = field(default_factory=dict)
-    _extended: dict[tuple[str, ...], ExtendedClaim] = field(default_factory=dict)
-    _on_row: dict[int, int] = field(default_factory=dict)
-    _results: dict[int, Results] = field(default_factory=dict)
+    _fits: dict[Hashable, _Fit] = {}
+    _extended: dict[tuple[str, ...], ExtendedClaim] = {}
+    _on_row: dict[int, int] = {}
+    _results: dict[int, Results] = {}
 
     def codes(self, view: View) -> Int64s:
         """Return ``[n]`` 0 if all claims can be served, and for free rows; else the index of the status.
@@ -196,8 +193,7 @@ IN_MEMORY = "<extended-resources>"
 """The name of a claim before it is written, which no object can have."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedClaim:
+class ExtendedClaim(Struct, frozen=True):
     """The claim for the extended resources that a kind of node does not offer itself.
 
     ``mappings`` are its requests for the containers' resources (core/v1 ContainerExtendedResourceRequest).
@@ -277,8 +273,7 @@ def _of_resource(pod: PodRecord, resource: str, class_name: str) -> tuple[list[a
     return requests, mappings
 
 
-@dataclass(frozen=True, slots=True)
-class _ContainerNeed:
+class _ContainerNeed(Struct, frozen=True):
     """A container's need of a resource: ``count`` devices in its own request, and the requests that serve it."""
 
     name: str

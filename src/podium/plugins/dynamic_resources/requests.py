@@ -7,8 +7,9 @@ allocator_incubating.go: Allocate, validateDeviceRequest).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct
 
 from podium.api import devices as api
 from podium.api.node import Node
@@ -22,8 +23,7 @@ Counters = dict[str, dict[str, int]]
 """Amounts in nano units, by counter set and counter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CandidateDevice:
+class CandidateDevice(Struct, frozen=True, eq=False):
     """A device that might be allocated."""
 
     id: DeviceID
@@ -32,8 +32,7 @@ class CandidateDevice:
     pool: Pool
 
 
-@dataclass(slots=True, eq=False)
-class Pool:
+class Pool(Struct, eq=False):
     """The slices of a pool's latest generation.
 
     ``slices`` have devices for the node, ``others`` only for other nodes. ``is_incomplete`` and ``is_invalid`` pools
@@ -44,7 +43,7 @@ class Pool:
     name: str
     slices: tuple[api.ResourceSlice, ...] = ()
     others: tuple[api.ResourceSlice, ...] = ()
-    counters: Counters = field(default_factory=dict)
+    counters: Counters = {}
     is_incomplete: bool = False
     is_invalid: bool = False
     candidates: tuple[CandidateDevice, ...] = ()
@@ -225,8 +224,7 @@ def _value(attribute: api.DeviceAttribute) -> AttributeValue | None:
     return None
 
 
-@dataclass(slots=True, eq=False)
-class EvaluatedRequest:
+class EvaluatedRequest(Struct, eq=False):
     """A request, or an alternative of the request ``parent``.
 
     ``number`` is the number of devices; ``all`` are the devices if it asks for all. ``matches`` says of devices that
@@ -239,7 +237,7 @@ class EvaluatedRequest:
     device_class: api.DeviceClass
     number: int
     all: tuple[CandidateDevice, ...] | None = None
-    matches: dict[DeviceID, bool] = field(default_factory=dict)
+    matches: dict[DeviceID, bool] = {}
 
     @property
     def full_name(self) -> str:
@@ -247,8 +245,7 @@ class EvaluatedRequest:
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
-@dataclass(slots=True, eq=False)
-class EvaluatedClaim:
+class EvaluatedClaim(Struct, eq=False):
     """A claim without devices. Each request is a list of alternatives, usually of one."""
 
     claim: api.ResourceClaim

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from podium.api.storage import BIND_COMPLETED, MIGRATED_PLUGINS, SELECTED_NODE, PersistentVolumeClaim
 from podium.api.versions.gates import Gate
@@ -74,8 +74,7 @@ class VolumeBindingArgs(Arguments, frozen=True, kw_only=True):
             raise ValueError("in shape, utilization must rise from point to point")
 
 
-@dataclass(slots=True)
-class _PodVolumes:
+class _PodVolumes(Struct):
     """The claims of a pod in an attempt, and the bindings needed on the chosen node.
 
     ``requested`` are the bindings whose request the API has shown; a reset after that is a failure.
@@ -84,7 +83,7 @@ class _PodVolumes:
     bound: list[PersistentVolumeClaim]
     waiting: list[claims.WaitingClaim]
     bindings: tuple[ClaimBinding, ...] = ()
-    requested: set[ClaimBinding] = field(default_factory=set)
+    requested: set[ClaimBinding] = set()
 
 
 # Of pods without claims.

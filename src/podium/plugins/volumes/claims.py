@@ -7,10 +7,10 @@ assume caches of pkg/scheduler/framework/plugins/volumebinding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.quantity import parse_quantity, whole_value
 from podium.api.selectors import (
@@ -41,8 +41,7 @@ from podium.framework.plugin import ClaimBinding
 READ_WRITE_ONCE_POD = "ReadWriteOncePod"
 
 
-@dataclass(frozen=True, slots=True)
-class PodClaim:
+class PodClaim(Struct, frozen=True):
     """A claim that a pod's volume mounts, or that is made for its ephemeral one; ``claim`` is None if there is none."""
 
     name: str
@@ -180,8 +179,7 @@ def is_for(owner: ClaimReference, claim: PersistentVolumeClaim) -> bool:
 AFFINITY, VOLUME_TO_BIND, SPACE, BOUND_VOLUME = 1, 2, 4, 8
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingClaim:
+class WaitingClaim(Struct, frozen=True):
     """A claim that is bound with its first pod.
 
     ``node_name`` is the node for which a volume is being provisioned, None before. ``candidates`` are the volumes that

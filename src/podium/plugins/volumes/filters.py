@@ -6,9 +6,9 @@ Source: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.g
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.node import REGION_LABEL, ZONE_LABEL
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk
@@ -38,8 +38,7 @@ _CLAIM_TAKEN = unschedulable(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class HoldsDisk:
+class HoldsDisk(Struct, frozen=True):
     """Pods whose disks conflict with one of these."""
 
     disks: tuple[Disk, ...]
@@ -53,8 +52,7 @@ class HoldsDisk:
         return [[disk_key(disk) for disk in self.disks]]
 
 
-@dataclass(frozen=True, slots=True)
-class ExclusiveClaims:
+class ExclusiveClaims(Struct, frozen=True):
     """A pod's ReadWriteOncePod claims: how many are mounted in the cluster, and the pods that mount each."""
 
     in_use: int

@@ -7,11 +7,11 @@ or a VolumeAttachment says so. Of in-tree volumes only EBS and Compute Engine di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha1
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api import node, resource_requests, storage
 from podium.api.pod import Volume
@@ -45,16 +45,14 @@ _MIGRATED_TO = {
 _ZONE_LABELS = (node.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone")
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """A volume of a driver, identified by its handle."""
 
     driver: str
     handle: str
 
 
-@dataclass(frozen=True, slots=True)
-class MountsAtLeast:
+class MountsAtLeast(Struct, frozen=True):
     """Pods with at least so many volumes that may have to be attached."""
 
     volumes: int

@@ -6,8 +6,8 @@ Amounts are integers: milli-units for cpu, bytes for memory and storage, counts 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api import quantity
@@ -183,8 +183,7 @@ def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
     return Requirement(PRIORITY_CLASS, requirement.operator, requirement.values).matches(name)
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaAccounting:
+class QuotaAccounting(Struct, frozen=True):
     """The quotas among the objects."""
 
     revisions: Revisions

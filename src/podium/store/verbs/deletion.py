@@ -7,8 +7,9 @@ here one transaction does all three, so that no debit is lost and the caller see
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from podium.api import disruption_policy, errors, selectors
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avoid_list, hints_to_record
@@ -290,8 +291,7 @@ def _is_observed(budget: PodDisruptionBudget) -> bool:
     return budget.status.observed_generation >= budget.metadata.generation
 
 
-@dataclass(frozen=True, slots=True)
-class DisruptionAccounting:
+class DisruptionAccounting(Struct, frozen=True):
     """The budgets, the policy and the avoid lists among the objects; ``by_condition`` as for `check_allowed`."""
 
     revisions: Revisions

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import count, islice
 
 import numpy as np
-from msgspec import msgpack
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, Node
@@ -37,8 +36,7 @@ _SHOWN = ("cpu", "memory")
 _FEW = 8
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShape:
+class NodeShape(Struct, frozen=True):
     """Nodes of equal size, taints and labels, in order of names. ``model`` is the first of them, as if new."""
 
     model: Node
@@ -121,15 +119,14 @@ def _text(node: Node, differing: Iterable[str]) -> str:
     return ", ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(Struct, frozen=True):
     """The number of further pods of a kind that fit, by row, and a description of the limiting resource.
 
     ``before`` is the obstacle on every node, "" for none. With ``is_cut`` more may fit than were tried.
     """
 
-    counts: Mapping[int, int] = field(default_factory=dict)
-    limits: Mapping[int, str] = field(default_factory=dict)
+    counts: Mapping[int, int] = {}
+    limits: Mapping[int, str] = {}
     before: str = ""
     is_cut: bool = False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -34,8 +33,7 @@ fails."""
 _WITH_QUOTAS = (ReplicaSet, ReplicationController, StatefulSet)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockedPods:
+class BlockedPods(msgspec.Struct, frozen=True):
     """Waiting pods of one kind, in queue order, and why: an obstacle ``before`` any node, or those on ``nodes``.
 
     A node with all obstacles of another and more does not count for the cause.
@@ -124,8 +122,7 @@ def _blocked_on_nodes(runner: Runner, pod: PodRecord, pods: tuple[PodRecord, ...
     return BlockedPods(pods, None, tuple(node_groups(runner, state, pod, rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedPods:
+class RefusedPods(msgspec.Struct, frozen=True):
     """The pods of a workload that a quota refuses for the resources ``names``; ``pod`` is one of them."""
 
     workload: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes
@@ -44,8 +44,7 @@ CAPPED, VICTIMS = "capped", "victims"
 _MAX_OWNERS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedPod:
+class PlacedPod(Struct, frozen=True):
     """A pod that gets a node, and the pods that it preempts there, the most important first."""
 
     pod: PodRecord
@@ -53,8 +52,7 @@ class PlacedPod:
     victims: tuple[PodRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class QueueResult:
+class QueueResult(Struct, frozen=True):
     """The pods that get a node, in that order, and those that wait.
 
     ``postponed`` has by kind what a helpful preemption waits for: a cap on disruptions, or victims that terminate.
@@ -62,7 +60,7 @@ class QueueResult:
 
     placed: tuple[PlacedPod, ...]
     waiting: tuple[PodRecord, ...]
-    postponed: Mapping[PodKind, Obstacle] = field(default_factory=dict)
+    postponed: Mapping[PodKind, Obstacle] = {}
 
     @property
     def preemptors(self) -> dict[str, PlacedPod]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api import errors, policy, storage
@@ -35,8 +35,7 @@ _MAX_NAMES = 3
 _LABELS = {"podium.dev/plan": "fit"}
 
 
-@dataclass(frozen=True, slots=True)
-class FitOptions:
+class FitOptions(Struct, frozen=True):
     """The options: a number of `replicas` (None: as many as fit), with preemption, after the pending pods.
 
     With `samples` the replicas are placed so often, with different tie-breaks.
@@ -48,8 +47,7 @@ class FitOptions:
     samples: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FitTarget:
+class FitTarget(Struct, frozen=True):
     """A pod with its claims, the `label` of its workload, and how many pods that wants, None if unknown."""
 
     label: str

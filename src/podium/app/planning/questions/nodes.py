@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import count, islice, pairwise
 from typing import Any
+
+from msgspec import Struct
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
@@ -25,8 +26,7 @@ _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "extern
 _READY = [{"type": "Ready", "status": "True"}]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedDrain:
+class PlannedDrain(Struct, frozen=True):
     """The options of `kubectl drain`; `parallel` drains all nodes at once instead of one after another."""
 
     parallel: bool = False

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from podium.api.times import format_duration
 from podium.app.answers import Frame, kinds
 from podium.app.console.cells import NODES, PODS, Name, Part, counted
@@ -66,7 +68,7 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         headline = f"the rescheduler moves nothing{best}"
         return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
     plans = list[tuple[int, ReschedulingPlan]]()
-    played = replace(run, options=_with_rescheduler(run, report, plans)).play(PlanQuestion("reschedule"))
+    played = structs.replace(run, options=_with_rescheduler(run, report, plans)).play(PlanQuestion("reschedule"))
     schedule = _schedule(plans, played.result, report.settings.interval_ns)
     first, last = plans[0][1], plans[-1][1]
     objectives = ((name, number_text(before), number_text(last.after[name])) for name, before in first.before.items())

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
 from podium.api.pod_group import PodGroup
 from podium.api.versions.release import Behavior
 from podium.cluster.pods import PodRecord
@@ -191,8 +193,7 @@ _NOTHING = GroupPostFilterResult(unschedulable())
 PREEMPTING = "pod group is waiting for preemption to complete"
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Struct, frozen=True):
     """An attempt at the pods of a group, and its result."""
 
     group: PodGroup

@@ -12,11 +12,12 @@ internal/queue/scheduling_queue.go (isPodUpdated, getUnschedulablePodsWithCrossT
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import IntEnum
 from weakref import WeakValueDictionary
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.node import Node
 from podium.cluster.cluster import Cluster
@@ -89,8 +90,7 @@ NO, AFTER_BACKOFF, AT_ONCE = Wake
 """Module constants, because member access of an Enum is slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """The queueing hints for events of one kind; None among them always wakes."""
 
     at_once: tuple[QueueingHint | None, ...]
@@ -122,8 +122,7 @@ FEW = 16
 """The number of recent sets of plugins that are kept without pods."""
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
-class Rejection:
+class Rejection(Struct, eq=False, weakref=True):
     """The plugins that hold some pods back, shared by all pods with the same plugins.
 
     ``registered`` are the events registered in a profile. The plugins are the rejecting ones, those that answered
@@ -136,7 +135,7 @@ class Rejection:
     unschedulable: Sequence[str]
     pending: Sequence[str]
     gate: str
-    _hints: dict[Kind, Hints | None] = field(default_factory=dict)
+    _hints: dict[Kind, Hints | None] = {}
 
     @property
     def after_error(self) -> bool:

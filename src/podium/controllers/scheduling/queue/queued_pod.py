@@ -5,7 +5,6 @@ Source: staging/src/k8s.io/kube-scheduler/framework (QueuedPodInfo), pkg/schedul
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -77,8 +76,7 @@ class QueuedPod(msgspec.Struct, eq=False):
         self.queued_ns = now
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
+class QueueSettings(msgspec.Struct, frozen=True):
     """How long pods back off and wait for events.
 
     A maximum of 0 disables backoff. Without ``has_hints``, rejected pods are retried after any event that their plugins

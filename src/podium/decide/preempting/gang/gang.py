@@ -17,6 +17,7 @@ from functools import partial
 from typing import Self
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.arrays import Bools, Int32s, Int64s
@@ -78,8 +79,7 @@ def gang_ineligible_reason(cluster: Cluster, gang: Gang) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GangDomain:
+class GangDomain(Struct, frozen=True, eq=False):
     """The rows where members may go together, ``[rows]``: all of them, or those of one topology domain."""
 
     allowed: Bools
@@ -248,8 +248,7 @@ def members_bound_first(
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RequiredPods:
+class _RequiredPods(Struct, frozen=True, eq=False):
     """Pods that members require nearby: how many there were in each domain (``codes`` are the rows')."""
 
     reach: Reach
