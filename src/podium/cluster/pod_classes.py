@@ -49,6 +49,8 @@ class NamespaceLabels:
 
     def __init__(self, release: Release = DEFAULT_RELEASE) -> None:
         self._labels: dict[str, Mapping[str, str]] = {}
+        self.generation = 0
+        """The number of changes so far."""
         self.negative_mean_all = release.has(Behavior.NEGATIVE_NAMESPACES_MATCH_ALL)
         """Return whether negative namespace selectors of pods to be scheduled select every namespace."""
 
@@ -60,12 +62,15 @@ class NamespaceLabels:
         """Set a namespace's labels; return whether they changed."""
         changed = self[name] != labels
         self._labels[name] = labels
+        self.generation += changed
         return changed
 
     def remove(self, name: str) -> bool:
         """Remove a namespace; return whether its labels changed."""
         labels = self._labels.pop(name, None)
-        return labels is not None and labels != self[name]
+        changed = labels is not None and labels != self[name]
+        self.generation += changed
+        return changed
 
 
 class AffinityTerm(msgspec.Struct, frozen=True):

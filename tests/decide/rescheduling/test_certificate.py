@@ -103,7 +103,7 @@ def cost_after(picture: Picture, policies: Sequence[tuple[Policy, float]], moved
 def certificate_of(
     picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, **rest: Any
 ) -> Certificate:
-    return lower_bounds(picture, policies, price, **rest)[0].certificate({}, 0)
+    return lower_bounds(picture, policies, price, **rest)[0].of_plan({}, 0)
 
 
 @efforts(12)
@@ -428,7 +428,7 @@ def test_the_plan_counts_with_its_moves() -> None:
     picture = picture_of(half_used(4))
 
     bound, _ = lower_bounds(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5)
-    found = bound.certificate({"Consolidate": 2.0}, 3)
+    found = bound.of_plan({"Consolidate": 2.0}, 3)
 
     assert (found.now, found.after) == (8, 3.5)
     assert found.bound == pytest.approx(3.5, abs=0.001)
@@ -469,5 +469,5 @@ def test_a_bound_for_all_placements_holds_within_limits_too(
 
     bounds = lower_bounds(picture, [(policy_of("Consolidate", picture), 1.0)], 0.5, [MoveLimit([], 1)])
 
-    found = [bound.certificate({"Consolidate": 2.0}, 3).bound for bound in bounds]
+    found = [bound.of_plan({"Consolidate": 2.0}, 3).bound for bound in bounds]
     assert found == [stated, min(ever, 3.5)]

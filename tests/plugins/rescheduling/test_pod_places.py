@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.rescheduling.policy import PodSignals, Signals, replacement
 from podium.plugins.rescheduling.move_to_underused_nodes import NodeLoads
 from podium.plugins.rescheduling.node_use import PodPlaces
-from tests.builders import node, pod
+from tests.builders import namespace, node, pod, service
 from tests.plugins.rescheduling.pictures import again, move, picture_of, policy_of, scratch_of
 
 MARK = f"{SOFT_TAINT.key}:{SOFT_TAINT.effect}"
@@ -84,10 +86,34 @@ def test_only_node_changes_other_than_the_own_mark_cause_a_full_rescan(change: A
     assert (steps(places, seen) is None) == is_new
 
 
-def test_another_snapshot_causes_a_full_rescan() -> None:
+def test_another_picture_of_the_same_cluster_continues() -> None:
+    seen, places = picture_of(node("a"), node("b"), pod("w", on="a")), PodPlaces()
+    places.follow(seen)
+    move(seen, "default/w", "b")
+    assert steps(places, dataclasses.replace(seen)) == [(0, -1), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        namespace("default", team="ml"),
+        service("web", app="web"),
+    ],
+)
+def test_other_changes_than_those_of_pods_cause_a_full_rescan(change: Any) -> None:
     seen, places = picture_of(node("a"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
-    assert steps(places, again(seen)) is None
+    seen.cluster.put(change)
+    assert steps(places, seen) is None
+
+
+def test_another_cluster_and_other_targets_cause_a_full_rescan() -> None:
+    seen, places = picture_of(node("a"), pod("w", on="a")), PodPlaces()
+    places.follow(seen)
+    assert steps(places, picture_of(node("a"), pod("w", on="a"))) is None
+    closed = dataclasses.replace(seen, targets=np.zeros(1, dtype=np.bool_))
+    assert steps(places, closed) is None
+    assert steps(places, again(closed)) is None
 
 
 def test_the_reschedulers_own_mark_is_no_taint_that_pods_would_rather_avoid() -> None:

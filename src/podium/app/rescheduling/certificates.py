@@ -10,7 +10,7 @@ from typing import Any
 from podium.app.console.page import Page, Part, Section, listed
 from podium.cluster.pods import PodRecord
 from podium.controllers.rescheduling.rescheduler import Rescheduler
-from podium.decide.rescheduling.certificate import Certificate, LowerBound, MoveLimit, lower_bounds
+from podium.decide.rescheduling.certificate import Certificate, MoveLimit, lower_bounds
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture
@@ -53,17 +53,17 @@ class PlanCertificate:
         }
 
 
-def lower_bounds_of(rescheduler: Rescheduler, now: int) -> tuple[LowerBound, LowerBound]:
+def lower_bounds_of(rescheduler: Rescheduler, now: int) -> tuple[Certificate, Certificate]:
     """Return the bounds on every plan that the rescheduler could make now, and on any number of plans."""
     (picture, policies, inputs), settings = rescheduler.show(now), rescheduler.settings
     limits = tuple(_limits_of(list(picture.movable_pods()), picture, settings, inputs))
     return lower_bounds(picture, policies, settings.threshold, limits)
 
 
-def certified(plan: ReschedulingPlan, bounds: tuple[LowerBound, LowerBound]) -> PlanCertificate:
+def certified(plan: ReschedulingPlan, bounds: tuple[Certificate, Certificate]) -> PlanCertificate:
     """Return the certificate of a plan by the bounds on plans from its inputs."""
     moves = sum(not move.has_ended for planned in plan.planned for move in planned.moves)
-    within_limits, ever = (bound.certificate(plan.after, moves) for bound in bounds)
+    within_limits, ever = (bound.of_plan(plan.after, moves) for bound in bounds)
     return PlanCertificate(within_limits, ever)
 
 

@@ -32,7 +32,7 @@ from podium.controllers.observations import Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.assembly import create_objects
 from podium.decide.rescheduling import round_robin
-from podium.decide.rescheduling.certificate import LowerBound
+from podium.decide.rescheduling.certificate import Certificate
 from podium.decide.rescheduling.replacement_placement import AVOIDING
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration
@@ -116,7 +116,7 @@ def _plan(
         rescheduler.handle(change, now)
     due_ns = rescheduler.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
-    bounds: tuple[LowerBound, LowerBound] | None = None
+    bounds: tuple[Certificate, Certificate] | None = None
     if forks and CAN_FORK and len(objects) > _MOST_ALONE:
         # A copy of this process looks for the bounds while this one plans.
         with forked(lambda *_: lower_bounds_of(rescheduler, now)) as begin:

@@ -49,8 +49,9 @@ class MoveLimit:
 class Certificate:
     """The cost of the placement now, after a plan, and a lower bound on the cost of every placement.
 
-    The cost is the weighted sum of the objectives of ``covered`` policies, plus ``price`` for each moved pod.
-    ``uncovered`` are policies without a bound. ``relaxed`` names what the bound ignores, by policy or "" for all.
+    The cost is the weighted sum of the objectives of ``covered`` policies, plus ``price`` for each moved pod;
+    ``objectives`` are their weights and present values. ``uncovered`` are policies without a bound. ``relaxed`` names
+    what the bound ignores, by policy or "" for all. At first it is that of a plan that moves nothing (`of_plan`).
     """
 
     now: float
@@ -58,9 +59,20 @@ class Certificate:
     bound: float
     price: float
     moves: int
-    covered: tuple[str, ...]
+    objectives: Mapping[str, tuple[float, float]]
     uncovered: tuple[str, ...]
     relaxed: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def of_plan(self, after: Mapping[str, float], moves: int) -> Certificate:
+        """Return the certificate of a plan that makes so many moves and leaves the objectives ``after``, by policy."""
+        then = self.price * moves
+        then += sum(weight * after.get(name, now) for name, (weight, now) in self.objectives.items())
+        return replace(self, after=then, bound=min(self.bound, self.now, then), moves=moves)
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The policies with a bound."""
+        return tuple(self.objectives)
 
     @property
     def gap(self) -> float:
@@ -214,43 +226,18 @@ def _ascent(relaxation: Relaxation, best: PricedBound, target: float, *, rises: 
     return best
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LowerBound:
-    """A lower bound on the cost of every placement within some limits, whatever the plan.
-
-    ``objectives`` are the weight and the present value of each covered policy, by name; see `Certificate`.
-    """
-
-    value: float
-    price: float
-    objectives: Mapping[str, tuple[float, float]]
-    uncovered: tuple[str, ...]
-    relaxed: tuple[tuple[str, tuple[str, ...]], ...]
-
-    @property
-    def now(self) -> float:
-        """The cost of the present placement."""
-        return sum(weight * objective for weight, objective in self.objectives.values())
-
-    def certificate(self, after: Mapping[str, float], moves: int) -> Certificate:
-        """Return the certificate of a plan that makes so many moves and leaves the objectives ``after``, by policy."""
-        each, now = self.objectives.items(), self.now
-        then = self.price * moves + sum(weight * after.get(name, objective) for name, (weight, objective) in each)
-        bound = min(self.value, now, then)
-        return Certificate(now, then, bound, self.price, moves, tuple(self.objectives), self.uncovered, self.relaxed)
-
-
 def lower_bounds(
     picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, limits: Sequence[MoveLimit] = ()
-) -> tuple[LowerBound, LowerBound]:
-    """Return bounds for all placements of the pods that may be moved now: within the limits, and without them.
+) -> tuple[Certificate, Certificate]:
+    """Return the certificates of a plan that moves nothing: within the limits, and without them.
 
+    They hold for all placements of the pods that may be moved now.
     Policies that fail or state a bound above their objective are left out.
     """
     movable = sorted(picture.movable_pods(), key=lambda pod: pod.row)
     relaxation, ever = _relaxed(picture, policies, price, movable)
     best = ascend(relaxation, ever.now)
-    within = ever = replace(ever, value=best.value)
+    within = ever = replace(ever, bound=best.value)
     if limits:
         capacity: Float64s | None = best.prices.capacity
         if held := frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0)):
@@ -258,14 +245,14 @@ def lower_bounds(
             capacity = None
         value = ascend(limited(relaxation, limits), within.now, capacity).value
         # Limits only exclude placements.
-        within = replace(within, value=max(value, ever.value))
+        within = replace(within, bound=max(value, ever.bound))
     return within, ever
 
 
 def _relaxed(
     picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, pods: Sequence[PodRecord]
-) -> tuple[Relaxation, LowerBound]:
-    """Return the relaxation for moves of some pods, and what is known of its bound."""
+) -> tuple[Relaxation, Certificate]:
+    """Return the relaxation for moves of some pods, and a certificate with the bound 0."""
     departures = Departures(picture, pods)
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
@@ -278,7 +265,8 @@ def _relaxed(
     objectives = {name: (weight, objective) for name, weight, objective, _ in covered}
     uncovered = tuple(policy.name for policy, _ in policies if policy.name not in objectives)
     relaxed = (("", everywhere), *((name, bound.relaxed) for name, *_, bound in covered if bound.relaxed))
-    return relaxation, LowerBound(0.0, price, objectives, uncovered, relaxed)
+    now = sum(weight * objective for weight, objective in objectives.values())
+    return relaxation, Certificate(now, now, 0.0, price, 0, objectives, uncovered, relaxed)
 
 
 def _covered(

@@ -51,6 +51,7 @@ class Guards:
     def __init__(self, cluster: Cluster, settings: ReschedulerSettings, inputs: PlanInputs, now: int) -> None:
         self._cluster = cluster
         self._scope = settings.scope
+        self._young = f"it is younger than {format_duration(settings.scope.minimum_age_ns)}"
         self._inputs = inputs
         self._now = now
         self._of_class: dict[PodClass, str] = {}
@@ -176,8 +177,7 @@ class Guards:
             # The pod may have waited for a long time and been bound just now.
             return "it has not started yet"
         since_ns = pod.created_ns if pod.start_ns == NOT_STARTED_NS else pod.start_ns
-        least_ns = self._scope.minimum_age_ns
-        return f"it is younger than {format_duration(least_ns)}" if self._now - since_ns < least_ns else ""
+        return self._young if self._now - since_ns < self._scope.minimum_age_ns else ""
 
     def _why_lossy(self, pod: PodRecord) -> str:
         """Return what a move of the pod loses: data on the node, or work."""

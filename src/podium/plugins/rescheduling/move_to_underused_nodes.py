@@ -250,8 +250,10 @@ class MoveToUnderusedNodes:
         if last is not None and (known := picture.cluster.placed.get(last.uid)) is not None and known.row == row:
             turn.stuck.add(last.pod_class)
         turn.proposed = None
-        situation = self._situation(picture)
         pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
+        if not pods:
+            return None
+        situation = self._situation(picture)
         slots = np.array([pod.slot for pod in pods], dtype=np.int64)
         reliefs = self._reliefs(picture, situation, slots).tolist()
         candidates = [(-relief, pod) for relief, pod in zip(reliefs, pods, strict=True) if relief > 0]

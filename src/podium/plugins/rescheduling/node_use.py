@@ -133,15 +133,16 @@ Moves = list[tuple[int, int, int]]
 
 
 class PodPlaces:
-    """The number of pods of each class on each row. While a picture lasts, pods move and nothing else changes.
+    """The number of pods of each class on each row, from picture to picture while nothing but pods changes.
 
     Terminating pods count as gone: the state after them is what matters. ``classes`` are those of the pods that were
-    placed when the picture was first seen, by id. They are referenced here, so that no id comes to mean another class.
+    placed at the beginning, by id. They are referenced here, so that no id comes to mean another class.
     """
 
     def __init__(self) -> None:
         self.classes: dict[int, PodClass] = {}
-        self._picture: Picture | None = None
+        # What demands depend on besides pods and nodes.
+        self._basis: tuple[object, ...] = ()
         self._position = self._node_position = -1
         self._nodes: list[Node | None] = []
         # The rows and classes of all pods at the beginning; and by row that changed since, the numbers by class.
@@ -151,7 +152,7 @@ class PodPlaces:
     def follow(self, picture: Picture) -> Moves | None:
         """Return the moves since the last update; None if everything must be recomputed."""
         cluster = picture.cluster
-        is_same = picture is self._picture and self._nodes_are_as_they_were(picture)
+        is_same = self._basis_of(picture) == self._basis and self._nodes_are_as_they_were(picture)
         rows = cluster.nodes.changes.since(self._position) if is_same else None
         if rows is None:
             self._begin(picture)
@@ -181,12 +182,16 @@ class PodPlaces:
     def _begin(self, picture: Picture) -> None:
         cluster = picture.cluster
         pods, nodes = cluster.pods, cluster.nodes
-        self._picture = picture
+        self._basis = self._basis_of(picture)
         self._position, self._node_position = nodes.changes.position, nodes.node_changes.position
         self._nodes = list(nodes.nodes)
         slots = placed_slots(cluster, nodes.all_rows())
         self._rows, self._classes, self._on_row = pods.row[slots], pods.pod_class[slots], {}
         self.classes = {class_id: cluster.classes[class_id] for class_id in sorted(pods.of_class)}
+
+    def _basis_of(self, picture: Picture) -> tuple[object, ...]:
+        cluster, targets = picture.cluster, picture.targets.tobytes()
+        return cluster, picture.runners, cluster.namespaces.generation, cluster.groups.generation, targets
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
         """Return whether no node changed, except for the rescheduler's own taint on nodes that pods leave."""
