@@ -180,10 +180,13 @@ def install(requirements: str) -> int:
     for name in REQUIREMENTS:
         stamp(name).unlink(missing_ok=True)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    locked = f"requirements/{requirements}.txt"
-    code = step(
-        f"install {locked}", *pip, "--require-hashes", "--only-binary", ":all:", "--requirement", locked
-    ) or step("install podium", *pip, "--no-deps", "--no-index", "--no-build-isolation", "--editable", ".")
+    code = 0
+    for name in REQUIREMENTS[: REQUIREMENTS.index(requirements) + 1]:
+        # Of the tools' modules few are ever imported; Python compiles those then.
+        compiled = () if name == "run" else ("--no-compile",)
+        locked = ("--require-hashes", "--only-binary", ":all:", "--requirement", f"requirements/{name}.txt")
+        code = code or step(f"install requirements/{name}.txt", *pip, *compiled, *locked)
+    code = code or step("install podium", *pip, "--no-deps", "--no-index", "--no-build-isolation", "--editable", ".")
     if not code:
         stamp(requirements).write_text(digest(requirements))
     return code
