@@ -12,10 +12,11 @@ import base64
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from podium.api.errors import InputError, shown
 from podium.api.input.json import UncertainError
