@@ -35,17 +35,27 @@ _BLOCK_BITS = 12
 
 
 class ScoreBucket:
-    """Nodes of one total in a cell: their ranks in a `NameOrder`, ascending, in blocks, so that few move at a time."""
+    """Nodes of one total in a cell: their ranks in a `NameOrder`, ascending."""
 
-    __slots__ = ("blocks", "cell", "size", "total")
+    __slots__ = ("_blocks", "_most", "_ranks", "cell", "size", "total")
 
     def __init__(self, cell: Key, total: int, ranks: Int64s, most: int) -> None:
         """``most`` is the number of all ranks."""
         self.cell = cell
         self.total = total
         self.size = len(ranks)
-        ends = np.searchsorted(ranks, np.arange((most >> _BLOCK_BITS) + 2) << _BLOCK_BITS).tolist()
-        self.blocks = [array("q", ranks[start:end].tobytes()) for start, end in pairwise(ends)]
+        self._ranks = ranks
+        self._most = most
+        self._blocks: list[array[int]] = []
+
+    @property
+    def blocks(self) -> list[array[int]]:
+        """The ranks in blocks, so that few move at a time; made on first use, since most buckets are never used."""
+        if not self._blocks:
+            ranks = self._ranks
+            ends = np.searchsorted(ranks, np.arange((self._most >> _BLOCK_BITS) + 2) << _BLOCK_BITS).tolist()
+            self._blocks = [array("q", ranks[start:end].tobytes()) for start, end in pairwise(ends)]
+        return self._blocks
 
     def add(self, rank: int) -> None:
         """Add a node that is not in it."""
@@ -357,20 +367,20 @@ class Rankings:
         nodes, judge, ranking = self._runner.cluster.nodes, entry.judge, entry.ranking
         missed = nodes.changes.visible_since(entry.position)
         entry.position = nodes.changes.position
-        if judge is None or ranking is None:
+        if judge is None:
             return self._make(entry, state, pod, missed)
-        is_right = entry.node_position == nodes.node_changes.position and judge.is_current(state, pod)
+        if entry.node_position != nodes.node_changes.position or not judge.is_current(state, pod):
+            entry.drop()
+            return False
         if isinstance(ranking, Totals):
-            if is_right:
-                self._write(ranking, judge, state, pod, missed)
-        elif missed is None or len(missed) > MOST_CHANGES:
-            is_right = False
-        elif is_right and missed:
+            self._write(ranking, judge, state, pod, missed)
+        elif ranking is None or missed is None or len(missed) > MOST_CHANGES:
+            entry.ranking = None
+            return self._make(entry, state, pod, missed)
+        elif missed:
             rows = missed if len(missed) == 1 else sorted(set(missed))
             _move(ranking, judge, rows, judge.some_rows(state, pod, rows))
-        if not is_right:
-            entry.drop()
-        return is_right
+        return True
 
     def _write(
         self, totals: Totals, judge: RowEvaluator, state: CycleState, pod: PodRecord, missed: list[int] | None
@@ -389,13 +399,17 @@ class Rankings:
         nodes, is_sampling = self._runner.cluster.nodes, self._runner.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
         was_used = missed is not None and len(missed) <= MOST_CHANGES
-        if not (are_few or was_used):
-            return False
-        judge = RowEvaluator(self._runner, state, pod)
+        judge = entry.judge
+        if judge is None:
+            if not (are_few or was_used):
+                return False
+            judge = entry.judge = RowEvaluator(self._runner, state, pod)
+            entry.node_position = nodes.node_changes.position
+            was_used = was_used or self.is_eager
         is_plain = are_few and judge.has_one_cell()
         if is_sampling and not is_plain:
             raise CannotRankError
-        if not (is_plain or was_used or self.is_eager):
+        if not (is_plain or was_used):
             return False
         rated = judge.all_rows(state, pod)
         ranking: ClassRanking | Totals
@@ -407,8 +421,7 @@ class Rankings:
             ranking.fill(*rated)
             if len(ranking.cells) > MOST_CELLS:
                 raise CannotRankError
-        entry.judge, entry.ranking = judge, ranking
-        entry.node_position = nodes.node_changes.position
+        entry.ranking = ranking
         return True
 
 
