@@ -6,6 +6,10 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import podium
+from podium.sim.run import play_to_end
+from podium.sim.run_options import RunOptions
+
 Raw = dict[str, Any]
 ZONE, POOL, HOST = "topology.kubernetes.io/zone", "eks.amazonaws.com/nodegroup", "kubernetes.io/hostname"
 _TRUE = {"status": "True"}
@@ -112,6 +116,13 @@ def random_cluster(seed: int, nodes: int = 8) -> Raw:
     for index in range(draw.randint(2, nodes + 1)):
         workloads.append(_random_workload(draw, f"w{index}", free, nodes))
     return cluster_of(made, *workloads)
+
+
+def settled(objects: Raw) -> Raw:
+    """Return the cluster as it is once all pending pods that fit or may preempt have a node."""
+    store = play_to_end(podium.load(objects).read, RunOptions(termination_ns=0)).store
+    kinds = dict.fromkeys(item["kind"] for item in objects["items"])
+    return {**objects, "items": [stored.raw for kind in kinds for stored in store.objects(kind)]}
 
 
 def _random_node(draw: random.Random, name: str) -> Raw:

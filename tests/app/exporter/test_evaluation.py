@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import podium
 from podium.api.errors import InputError
-from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, combined, evaluate, read_shapes
+from podium.app.exporter.evaluation import (
+    Evaluation,
+    EvaluationSettings,
+    Tasks,
+    combined,
+    evaluate,
+    read_shapes,
+    share_of,
+)
 from podium.app.exporter.exporter import MAX_NAMES, ExporterMetrics, report_of
+from podium.app.planning.deciding.decisions import Decisions
 from tests.app.exporter.clusters import Raw, Workload, budget, cluster_of, node
 
 SECOND = 10**9
@@ -38,6 +49,13 @@ def samples(found: Evaluation | None) -> dict[str, dict[tuple[str, ...], float]]
         for sample in family.samples:
             by_name.setdefault(sample.name, {})[tuple(v for _, v in sorted(sample.labels.items()))] = sample.value
     return by_name
+
+
+class TwoTasks(Tasks):
+    """Tasks of each list of which a process takes two, as if others took the rest."""
+
+    def take(self, number: int, *, preempts: bool) -> Iterator[int]:
+        return islice(super().take(number, preempts=preempts), 2)
 
 
 def test_a_pool_tolerates_the_failures_after_which_all_pods_fit() -> None:
@@ -132,8 +150,11 @@ def test_the_report_says_that_there_is_none_yet() -> None:
 def test_shares_are_parts_of_the_same_evaluation() -> None:
     objects = cluster_of([node("n1"), node("n2", "b")], Workload("web", ["n1"] * 3 + ["n2"] * 3))
     whole = evaluation(objects)
-    loaded = podium.load(objects)
-    found = combined([evaluate(loaded, EvaluationSettings(), place, 3) for place in range(3)])
+    decisions = Decisions(podium.load(objects))
+    tasks = TwoTasks(decisions)
+    shares = [share_of(decisions, EvaluationSettings(), tasks, is_first=place == 0) for place in range(3)]
+    assert [len(share.failures) for share in shares] == [2, 2, 2]
+    found = combined(shares)
     assert sorted(found.failures, key=lambda each: (each.scope, each.name)) == sorted(
         whole.failures, key=lambda each: (each.scope, each.name)
     )
@@ -142,11 +163,12 @@ def test_shares_are_parts_of_the_same_evaluation() -> None:
 
 def test_groups_that_are_not_evaluated_keep_their_answers_and_their_age() -> None:
     nodes = [node("n1"), node("n2", "b"), node("n3", "c")]
-    before = combined([evaluate(podium.load(cluster_of(nodes)), EvaluationSettings())], None, 1, 7)
+    decisions = Decisions(podium.load(cluster_of(nodes)))
+    before = combined([share_of(decisions, EvaluationSettings(), Tasks(decisions))], None, 1, 7)
     assert set(before.groups.values()) == {(1, 7)}
     full = Workload("web", ["n1"] * 4 + ["n2"] * 4 + ["n3"] * 4)
-    later = podium.load(cluster_of([*nodes, node("n4", "d")], full))
-    share = evaluate(later, EvaluationSettings(), wanted=[("zone", "b")])
+    later = Decisions(podium.load(cluster_of([*nodes, node("n4", "d")], full)))
+    share = share_of(later, EvaluationSettings(), Tasks(later), [("zone", "b")])
     found = combined([share], before, 2, 9)
     outcomes = {(each.scope, each.name): each for each in found.failures}
     assert (outcomes["zone", "a"].replaced, outcomes["zone", "b"].replaced, outcomes["node", "n1"].replaced) == (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +12,8 @@ from podium.api.node import UNREACHABLE
 from podium.app.exporter import evaluation
 from podium.app.exporter.evaluation import EvaluationSettings, FailureOutcome, evaluate
 from podium.app.planning.deciding.attempts import FailedAttempts
-from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
-from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster
+from tests.app.exporter.clusters import HOST, POOL, ZONE, Raw, Workload, cluster_of, node, random_cluster, settled
 from tests.fuzzing import usual
 
 SEED = int(os.environ.get("PODIUM_FUZZ_SEED", "1"))
@@ -145,6 +143,25 @@ def test_a_pod_that_waits_is_tried_again_after_a_later_one_has_preempted() -> No
     assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/victim": 1}
 
 
+def test_a_pod_that_waits_takes_room_that_a_preemption_leaves() -> None:
+    web, held = Workload("web", ["n1"], priority="high"), Workload("held", ["n1"], "StatefulSet")
+    kept, victim = Workload("kept", ["n2"], priority="high"), Workload("victim", ["n2"], milli=3000)
+    nodes = [node("n1"), node("n2"), node("n3", unschedulable=True)]
+    late, waits = Workload("late", ["n1"], milli=2000), Workload("a", [""], milli=2000)
+    objects = cluster_of(nodes, web, held, kept, victim, late, waits)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert (
+        found
+        == _unplaced(podium.load(objects), ["n1"])
+        == dict.fromkeys(("ReplicaSet default/late", "ReplicaSet default/victim"), 1)
+    )
+
+    late.nodes = ["n1", ""]
+    objects = cluster_of(nodes, web, held, kept, victim, late)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/victim": 1}
+
+
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
     clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + usual(12))]
@@ -162,22 +179,13 @@ def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.Monkey
     assert left_out[True] > 20
 
 
-def _settled(seeds: range) -> Iterator[tuple[int, Raw]]:
-    """Yield random clusters whose pending pods preempt nothing at the start."""
-    for seed in seeds:
-        objects = random_cluster(seed)
-        decisions = Decisions(podium.load(objects))
-        with decisions.what_if():
-            if not decisions.schedule(decisions.pending, preempts=True, replaces=True).preemptors:
-                yield seed, objects
-
-
 def _unplaced(cluster: podium.Cluster, nodes: list[str], seed: int = 0) -> dict[str, int]:
     """Return by workload how many more pods wait for a node at the end, as `plan fail` finds it with this seed.
 
-    The pods of nodes that are never evicted get no replacements that could wait: they are missing.
+    Preempted pods leave at once. The pods of nodes that are never evicted get no replacements that could wait: they are
+    missing.
     """
-    impacts = cluster.plan(seed=seed).fail(*nodes).impact
+    impacts = cluster.plan(seed=seed, termination="0s").fail(*nodes).impact
     waiting = {each.workload: max(each.pending, each.missing * each.workload.startswith(REPLACED)) for each in impacts}
     return {workload: number for workload, number in waiting.items() if number}
 
@@ -188,7 +196,8 @@ def _compare(seeds: range) -> Counter[str]:
     Of the results that `plan fail` has with different ties, one must be that of the exporter.
     """
     counts: Counter[str] = Counter()
-    for seed, objects in _settled(seeds):
+    for seed in seeds:
+        objects = settled(random_cluster(seed))
         found = outcomes(objects)
         labels = {
             each["metadata"]["name"]: each["metadata"]["labels"] for each in objects["items"] if each["kind"] == "Node"

@@ -5,8 +5,9 @@ When nodes fail, their pods are evicted node by node, and replacements are place
 
 from __future__ import annotations
 
+import multiprocessing
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -44,8 +45,8 @@ FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
 _TAINTS = tuple(Taint(key=UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
-# Replacements come after all pods of the same priority that wait already.
-_LATER_NS = 1 << 62
+# Pods that were tried at one time come in order of names, and replacements after all of the same priority.
+_EARLIER_NS, _LATER_NS = 0, 1 << 62
 # In how many turns the nodes of larger groups are evicted.
 _MAX_TURNS = 20
 
@@ -90,7 +91,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause. ``blocks`` has nodes by budget,
     ``members`` by pool. ``groups`` has the time (0: not yet) and the number of changes as of which each was
-    evaluated.
+    evaluated. In the share of one process, ``preempting`` has those ``failures`` that may differ with preemption.
     """
 
     failures: tuple[FailureOutcome, ...]
@@ -103,6 +104,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     groups: dict[Group, tuple[int, int]] = {}
     at_ns: int = 0
     seconds: float = 0
+    preempting: tuple[FailureOutcome, ...] = ()
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
@@ -119,20 +121,47 @@ class Evaluation(msgspec.Struct, frozen=True):
         return sorted((each for each in self.failures if each.scope == kind), key=lambda each: each.order)
 
 
-def evaluate(
-    cluster: Cluster | Decisions,
+class Tasks:
+    """Two lists of tasks that several processes do together: each takes the next one when it has done one.
+
+    The lists have the same failures, without preemption and with it. ``fits`` has 1 for those that need none.
+    """
+
+    def __init__(self, decisions: Decisions) -> None:
+        most = 2 * decisions.cluster.nodes.count + len(GROUPS) * MAX_GROUPS
+        self._next = {preempts: multiprocessing.Value("q", 0) for preempts in (False, True)}
+        self.fits = multiprocessing.RawArray("b", most)
+
+    def take(self, number: int, *, preempts: bool) -> Iterator[int]:
+        """Yield the indexes of tasks, below ``number``, that no process has taken."""
+        following = self._next[preempts]
+        while True:
+            with following.get_lock():
+                index = following.value
+                following.value += 1
+            if index >= number:
+                return
+            yield index
+
+
+def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings) -> Evaluation:
+    """Return all answers about a cluster. Raises InputError for objects that no API server accepts."""
+    decisions = cluster if isinstance(cluster, Decisions) else Decisions(cluster)
+    return combined([share_of(decisions, settings, Tasks(decisions))])
+
+
+def share_of(
+    decisions: Decisions,
     settings: EvaluationSettings,
-    place: int = 0,
-    number: int = 1,
+    tasks: Tasks,
     wanted: Collection[Group] | None = None,
+    *,
+    is_first: bool = True,
 ) -> Evaluation:
-    """Return the share in that ``place`` of so many; the first has all but some failures.
+    """Do tasks as long as there are some; the first process also answers all else.
 
     Of groups only the ``wanted`` ones are evaluated, None for all.
-
-    Raises InputError for objects that no API server accepts.
     """
-    decisions = cluster if isinstance(cluster, Decisions) else Decisions(cluster)
     nodes = decisions.cluster.nodes
     labels = {name: nodes.node(nodes.row_of[name]).metadata.labels for name in sorted(nodes.row_of)}
     skipped: dict[str, int] = {}
@@ -149,25 +178,33 @@ def evaluate(
     fullest = (sorted(pool.nodes, key=lambda name: (-pods[name], name))[:2] for pool in pools)
     pairs = [FailureScope(PAIR, pool.name, tuple(pair)) for pool, pair in zip(pools, fullest, strict=True)]
     evaluated = [scope for scope in groups if wanted is None or (scope.kind, scope.name) in wanted]
-    scopes = [*(FailureScope(NODE, name, (name,)) for name in labels), *pairs, *evaluated]
-    outcomes = tuple(failure_outcomes(decisions, scopes[place::number]))
-    if place:
-        return Evaluation(outcomes, skipped)
-    headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
-    members = {pool.name: pool.nodes for pool in pools}
-    known = {(scope.kind, scope.name): (0, -1) for scope in groups}
-    found = Evaluation(outcomes, skipped, (), headroom, _pending(decisions), blocked_nodes(decisions), members, known)
-    return combined([found]) if number == 1 else found
+    others = Evaluation((), skipped)
+    if is_first:
+        headroom = tuple(_headroom(decisions, shape) for shape in settings.shapes)
+        members = {pool.name: pool.nodes for pool in pools}
+        known = {(scope.kind, scope.name): (0, -1) for scope in groups}
+        others = Evaluation((), skipped, (), headroom, _pending(decisions), blocked_nodes(decisions), members, known)
+    # The tasks that take longest come first, so that the processes end at about the same time.
+    scopes = [*evaluated, *pairs, *(FailureScope(NODE, name, (name,)) for name in labels)]
+    scopes.sort(key=lambda scope: -len(scope.nodes))
+    alone, preempting = (_outcomes(decisions, scopes, tasks, preempts=preempts) for preempts in (False, True))
+    return replace(others, failures=alone, preempting=preempting)
 
 
 def combined(
     shares: Sequence[Evaluation], before: Evaluation | None = None, at_ns: int = 0, changes: int = 0
 ) -> Evaluation:
-    """Return the evaluation of which these are all shares, as of a time and a number of changes.
+    """Return the evaluation of which these are all shares, the first one first, as of a time and a number of changes.
 
     The answers about groups that were not evaluated are those of the one ``before``.
     """
-    by_name = {(each.scope, each.name): each for share in shares for each in share.failures}
+    preempting = {(each.scope, each.name): each for share in shares for each in share.preempting}
+    by_name = {}
+    for without in (each for share in shares for each in share.failures):
+        key = without.scope, without.name
+        outcome = preempting.get(key, without)
+        verdict = UNPLACED if outcome.unplaced else PREEMPTS if without.unplaced else FITS
+        by_name[key] = replace(outcome, unplaced_alone=without.unplaced, outcome=verdict)
     groups = {key: (at_ns, changes) if key in by_name else as_of for key, as_of in shares[0].groups.items()}
     if before is not None:
         kept = {(each.scope, each.name): each for each in before.failures if each.scope in GROUPS}
@@ -178,7 +215,8 @@ def combined(
         worst = min((by_name[NODE, name] for name in nodes), key=lambda each: each.order)
         one, two = worst.outcome, by_name[PAIR, pool].outcome
         tolerances.append(PoolTolerance(pool, (one == FITS) + (one == two == FITS), worst.name, one, two))
-    return replace(shares[0], failures=tuple(by_name.values()), pools=tuple(tolerances), groups=groups, at_ns=at_ns)
+    answers = {"failures": tuple(by_name.values()), "pools": tuple(tolerances), "groups": groups}
+    return replace(shares[0], **answers, preempting=(), at_ns=at_ns)
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:
@@ -186,8 +224,8 @@ def read_shapes(file: str) -> tuple[Pod, ...]:
     pods = []
     for document in read_objects(file).documents:
         if not isinstance(document.object, Pod):
-            kind = document.raw.get("kind")
-            raise InputError(f"is a {kind}; shapes are Pods", source=document.source, document=document.index)
+            problem = f"is a {document.raw.get('kind')}; shapes are Pods"
+            raise InputError(problem, source=document.source, document=document.index)
         pods.append(document.object)
     return tuple(pods)
 
@@ -206,10 +244,9 @@ def _headroom(decisions: Decisions, shape: Pod) -> Headroom:
 
 def _pending(decisions: Decisions) -> dict[str, int]:
     """Return the number of pending pods by the type of obstacle on most nodes; `placed` if they fit now."""
-    found: Counter[str] = Counter()
     with decisions.what_if():
         result = decisions.schedule(decisions.pending, preempts=True)
-        found["placed"] += len(result.placed)
+        found = Counter(placed=len(result.placed))
         for blocked in blocked_pods(decisions, result):
             nearest = next((group.obstacles for group in blocked.nearest), frozenset())
             cause = blocked.before or min(nearest, key=lambda each: each.order)
@@ -266,20 +303,20 @@ class FailureOutcome(msgspec.Struct, frozen=True):
         return -self.unplaced, -self.unplaced_alone, -self.replaced, self.name
 
 
-def failure_outcomes(decisions: Decisions, scopes: Sequence[FailureScope]) -> list[FailureOutcome]:
-    """Return the outcome of each failure, after the pending pods that fit now have been placed."""
+def _outcomes(
+    decisions: Decisions, scopes: Sequence[FailureScope], tasks: Tasks, *, preempts: bool
+) -> tuple[FailureOutcome, ...]:
+    """Return the outcomes of the failures that this process takes, after pending pods that fit now have been placed."""
+    found = []
     with decisions.what_if():
-        trials = _Trials(decisions, decisions.schedule(decisions.pending), preempts=False)
-        alone = [trials.outcome(scope) for scope in scopes]
-    with decisions.what_if():
-        base = decisions.schedule(decisions.pending, preempts=True, replaces=True)
-        trials, found = _Trials(decisions, base, preempts=True), []
-        for scope, without in zip(scopes, alone, strict=True):
+        base = decisions.schedule(decisions.pending, preempts=preempts, replaces=preempts)
+        trials = _Trials(decisions, base, preempts=preempts)
+        for index in tasks.take(len(scopes), preempts=preempts):
             # If the pending pods preempt none, a failure without unplaced pods has the same outcome.
-            outcome = trials.outcome(scope) if base.preemptors or without.unplaced else without
-            verdict = UNPLACED if outcome.unplaced else PREEMPTS if without.unplaced else FITS
-            found.append(replace(outcome, unplaced_alone=without.unplaced, outcome=verdict))
-    return found
+            if not tasks.fits[index] or base.preemptors:
+                found.append(trials.outcome(scopes[index]))
+                tasks.fits[index] = not found[-1].unplaced
+    return tuple(found)
 
 
 def _fate(pod: PodRecord) -> str:
@@ -299,10 +336,15 @@ def _stays_ns(pod: PodRecord) -> int | None:
     return None if seconds is None else max(seconds, 0) * 10**9
 
 
-def _replacement(pod: PodRecord) -> PodRecord:
+def _replacement(pod: PodRecord, turn: int = 0) -> PodRecord:
     """Return the pod that the controller creates instead."""
-    fields = {"created_ns": _LATER_NS, "start_ns": NOT_STARTED_NS, "ready": False, "preempted": False}
+    fields = {"created_ns": _LATER_NS + turn, "start_ns": NOT_STARTED_NS, "ready": False, "preempted": False}
     return pod.without_node(uid=f"{pod.uid}/again", **fields)
+
+
+def _as_waiting(pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
+    """Return pods that have been tried at one time."""
+    return tuple(replace(pod, created_ns=_EARLIER_NS) if pod.created_ns else pod for pod in pods)
 
 
 def _sees_taint(pod: PodRecord) -> bool:
@@ -339,8 +381,10 @@ class _Trials:
         for name, row in decisions.cluster.nodes.row_of.items():
             self._health.replace(name, node := decisions.cluster.nodes.node(row), is_healthy=is_ready(node))
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
-        # Other pods that wait fit nowhere after a failure either: nodes that fail free nothing.
-        self._waiting = tuple(pod for pod in base.waiting if self._counted_for(pod) != _Counted())
+        # Other pods that wait fit nowhere after a failure either, unless one preempts: nodes that fail free nothing.
+        known = _as_waiting(base.waiting)
+        self._waiting = tuple(pod for pod in known if self._counted_for(pod) != _Counted())
+        self._all_waiting = known if preempts else ()
 
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
@@ -356,7 +400,8 @@ class _Trials:
         waiting = tuple(pod for pod in self._waiting if self._is_concerned(pod, evicted))
         unplaced = None if waiting else self._certain(scope, replaced, evicted)
         if unplaced is None:
-            known, left, victims = {pod.uid for pod in waiting}, waiting, 0
+            waiting = left = self._all_waiting or waiting
+            victims = 0
             times = by_key((turns[pod.node_name] + (_stays_ns(pod) or 0), pod) for pod in leaving)
             in_turn = [of_time for _, of_time in sorted(times.items())]
             at_once = -(-len(in_turn) // _MAX_TURNS)
@@ -370,20 +415,23 @@ class _Trials:
                     node = decisions.cluster.nodes.node(row)
                     taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
                     what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
-                for first in range(0, len(in_turn), max(at_once, 1)):
-                    terminating = [*chain(*in_turn[first : first + at_once])]
+                for turn in range(0, len(in_turn), max(at_once, 1)):
+                    terminating = [*chain(*in_turn[turn : turn + at_once])]
                     for pod in terminating:
                         what_if.replace_pod(replace(pod, terminating=True))
-                    made = [_replacement(pod) for pod in terminating if _fate(pod) == _REPLACED]
+                    made = [_replacement(pod, turn) for pod in terminating if _fate(pod) == _REPLACED]
                     queue = (*left, *made)
                     result = decisions.schedule(queue, preempts=self._preempts, replaces=self._preempts, failed=failed)
-                    left, victims = result.waiting, victims + len(result.preemptors)
-            unplaced = [pod for pod in left if pod.uid not in known]
-            found = replace(found, preempted=victims)
+                    # A preemption lets all pods that wait try again.
+                    left = _as_waiting(result.waiting) if result.preemptors else result.waiting
+                    victims += len(result.preemptors)
+            unplaced, found = list(left), replace(found, preempted=victims)
         unplaced += [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
-        workloads = [decisions.workloads.of(pod) for pod in decisions.in_order(unplaced)]
-        by_workload = dict(sorted(Counter(workloads).items()))
-        return replace(found, unplaced=len(unplaced), first="".join(workloads[:1]), unplaced_by=by_workload)
+        workloads = list(map(decisions.workloads.of, decisions.in_order(unplaced)))
+        # A workload lacks as many pods as wait beyond those that waited before.
+        lacking = Counter(workloads) - Counter(map(decisions.workloads.of, waiting))
+        first = next((each for each in workloads if each in lacking), "")
+        return replace(found, unplaced=lacking.total(), first=first, unplaced_by=dict(sorted(lacking.items())))
 
     def _certain(
         self, scope: FailureScope, replaced: Sequence[PodRecord], evicted: Mapping[PodClass, int]

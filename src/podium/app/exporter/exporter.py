@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
-from functools import partial
 from itertools import islice
 
 import msgspec
@@ -30,7 +29,6 @@ from podium.app.live.live_program import ProgramSettings
 from podium.app.live.logs import Log
 from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.deciding.decisions import Decisions
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster
 from podium.runtime.clock import SystemClock
@@ -69,9 +67,7 @@ class ExporterMetrics(ProgramMetrics):
     def __init__(self, now: Callable[[], int]) -> None:
         super().__init__()
         self.evaluations = self.counter("podium_evaluations", "Number of completed evaluations.")
-        self.unchanged = self.counter(
-            "podium_evaluations_unchanged", "Number of evaluations that were not needed, as nothing had changed."
-        )
+        self.unchanged = self.counter("podium_evaluations_unchanged", "Number of evaluations that no change required.")
         self.failures = self.counter("podium_evaluation_failures", "Number of evaluations that failed.")
         self.latest: Evaluation | None = None
         self._now = now
@@ -220,25 +216,23 @@ class LiveExporter(FollowingProgram):
         Raises PodiumError if that fails.
         """
         settings, loop, changes = self._settings, asyncio.get_running_loop(), cluster.changes
-        work = partial(_share, cluster.decisions(began_ns), settings, groups)
+        decisions = cluster.decisions(began_ns)
+        tasks = evaluation.Tasks(decisions)
+
+        def work(place: int, _: object) -> Evaluation | str:
+            try:
+                return evaluation.share_of(decisions, settings.evaluation, tasks, groups, is_first=place == 0)
+            except Exception as error:  # The parent reports it
+                return f"{type(error).__name__}: {error}"
+
         # All copies are forked before a thread exists, and end before the threads that wait for them.
         with ThreadPoolExecutor(settings.processes) as waiting, ExitStack() as copies:
             begin = [copies.enter_context(forked(work)) for _ in range(settings.processes)]
-            tasks = [loop.run_in_executor(waiting, each(place), None) for place, each in enumerate(begin)]
-            shares = await asyncio.gather(*tasks)
+            running = [loop.run_in_executor(waiting, each(place), None) for place, each in enumerate(begin)]
+            shares = await asyncio.gather(*running)
         for share in shares:
             if not isinstance(share, Evaluation):
                 raise PodiumError(share or "a process ended")
         seconds = (self.now() - began_ns) / SECOND
         self.metrics.latest = replace(evaluation.combined(shares, before, began_ns, changes), seconds=seconds)
         self.metrics.evaluations.inc()
-
-
-def _share(
-    decisions: Decisions, settings: ExporterSettings, groups: Collection[Group] | None, place: int, report: object
-) -> Evaluation | str:
-    """Return a share of the evaluation, or why there is none."""
-    try:
-        return evaluation.evaluate(decisions, settings.evaluation, place, settings.processes, groups)
-    except Exception as error:  # The parent reports it
-        return f"{type(error).__name__}: {error}"

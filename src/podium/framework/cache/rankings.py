@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,6 @@ _BLOCK_BITS = 12
 class ScoreBucket:
     """Nodes of one total in a cell: their ranks in a `NameOrder`, ascending."""
 
-    __slots__ = ("_blocks", "_most", "_ranks", "cell", "size", "total")
-
     def __init__(self, cell: Key, total: int, ranks: Int64s, most: int) -> None:
         """``most`` is the number of all ranks."""
         self.cell = cell
@@ -46,16 +45,12 @@ class ScoreBucket:
         self.size = len(ranks)
         self._ranks = ranks
         self._most = most
-        self._blocks: list[array[int]] = []
 
-    @property
+    @cached_property
     def blocks(self) -> list[array[int]]:
         """The ranks in blocks, so that few move at a time; made on first use, since most buckets are never used."""
-        if not self._blocks:
-            ranks = self._ranks
-            ends = np.searchsorted(ranks, np.arange((self._most >> _BLOCK_BITS) + 2) << _BLOCK_BITS).tolist()
-            self._blocks = [array("q", ranks[start:end].tobytes()) for start, end in pairwise(ends)]
-        return self._blocks
+        ends = np.searchsorted(self._ranks, np.arange((self._most >> _BLOCK_BITS) + 2) << _BLOCK_BITS).tolist()
+        return [array("q", self._ranks[start:end].tobytes()) for start, end in pairwise(ends)]
 
     def add(self, rank: int) -> None:
         """Add a node that is not in it."""
