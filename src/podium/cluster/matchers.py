@@ -14,19 +14,9 @@ import numpy as np
 from msgspec import Struct
 
 from podium.api.selectors import Selector
-from podium.cluster import selector_index
+from podium.cluster import pod_classes, selector_index
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown, take_out
 from podium.cluster.nodes import NodeColumns
-from podium.cluster.pod_classes import (
-    AffinityTerm,
-    HostPort,
-    NamespaceLabels,
-    PodClass,
-    PodClasses,
-    TermsOfClass,
-    WeightedTerm,
-    terms_of,
-)
 
 
 class Predicate(Protocol):
@@ -38,16 +28,16 @@ class Predicate(Protocol):
     @property
     def live_only(self) -> bool: ...
 
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool: ...
+    def matches(self, pod_class: pod_classes.PodClass, namespaces: pod_classes.NamespaceLabels) -> bool: ...
 
 
 class SelectedByTerms(Struct, frozen=True):
     """Pods that all of the terms of a pod to be scheduled select."""
 
-    terms: tuple[AffinityTerm, ...]
+    terms: tuple[pod_classes.AffinityTerm, ...]
     live_only: bool = False
 
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
+    def matches(self, pod_class: pod_classes.PodClass, namespaces: pod_classes.NamespaceLabels) -> bool:
         return all(term.selects_for_owner(pod_class.namespace, pod_class.labels, namespaces) for term in self.terms)
 
     @property
@@ -62,7 +52,7 @@ class InNamespace(Struct, frozen=True):
     selector: Selector
     live_only: bool = True
 
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
+    def matches(self, pod_class: pod_classes.PodClass, namespaces: pod_classes.NamespaceLabels) -> bool:
         return pod_class.namespace == self.namespace and self.selector.matches(pod_class.labels)
 
     @property
@@ -76,7 +66,7 @@ class HasKeys(Struct, frozen=True):
     keys: tuple[selector_index.IndexKey, ...]
     live_only: bool = False
 
-    def matches(self, pod_class: PodClass, namespaces: NamespaceLabels) -> bool:
+    def matches(self, pod_class: pod_classes.PodClass, namespaces: pod_classes.NamespaceLabels) -> bool:
         return all(key in pod_class.index_keys for key in self.keys)
 
     @property
@@ -84,22 +74,22 @@ class HasKeys(Struct, frozen=True):
         return [[key] for key in self.keys]
 
 
-def carries_anti_affinity(term: AffinityTerm) -> HasKeys:
+def carries_anti_affinity(term: pod_classes.AffinityTerm) -> HasKeys:
     """Return the predicate of pods that require to be apart from the pods that the term selects."""
     return HasKeys(((selector_index.ANTI_AFFINITY, term),))
 
 
-def carries_affinity(term: AffinityTerm) -> HasKeys:
+def carries_affinity(term: pod_classes.AffinityTerm) -> HasKeys:
     """Return the predicate of pods that require to be near the pods that the term selects."""
     return HasKeys(((selector_index.AFFINITY, term),))
 
 
-def carries_preference(weighted: WeightedTerm) -> HasKeys:
+def carries_preference(weighted: pod_classes.WeightedTerm) -> HasKeys:
     """Return the predicate of pods that have this preferred term with this weight."""
     return HasKeys(((selector_index.PREFERENCE, weighted.weight, weighted.term),))
 
 
-def holds_host_port(port: HostPort) -> HasKeys:
+def holds_host_port(port: pod_classes.HostPort) -> HasKeys:
     """Return the predicate of pods that hold a host port."""
     return HasKeys(((selector_index.HOST_PORT, port),))
 
@@ -164,7 +154,7 @@ class Matchers:
     again, with fresh counts, when it is next needed.
     """
 
-    def __init__(self, columns: NodeColumns, namespaces: NamespaceLabels) -> None:
+    def __init__(self, columns: NodeColumns, namespaces: pod_classes.NamespaceLabels) -> None:
         self._columns = columns
         self._namespaces = namespaces
         self._by_predicate: dict[Predicate, Matcher] = {}
@@ -185,11 +175,11 @@ class Matchers:
             matcher.is_used = True
         return matcher
 
-    def counting(self, pod_class: PodClass) -> list[Matcher]:
+    def counting(self, pod_class: pod_classes.PodClass) -> list[Matcher]:
         """Return the matchers that count pods of the class."""
         return self._of_class[pod_class.id]
 
-    def register(self, predicate: Predicate, classes: PodClasses) -> Matcher:
+    def register(self, predicate: Predicate, classes: pod_classes.PodClasses) -> Matcher:
         """Create a matcher with all counts at zero; the caller counts the existing pods."""
         if not self._until_sweep:
             self._sweep()
@@ -204,7 +194,7 @@ class Matchers:
                 self._of_class[pod_class.id].append(matcher)
         return matcher
 
-    def admit(self, pod_class: PodClass) -> None:
+    def admit(self, pod_class: pod_classes.PodClass) -> None:
         found = self._of_class[pod_class.id] = self._matching(pod_class)
         for matcher in found:
             matcher.put(pod_class.id)
@@ -216,7 +206,7 @@ class Matchers:
             if not matcher.classes:
                 self._drop(matcher)
 
-    def rematch(self, pod_class: PodClass) -> None:
+    def rematch(self, pod_class: pod_classes.PodClass) -> None:
         """Drop the matchers whose result for a class changed with the labels of its namespace."""
         before = {matcher.predicate: matcher for matcher in self._of_class[pod_class.id]}
         after = {matcher.predicate: matcher for matcher in self._matching(pod_class)}
@@ -240,7 +230,7 @@ class Matchers:
         for matcher in self._by_predicate.values():
             matcher.count = grown(matcher.count, self._columns.capacity)
 
-    def _matching(self, pod_class: PodClass) -> list[Matcher]:
+    def _matching(self, pod_class: pod_classes.PodClass) -> list[Matcher]:
         candidates = self._queries.candidates(pod_class.index_keys)
         return [
             self._by_predicate[candidate] for candidate in candidates if candidate.matches(pod_class, self._namespaces)
@@ -266,7 +256,7 @@ class Matchers:
             self._columns.labels(key).pins -= 1
 
 
-Term = TypeVar("Term", AffinityTerm, WeightedTerm)
+Term = TypeVar("Term", pod_classes.AffinityTerm, pod_classes.WeightedTerm)
 
 
 class _Carriers(Struct):
@@ -279,7 +269,7 @@ class _Carriers(Struct):
 class TermsOfKind(Generic[Term]):
     """The terms of one kind, and the classes that each selects."""
 
-    def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
+    def __init__(self, namespaces: pod_classes.NamespaceLabels, classes: pod_classes.PodClasses) -> None:
         self._namespaces = namespaces
         self._classes = classes
         self._carriers: dict[Term, _Carriers] = {}
@@ -287,7 +277,7 @@ class TermsOfKind(Generic[Term]):
         # By class id, the terms that select the class; classes that none selects are absent.
         self._selecting: dict[int, dict[Term, None]] = {}
 
-    def selecting(self, pod_class: PodClass) -> Collection[Term]:
+    def selecting(self, pod_class: pod_classes.PodClass) -> Collection[Term]:
         found = self._selecting.get(pod_class.id)
         return () if found is None else found.keys()
 
@@ -317,7 +307,7 @@ class TermsOfKind(Generic[Term]):
                 for class_id in carriers.selected:
                     take_out(self._selecting, class_id, term)
 
-    def select(self, pod_class: PodClass) -> None:
+    def select(self, pod_class: pod_classes.PodClass) -> None:
         """Match a class against all terms."""
         if not self._carriers:
             return
@@ -328,7 +318,7 @@ class TermsOfKind(Generic[Term]):
         for term in self._selecting.pop(class_id, ()):
             del self._carriers[term].selected[class_id]
 
-    def _ask(self, term: Term, pod_class: PodClass) -> None:
+    def _ask(self, term: Term, pod_class: pod_classes.PodClass) -> None:
         if unweighted(term).selects(pod_class.namespace, pod_class.labels, self._namespaces):
             self._carriers[term].selected[pod_class.id] = None
             self._selecting.setdefault(pod_class.id, {})[term] = None
@@ -340,31 +330,31 @@ class CarriedTerms:
     The weights of preferred anti-affinity are negative.
     """
 
-    def __init__(self, namespaces: NamespaceLabels, classes: PodClasses) -> None:
-        self.anti_affinity: TermsOfKind[AffinityTerm] = TermsOfKind(namespaces, classes)
-        self.affinity: TermsOfKind[AffinityTerm] = TermsOfKind(namespaces, classes)
-        self.preferences: TermsOfKind[WeightedTerm] = TermsOfKind(namespaces, classes)
+    def __init__(self, namespaces: pod_classes.NamespaceLabels, classes: pod_classes.PodClasses) -> None:
+        self.anti_affinity: TermsOfKind[pod_classes.AffinityTerm] = TermsOfKind(namespaces, classes)
+        self.affinity: TermsOfKind[pod_classes.AffinityTerm] = TermsOfKind(namespaces, classes)
+        self.preferences: TermsOfKind[pod_classes.WeightedTerm] = TermsOfKind(namespaces, classes)
         self._kinds: tuple[TermsOfKind[Any], ...] = (self.anti_affinity, self.affinity, self.preferences)
 
-    def admit(self, pod_class: PodClass) -> None:
+    def admit(self, pod_class: pod_classes.PodClass) -> None:
         """Add the terms of a new class, and find the terms that select it."""
-        for kind, terms in zip(self._kinds, terms_of(pod_class), strict=True):
+        for kind, terms in zip(self._kinds, pod_classes.terms_of(pod_class), strict=True):
             kind.carry(terms)
             kind.select(pod_class)
 
-    def end(self, class_id: int, carried: TermsOfClass) -> None:
+    def end(self, class_id: int, carried: pod_classes.TermsOfClass) -> None:
         """Remove a class without pods, with the terms that only it carried."""
         for kind, terms in zip(self._kinds, carried, strict=True):
             kind.deselect(class_id)
             kind.drop(terms)
 
-    def rematch(self, pod_class: PodClass) -> None:
+    def rematch(self, pod_class: pod_classes.PodClass) -> None:
         """Match the class again after the labels of its namespace changed."""
         for kind in self._kinds:
             kind.deselect(pod_class.id)
             kind.select(pod_class)
 
 
-def unweighted(term: AffinityTerm | WeightedTerm) -> AffinityTerm:
+def unweighted(term: pod_classes.AffinityTerm | pod_classes.WeightedTerm) -> pod_classes.AffinityTerm:
     """Return the term without its weight."""
-    return term.term if isinstance(term, WeightedTerm) else term
+    return term.term if isinstance(term, pod_classes.WeightedTerm) else term

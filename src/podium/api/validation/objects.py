@@ -19,20 +19,11 @@ from podium.api.names import label_name_problem, name_rule, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
 from podium.api.schemas.schema import bytes_of, schema_of
-from podium.api.validation import containers, devices, volumes, workloads  # noqa: F401 - these modules declare rules
+from podium.api.validation import containers, devices, rules, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
 from podium.api.validation.pods import DELETION_COST
 from podium.api.validation.policies import check_disruption_policy
-from podium.api.validation.rules import (
-    check,
-    check_port,
-    check_type,
-    check_usable,
-    config_key_problem,
-    declare,
-    has_rules,
-    report_repeats,
-)
+from podium.api.validation.rules import check_usable
 
 # With this module, the rules of all types are known.
 __all__ = ["check_usable"]
@@ -47,7 +38,7 @@ _MAX_BYTES = 1024 * 1024
 _NOT_IN_PATHS, _NOT_AT_END = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
-declare(
+rules.declare(
     """\
 ApplyConfiguration JSONPatch MatchCondition Variable: expression:cel
 AuditAnnotation: valueExpression:cel
@@ -123,7 +114,7 @@ def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
         return ()
     group = group_of(version)
     schema = schema_of(group, name)
-    type_ = "" if schema is None or not has_rules(schema.name) else schema.name
+    type_ = "" if schema is None or not rules.has_rules(schema.name) else schema.name
     if not type_ and custom is None:
         return ()
     findings = Findings()
@@ -134,7 +125,7 @@ def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     if (group, name) in SERVED_KINDS:
         check_finalizers(metadata)
     if type_:
-        check_type(place, type_)
+        rules.check_type(place, type_)
     return tuple(dict.fromkeys(findings))
 
 
@@ -149,7 +140,7 @@ def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str 
         metadata.check("namespace", label_name_problem(namespace))
     elif namespace:
         metadata.forbidden("namespace", "not allowed on this type")
-    check_type(metadata, "ObjectMeta")
+    rules.check_type(metadata, "ObjectMeta")
 
 
 def is_unqualified_finalizer(finalizer: str) -> bool:
@@ -196,7 +187,7 @@ def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
     checks.check_not_negative(metadata.deletion_grace_period_seconds, ".metadata.deletionGracePeriodSeconds")
 
 
-@check
+@rules.check
 def _owner(owner: Place) -> None:
     version, kind = owner.text("apiVersion"), owner.text("kind")
     if not version:
@@ -208,7 +199,7 @@ def _owner(owner: Place) -> None:
         owner.invalid("", f"{version} {kind}", "is disallowed from being an owner")
 
 
-@check
+@rules.check
 def _controllers(metadata: Place) -> None:
     owners = metadata.objects("ownerReferences")
     controllers = [f"{owner.text('kind')}/{owner.text('name')}" for owner in owners if owner.flag("controller")]
@@ -217,7 +208,7 @@ def _controllers(metadata: Place) -> None:
         metadata.invalid("ownerReferences", ", ".join(controllers[:2]), detail)
 
 
-@check
+@rules.check
 def _config_map(config_map: Place) -> None:
     """Check the keys of text and binary data, which must be disjoint, and the total size."""
     text, encoded = config_map.text_mapping("data"), config_map.text_mapping("binaryData")
@@ -230,7 +221,7 @@ def _config_map(config_map: Place) -> None:
         config_map.report(too_long("", _MAX_BYTES))
 
 
-@check
+@rules.check
 def _secret(secret: Place) -> None:
     """Check the keys of the data, their size, and the required content for the Secret's type."""
     values, data, type_ = secret.text_mapping("data"), secret.child_or_empty("data"), secret.text("type")
@@ -263,7 +254,7 @@ _REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {
 
 def _check_keys(place: Place, name: str, values: Mapping[str, str]) -> None:
     for key in values:
-        place.child_or_empty(name).check(key, config_key_problem(key))
+        place.child_or_empty(name).check(key, rules.config_key_problem(key))
 
 
 def _bytes(encoded: str) -> bytes:
@@ -273,15 +264,15 @@ def _bytes(encoded: str) -> bytes:
         return b""
 
 
-@check
+@rules.check
 def _node(spec: Place) -> None:
-    report_repeats(spec.objects("taints"), "", lambda taint: f"{taint.text('key')}:{taint.text('effect')}")
+    rules.report_repeats(spec.objects("taints"), "", lambda taint: f"{taint.text('key')}:{taint.text('effect')}")
     blocks = spec.texts("podCIDRs")
     if len(blocks) != len({":" in block.value for block in blocks}):
         spec.invalid("podCIDRs", [], "may specify no more than one CIDR for each IP family")
 
 
-@check
+@rules.check
 def _addresses(spec: Place) -> None:
     """Check the address of a service, and that it has ports, or an external name."""
     type_, is_headless = spec.text("type", "ClusterIP"), spec.text("clusterIP") == "None"
@@ -299,7 +290,7 @@ def _addresses(spec: Place) -> None:
         spec.invalid("clusterIP", "None", f"may not be set to 'None' for {type_} services")
 
 
-@check
+@rules.check
 def _port_numbers(spec: Place) -> None:
     """Check the names of ports, and that no two have the same number."""
     type_, ports = spec.text("type", "ClusterIP"), spec.objects("ports")
@@ -320,28 +311,28 @@ def _port_numbers(spec: Place) -> None:
         elif on_node and (protocol, on_node) in on_nodes:
             port.duplicate("nodePort", on_node)
         on_nodes.add((protocol, on_node or 0))
-    report_repeats(ports, "", lambda port: f"{port.text('protocol', 'TCP')}/{port.number('port') or 0}")
+    rules.report_repeats(ports, "", lambda port: f"{port.text('protocol', 'TCP')}/{port.number('port') or 0}")
 
 
-@check
+@rules.check
 def _target(port: Place) -> None:
     if port.has("targetPort") and port.value["targetPort"] not in (0, ""):
-        check_port(port, "targetPort")
+        rules.check_port(port, "targetPort")
 
 
-@check
+@rules.check
 def _source_ranges(spec: Place) -> None:
     if spec.texts("loadBalancerSourceRanges") and spec.text("type", "ClusterIP") != "LoadBalancer":
         spec.forbidden("loadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
 
 
-@check
+@rules.check
 def _ingress(spec: Place) -> None:
     if not spec.has("defaultBackend") and not spec.entries("rules"):
         spec.invalid("", None, "either `defaultBackend` or `rules` must be specified")
 
 
-@check
+@rules.check
 def _ingress_path(place: Place) -> None:
     type_, path = place.text("pathType"), place.text("path")
     if not type_:
@@ -357,7 +348,7 @@ def _ingress_path(place: Place) -> None:
             place.invalid("path", path, problem)
 
 
-@check
+@rules.check
 def _ingress_backend(backend: Place) -> None:
     service = backend.child("service")
     if service is None and not backend.has("resource"):
@@ -369,14 +360,14 @@ def _ingress_backend(backend: Place) -> None:
         port = service.child_or_empty("port")
         given = [field for field in ("name", "number") if port.value.get(field)]
         if len(given) == 1:
-            check_port(port, given[0])
+            rules.check_port(port, given[0])
         elif given:
             backend.invalid("", "", "cannot set both port name & port number")
         else:
             backend.required("", "port name or number is required")
 
 
-@check
+@rules.check
 def _peer(peer: Place) -> None:
     selects = peer.has("podSelector") or peer.has("namespaceSelector")
     if not (selects or peer.has("ipBlock")):

@@ -13,14 +13,7 @@ from podium.api.times import SECOND, seconds, time_of
 from podium.controllers.actions import Rationale
 from podium.controllers.disruption.budget import controller_uid, is_healthy
 from podium.controllers.indexes import MultiMap
-from podium.controllers.ledger.disruption import (
-    Beneficiary,
-    Disruption,
-    EarlierRecords,
-    FollowUp,
-    Outcome,
-    ReplacementPod,
-)
+from podium.controllers.ledger import disruption
 
 MOST_OPEN = 10_000
 """The maximum number of disruptions that are followed; the oldest are dropped."""
@@ -28,7 +21,7 @@ MOST_OPEN = 10_000
 FOLLOWED_NS = 24 * 3_600 * 10**9
 """The maximum time for which a disruption is followed."""
 
-RecordSink = Callable[[Disruption, FollowUp | None], None]
+RecordSink = Callable[[disruption.Disruption, disruption.FollowUp | None], None]
 """Receives a new or changed record, and the data to continue it; None if it is complete."""
 
 
@@ -39,8 +32,8 @@ ConditionTime = Callable[[Pod, str], int | None]
 class _Open(Struct):
     """An incomplete disruption. ``rationale`` is shared by the victims of one plan."""
 
-    record: Disruption
-    trail: FollowUp
+    record: disruption.Disruption
+    trail: disruption.FollowUp
     rationale: Rationale | None = None
 
 
@@ -61,9 +54,11 @@ class OpenDisruptions:
     def __contains__(self, uid: str) -> bool:
         return uid in self._open
 
-    def begin(self, record: Disruption, controller: str, rationale: Rationale | None, now: int) -> None:
+    def begin(self, record: disruption.Disruption, controller: str, rationale: Rationale | None, now: int) -> None:
         """Add a record; ``controller`` is the uid of the victim's controller, "" for none."""
-        found = _Open(record, FollowUp(began_ns=now, controller=controller, is_followed=bool(controller)), rationale)
+        found = _Open(
+            record, disruption.FollowUp(began_ns=now, controller=controller, is_followed=bool(controller)), rationale
+        )
         if record.beneficiary is not None:
             self._needs_more(record.beneficiary, rationale)
         self._take_up(found)
@@ -74,14 +69,14 @@ class OpenDisruptions:
                 break
             self._let_go(uid)
 
-    def record(self, uid: str) -> Disruption | None:
+    def record(self, uid: str) -> disruption.Disruption | None:
         """Return the incomplete record of a victim, or None."""
         return self._open[uid].record if uid in self._open else None
 
-    def explained(self, record: Disruption, rule: str) -> None:
+    def explained(self, record: disruption.Disruption, rule: str) -> None:
         self._put(record.uid, replace(record, rule=rule))
 
-    def benefits(self, record: Disruption, beneficiary: Beneficiary) -> None:
+    def benefits(self, record: disruption.Disruption, beneficiary: disruption.Beneficiary) -> None:
         if beneficiary.outcome == "waiting":
             self._victims_for.add(beneficiary.pod, record.uid)
         self._put(record.uid, replace(record, beneficiary=beneficiary))
@@ -119,7 +114,7 @@ class OpenDisruptions:
             after = seconds(max(now - found.trail.began_ns, 0))
             self._put(uid, replace(found.record, loss=replace(found.record.loss, ended_after=after)))
 
-    def resume(self, earlier: EarlierRecords, pods: Iterable[Pod], since: ConditionTime, now: int) -> None:
+    def resume(self, earlier: disruption.EarlierRecords, pods: Iterable[Pod], since: ConditionTime, now: int) -> None:
         """Continue the records of an earlier instance; ``pods`` are all that exist.
 
         Missed changes are dated by the pods' conditions, or now.
@@ -150,14 +145,14 @@ class OpenDisruptions:
             for pod in self._take_unobserved(earlier, by_uid):
                 self._follow(pod, began(pod, "PodScheduled"), began(pod, "Ready"))
 
-    def _take_up_earlier(self, earlier: EarlierRecords, now: int) -> None:
+    def _take_up_earlier(self, earlier: disruption.EarlierRecords, now: int) -> None:
         for record, trail in earlier.followed:
             if now - trail.began_ns > FOLLOWED_NS:
                 self._keep(record, None)
             elif record.uid not in self._open:
                 self._take_up(_Open(record, trail))
 
-    def _take_unobserved(self, earlier: EarlierRecords, by_uid: dict[str, Pod]) -> Iterator[Pod]:
+    def _take_unobserved(self, earlier: disruption.EarlierRecords, by_uid: dict[str, Pod]) -> Iterator[Pod]:
         """Yield the replacements that came unobserved."""
         for uid in sorted(earlier.replacements & by_uid.keys()):
             self._awaited.add_replacement(controller_uid(by_uid[uid]), uid)
@@ -177,7 +172,7 @@ class OpenDisruptions:
         elif found.trail.is_followed:
             self._awaited.put(found)
 
-    def _needs_more(self, beneficiary: Beneficiary, rationale: Rationale | None) -> None:
+    def _needs_more(self, beneficiary: disruption.Beneficiary, rationale: Rationale | None) -> None:
         """Mark victims of earlier plans for a pod as in vain, because a new plan has further victims."""
         for uid in tuple(self._victims_for.get(beneficiary.pod, ())):
             found = self._open[uid]
@@ -204,7 +199,7 @@ class OpenDisruptions:
     def _on_replacement(self, victim: str, pod: Pod) -> None:
         self._replaces[pod.metadata.uid] = victim
         record = self._open[victim].record
-        self._put(victim, replace(record, replacement=ReplacementPod(pod=pod.key, uid=pod.metadata.uid)))
+        self._put(victim, replace(record, replacement=disruption.ReplacementPod(pod=pod.key, uid=pod.metadata.uid)))
 
     def _follow(self, pod: Pod, placed_ns: int, ready_ns: int) -> None:
         """Update a replacement that may be bound or ready."""
@@ -236,7 +231,7 @@ class OpenDisruptions:
             self._awaited.put(found, first=True)
             self._put(victim, replace(found.record, replacement=None))
 
-    def _put(self, uid: str, record: Disruption) -> None:
+    def _put(self, uid: str, record: disruption.Disruption) -> None:
         """Keep a changed record; drop it if it is complete."""
         found = self._open[uid]
         found.record = record
@@ -259,13 +254,13 @@ class OpenDisruptions:
             self._victims_for.discard(beneficiary.pod, uid)
 
 
-def placed(beneficiary: Beneficiary, node_name: str, after_ns: int) -> Beneficiary:
+def placed(beneficiary: disruption.Beneficiary, node_name: str, after_ns: int) -> disruption.Beneficiary:
     """Return a beneficiary that was bound."""
-    outcome: Outcome = "placed" if node_name == beneficiary.room else "elsewhere"
+    outcome: disruption.Outcome = "placed" if node_name == beneficiary.room else "elsewhere"
     return replace(beneficiary, outcome=outcome, node=node_name, placed_after=seconds(max(after_ns, 0)))
 
 
-def _has_ended(record: Disruption) -> bool:
+def _has_ended(record: disruption.Disruption) -> bool:
     return record.loss.ended_after is not None
 
 

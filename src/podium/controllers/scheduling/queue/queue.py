@@ -11,24 +11,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from podium.api.times import MAX_TIME_NS
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import earliest
-from podium.controllers.scheduling.queue.hints import (
-    AFTER_BACKOFF,
-    AT_ONCE,
-    NO,
-    Registrations,
-    Rejections,
-    Wake,
-    is_updated,
-    pod_changes,
-)
-from podium.controllers.scheduling.queue.places import (
-    BackoffPods,
-    InFlightPod,
-    InFlightPods,
-    Item,
-    PodHeap,
-    UnschedulablePods,
-)
+from podium.controllers.scheduling.queue import hints, places
 from podium.controllers.scheduling.queue.queued_pod import (
     ACTIVE,
     BACKOFF,
@@ -73,7 +56,7 @@ class SchedulingQueue:
         self,
         queue_sort: Mapping[str, SortKey],
         pre_enqueue: PreEnqueue,
-        registrations: Registrations,
+        registrations: hints.Registrations,
         settings: QueueSettings = DEFAULTS,
         first: Container[str] = frozenset(),
     ) -> None:
@@ -83,12 +66,12 @@ class SchedulingQueue:
         """Those of all pods; a live view."""
         self.find = self._pods.get
         """Returns a pod with its history by uid, or None."""
-        self._rejections = Rejections(registrations)
+        self._rejections = hints.Rejections(registrations)
         # Each pod is in one of these. Gated pods wait for an event, too.
-        self._active = PodHeap()
-        self._backoff = BackoffPods(settings)
-        self._waiting = UnschedulablePods(self._rejections)
-        self._in_flight = InFlightPods()
+        self._active = places.PodHeap()
+        self._backoff = places.BackoffPods(settings)
+        self._waiting = places.UnschedulablePods(self._rejections)
+        self._in_flight = places.InFlightPods()
         self.decide = self._in_flight.decide
         """Notes that no plugin can reject an in-flight pod (uid) any more."""
         self._queue_sort = queue_sort
@@ -159,7 +142,7 @@ class SchedulingQueue:
         if record.scheduler_name not in self._queue_sort:
             raise ValueError(f"pod {record.key}: no profile is named {record.scheduler_name!r}")
         queued = self._pods[record.uid] = QueuedPod(record, now)
-        self._requeue(queued, AT_ONCE, POD_ADD, now)
+        self._requeue(queued, hints.AT_ONCE, POD_ADD, now)
 
     def update(self, record: PodRecord, now: int) -> None:
         """Take in a newer state of a pending pod; an unknown one is added.
@@ -184,7 +167,7 @@ class SchedulingQueue:
         if self._settings.has_hints:
             wake = self._rejections.of(queued, "").wake(record, event)
         else:
-            wake = AFTER_BACKOFF if is_updated(event.old, record) else NO
+            wake = hints.AFTER_BACKOFF if hints.is_updated(event.old, record) else hints.NO
         if wake or queued.place is GATED:
             self._requeue(queued, wake, event.label, now)
 
@@ -284,10 +267,10 @@ class SchedulingQueue:
             return None
         queued.record, queued.queued_ns = flight.latest, now
         self._in_flight.end(queued.record.uid)
-        self._requeue(queued, AFTER_BACKOFF, GROUP_CHANGED, now)
+        self._requeue(queued, hints.AFTER_BACKOFF, GROUP_CHANGED, now)
         return queued.place
 
-    def _flight_of(self, queued: QueuedPod) -> InFlightPod | None:
+    def _flight_of(self, queued: QueuedPod) -> places.InFlightPod | None:
         """Return the attempt that a pod returns from; None if it was deleted. Raises ValueError without one."""
         uid = queued.record.uid
         if self._pods.get(uid) is not queued:
@@ -301,7 +284,7 @@ class SchedulingQueue:
         """Make a pod worth another attempt after its backoff, unless it is gated."""
         queued = self._pods.get(uid)
         if queued is not None:
-            self._wake(queued, AFTER_BACKOFF, reason, now)
+            self._wake(queued, hints.AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
         """Wake the waiting pods that an event may help; for pods in flight it counts after their attempt.
@@ -336,13 +319,13 @@ class SchedulingQueue:
         """
         for queued in filter(None, map(self._pods.get, uids)):
             if queued.place is not BACKOFF:
-                self._wake(queued, AT_ONCE, FORCE_ACTIVATE, now)
+                self._wake(queued, hints.AT_ONCE, FORCE_ACTIVATE, now)
             elif not self._settings.must_pause(queued, now):
                 self._backoff.discard(queued.record.uid)
                 queued.woken_by = FORCE_ACTIVATE
                 self._put(queued, ACTIVE, now)
 
-    def _wake(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
+    def _wake(self, queued: QueuedPod, wake: hints.Wake, reason: str, now: int) -> None:
         """Choose the place of a waiting pod again; in flight, that counts after the attempt."""
         flight = self._in_flight.find(queued.record.uid)
         if flight is not None:
@@ -363,7 +346,7 @@ class SchedulingQueue:
         """
         queued = self._pods.get(uid)
         if queued is not None and queued.place is GATED:
-            self._requeue(queued, AFTER_BACKOFF if is_worth_attempt else NO, GATE_OPENED, now)
+            self._requeue(queued, hints.AFTER_BACKOFF if is_worth_attempt else hints.NO, GATE_OPENED, now)
 
     def flush(self, now: int) -> None:
         """End due backoffs, and retry pods that waited too long for an event.
@@ -374,7 +357,7 @@ class SchedulingQueue:
             return
         self._end_backoffs(now)
         for queued in self._waiting.take_overdue(now):
-            self._requeue(queued, AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
+            self._requeue(queued, hints.AFTER_BACKOFF, UNSCHEDULABLE_TIMEOUT, now)
         next_ns = self.next_deadline()
         self._due_ns = MAX_TIME_NS if next_ns is None else next_ns
 
@@ -389,13 +372,13 @@ class SchedulingQueue:
             return None
         return earliest((self._backoff.next_deadline(), self._waiting.next_deadline()))
 
-    def _requeue(self, queued: QueuedPod, wake: Wake, reason: str, now: int) -> None:
+    def _requeue(self, queued: QueuedPod, wake: hints.Wake, reason: str, now: int) -> None:
         """Choose the place of a pod that is in none, or waits for an event."""
         is_held = self._holds(queued) if wake or queued.gated_by else False
         if wake:
             queued.woken_by = reason
         end_ns = now
-        if wake and not is_held and (wake is AFTER_BACKOFF or self._settings.must_pause(queued, now)):
+        if wake and not is_held and (wake is hints.AFTER_BACKOFF or self._settings.must_pause(queued, now)):
             end_ns = self._settings.backoff_end_ns(queued)
         self._put(queued, landing(wake, is_held, end_ns > now), now, end_ns)
 
@@ -457,18 +440,18 @@ class SchedulingQueue:
             raise ValueError(f"pod {queued.record.key} is gated by a plugin that does not name itself")
         queued.gated_by, queued.message = status.plugin, status.message
 
-    def _woken_in_flight(self, flight: InFlightPod) -> tuple[Wake, str]:
+    def _woken_in_flight(self, flight: places.InFlightPod) -> tuple[hints.Wake, str]:
         """Return the effect of the events during a failed attempt, and the label of the decisive one."""
-        queued, best, label = flight.queued, NO, ""
+        queued, best, label = flight.queued, hints.NO, ""
         if not (queued.unschedulable_plugins or queued.pending_plugins):
-            return AFTER_BACKOFF, ATTEMPT_FAILURE
+            return hints.AFTER_BACKOFF, ATTEMPT_FAILURE
         if not self._settings.has_hints:
             is_woken = self._pops_at_event == self._pops
-            return (AFTER_BACKOFF, ATTEMPT_FAILURE) if is_woken else (NO, "")
+            return (hints.AFTER_BACKOFF, ATTEMPT_FAILURE) if is_woken else (hints.NO, "")
         if not self._in_flight.has_heard(flight):
             return best, label
         rejection = self._rejections.of(queued, "")
-        enough = AT_ONCE if queued.pending_plugins else AFTER_BACKOFF
+        enough = hints.AT_ONCE if queued.pending_plugins else hints.AFTER_BACKOFF
         for event in self._in_flight.events(flight):
             wake = rejection.wake(queued.record, event)
             if wake > best:
@@ -478,7 +461,7 @@ class SchedulingQueue:
         return best, label
 
 
-def landing(wake: Wake, is_held: bool, backs_off: bool) -> QueuePlace:
+def landing(wake: hints.Wake, is_held: bool, backs_off: bool) -> QueuePlace:
     """Return the new place of a pod.
 
     ``is_held``: a PreEnqueue plugin rejects it or QueueSort fails, which is asked if the pod is woken or was gated.
@@ -486,17 +469,17 @@ def landing(wake: Wake, is_held: bool, backs_off: bool) -> QueuePlace:
     """
     if is_held:
         return GATED
-    if wake is NO:
+    if wake is hints.NO:
         return UNSCHEDULABLE
     return BACKOFF if backs_off else ACTIVE
 
 
-def _sort_item(queued: QueuedPod) -> Item:
+def _sort_item(queued: QueuedPod) -> places.Item:
     return (not queued.goes_first, queued.sort_key, queued.record.key, queued.record.uid)
 
 
 def _update_event(old: PodRecord, new: PodRecord) -> ClusterEvent:
-    return ClusterEvent(_POD, pod_changes(old, new), old, new, POD_UPDATE)
+    return ClusterEvent(_POD, hints.pod_changes(old, new), old, new, POD_UPDATE)
 
 
 # The sort key of a pod, from the pod and its time of entry; the smallest goes first.
