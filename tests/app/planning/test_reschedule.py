@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from podium.app.planning.questions import reschedule as question
 from tests.app.planning.small import Raw, ask, budget, node, pod, replica_set, reported, written
 from tests.store.objects import disruption_policy
 
@@ -104,6 +105,24 @@ def test_a_schedule_ends_after_sixty_plans(tmp_path: Path) -> None:
     assert answer["schedule"]["plans"] == 60
     assert answer["schedule"]["isCut"]
     assert "within its first 60 plans" in answer["headline"]
+
+
+def test_a_run_that_ends_before_the_first_plan_has_an_empty_schedule(tmp_path: Path) -> None:
+    answer = reported(*asked(tmp_path), "--until", "1s")
+
+    assert (answer["schedule"]["steps"], answer["schedule"]["plans"], answer["schedule"]["isCut"]) == ([], 0, True)
+    assert "moves 0 pods in 0s within its first 0 plans; the plan now moves" in answer["headline"]
+
+
+def test_a_schedule_ends_after_a_number_of_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "_MOST_MOVES", 3)
+
+    answer = reported(*asked(tmp_path, budget("web", maxUnavailable="100%")))
+
+    assert len(answer["schedule"]["steps"]) == 3
+    assert answer["schedule"]["isCut"]
+    assert "moves 3 pods" in answer["headline"]
+    assert sum(len(planned["moves"]) for planned in answer["moves"]["planned"]) > 3
 
 
 def test_a_run_with_the_rescheduler_of_the_input_is_compared_with_that_one(tmp_path: Path) -> None:

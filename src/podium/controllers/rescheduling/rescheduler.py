@@ -83,7 +83,8 @@ class Rescheduler:
         # Called with each plan, for recorders of decisions.
         self.on_plan: Callable[[ReschedulingPlan, int], None] | None = None
         self.plans_left = inf
-        """How many more plans it makes: simulations of large clusters have to end."""
+        self.moves_left: int | None = None
+        """How many more plans it makes, and sets of moves: simulations of large clusters have to end. None: any."""
 
     @property
     def settings(self) -> ReschedulerSettings:
@@ -210,7 +211,10 @@ class Rescheduler:
         config_map = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
         records: list[Action] = [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
         if not self._only_plans:
-            self._evictions.put(plan.planned)
+            self._evictions.put(plan.planned[: self.moves_left])
+        if self.moves_left is not None:
+            self.moves_left = max(0, self.moves_left - len(plan.planned))
+            self.plans_left *= bool(self.moves_left)
         self._soft_taints.unmark(self._evictions.nodes_to_mark())
         if not self._evictions:
             return records

@@ -28,7 +28,10 @@ from podium.runtime.runtime import Component
 from podium.sim.run_options import RunOptions
 
 _MAX_ROWS = 40
-_MOST_PLANS = 60
+# A plan takes time in proportion to the objects: a run has at most so many plans, and so many objects in all of them.
+_MOST_PLANS, _MOST_OBJECTS = 60, 120_000
+# Each eviction is checked beside all moves under way.
+_MOST_MOVES = 300
 _HEADINGS = ("evicted", "pod", "from", "to", "ready", "waited for")
 _COLUMNS = {**kinds(number="time"), **kinds("pod from to", number="boundAt readyAt"), **kinds("waitedFor policy")}
 
@@ -36,7 +39,7 @@ _COLUMNS = {**kinds(number="time"), **kinds("pod from to", number="boundAt ready
 def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswer:
     """Answer which pods a rescheduler would move and when, and what that does; without a run if it moves none now.
 
-    The run has the rescheduler, which makes at most `_MOST_PLANS` plans. Raises InputError.
+    The run has the rescheduler, whose number of plans is limited. Raises InputError.
     """
     options = run.options
     configuration = options.configuration or default_configuration()
@@ -62,24 +65,24 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     certificates, best = list[Section](), ""
     if report.certificate is not None and report.certificate.ever.covered:
         certificates.append(certificate_section(report.certificate))
-        best = f", the plan now within {report.certificate.within_limits.gap:.1%} of the best possible"
+        best = f" within {report.certificate.within_limits.gap:.1%} of the best possible"
     if not report.moves:
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
-        headline = f"the rescheduler moves nothing{best}"
+        headline = f"the rescheduler moves nothing{best and f',{best}'}"
         return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
     plans = list[tuple[int, ReschedulingPlan]]()
-    played = structs.replace(run, options=_with_rescheduler(run, report, plans)).play(PlanQuestion("reschedule"))
-    schedule = _schedule(plans, played.result, report.settings.interval_ns)
-    first, last = plans[0][1], plans[-1][1]
-    objectives = ((name, number_text(before), number_text(last.after[name])) for name, before in first.before.items())
-    gained = [f"{name} {before} -> {after}" for name, before, after in objectives if before != after]
-    if first.costs is not None and last.costs is not None:
-        gained.append(f"nodes {first.costs[0].amount:,.2f} -> {last.costs[1].amount:,.2f} a month")
-    better = f" ({', '.join(gained)})" if gained else ""
-    lasting = f" in {_time_text(schedule.data['seconds'])}"
-    lasting += f" within its first {len(plans)} plans" if schedule.data["isCut"] else ""
-    number = counted(len(schedule.rows), "pod")
-    headline = f"the rescheduler moves {number}{lasting}{better}{best}: {impact_text(played.impact)}"
+    most = min(_MOST_PLANS, max(1, _MOST_OBJECTS // len(run.read.documents)))
+    played = structs.replace(run, options=_with_rescheduler(run, report, plans, most)).play(PlanQuestion("reschedule"))
+    is_cut = len(plans) == most or not plans or bool(plans[-1][1].planned)
+    schedule = _schedule(plans, played.result, report.settings.interval_ns, is_cut=is_cut)
+    moved = f"{counted(len(schedule.rows), 'pod')} in {_time_text(schedule.data['seconds'])}"
+    if is_cut:
+        # The run does not show what all moves gain.
+        moved += f" within its first {counted(len(plans), 'plan')}; the plan now moves "
+        moved += f"{counted(len(report.moves), 'pod')}{_gains([report.plan])}{best and f',{best}'}"
+    else:
+        moved += _gains([plan for _, plan in plans]) + (best and f", the plan now{best}")
+    headline = f"the rescheduler moves {moved}: {impact_text(played.impact)}"
     answer = played.answer(headline, sections=(moves, schedule, *certificates))
     steps = schedule.data["steps"]
     # The scenario repeats the evictions, whatever the rescheduler's configuration.
@@ -91,8 +94,20 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     return replace(answer, scenario=scenario, table=Frame.of_rows("table", steps, _COLUMNS))
 
 
-def _with_rescheduler(run: PlanRun, report: PlanReport, plans: list[tuple[int, ReschedulingPlan]]) -> RunOptions:
-    """Return the options of a run with a rescheduler, whose plans are appended with their times."""
+def _gains(plans: Sequence[ReschedulingPlan]) -> str:
+    """Return how the objectives and the price change from the first plan to the end of the last one, in parentheses."""
+    first, last = plans[0], plans[-1]
+    objectives = ((name, number_text(before), number_text(last.after[name])) for name, before in first.before.items())
+    gained = [f"{name} {before} -> {after}" for name, before, after in objectives if before != after]
+    if first.costs is not None and last.costs is not None:
+        gained.append(f"nodes {first.costs[0].amount:,.2f} -> {last.costs[1].amount:,.2f} a month")
+    return f" ({', '.join(gained)})" if gained else ""
+
+
+def _with_rescheduler(
+    run: PlanRun, report: PlanReport, plans: list[tuple[int, ReschedulingPlan]], most: int
+) -> RunOptions:
+    """Return the options of a run with a rescheduler, whose plans, ``most`` in all, are appended with their times."""
     release, _ = run.options.release.for_documents(run.read.documents)
 
     def observe(plan: ReschedulingPlan, now: int) -> None:
@@ -103,16 +118,18 @@ def _with_rescheduler(run: PlanRun, report: PlanReport, plans: list[tuple[int, R
     def make() -> Rescheduler:
         settings = replace(report.settings, is_paused=False)
         made = Rescheduler(settings, report.schedulers, seed=run.options.seed, release=release)
-        made.on_plan, made.plans_left = observe, _MOST_PLANS
+        made.on_plan, made.plans_left, made.moves_left = observe, most, _MOST_MOVES
         return made
 
     return replace(run.options, components=(Component(RESCHEDULER, make),), assumed_age_ns=DAY_NS)
 
 
-def _schedule(plans: Sequence[tuple[int, ReschedulingPlan]], result: SimulationResult, interval_ns: int) -> Section:
+def _schedule(
+    plans: Sequence[tuple[int, ReschedulingPlan]], result: SimulationResult, interval_ns: int, *, is_cut: bool
+) -> Section:
     """Return the evictions of a run in order: when each is made, when its replacement is bound and ready, and why then.
 
-    An eviction waited for what the plan before its own held against it.
+    An eviction waited for what the plan before its own held against it. ``is_cut``: further plans may follow.
     """
     held = [{left.pod: left.why for left in plan.left_alone} for _, plan in plans]
     # If an eviction was refused, a later plan made it.
@@ -154,7 +171,6 @@ def _schedule(plans: Sequence[tuple[int, ReschedulingPlan]], result: SimulationR
         for each in steps
     ]
     lasted = max((each["readyAt"] or each["time"] for each in steps), default=0)
-    is_cut = len(plans) >= _MOST_PLANS or bool(plans[-1][1].planned)
     data = {"plans": len(plans), "isCut": is_cut, "seconds": lasted, "steps": steps}
     rest = f"{counted(len(steps), 'eviction')} in {counted(len(plans), 'plan')}"
     return Section("schedule", "Schedule", tuple(rows), _HEADINGS, rest, data, _MAX_ROWS, "eviction")
