@@ -114,6 +114,8 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
         {"spec.cidrs": ["10.0.0.1/24"]},
         '.spec.cidrs[0]: Invalid value: "10.0.0.1/24": must be a CIDR in canonical',
     ),
+    (RANGE, {"spec.cidrs": ["10.0.0.1"]}, '.spec.cidrs[0]: Invalid value: "10.0.0.1": must be a CIDR in canonical'),
+    (RANGE, {"spec.cidrs": ["2001:DB8::/64"]}, "must be a CIDR in canonical form"),
     (ADDRESS, {"spec.parentRef.name": GONE}, ".spec.parentRef.name: Required value"),
     # What every object has.
     (pod(), {"metadata.name": GONE}, ".metadata.name: Required value: name or generateName is required"),

@@ -264,7 +264,7 @@ class Cluster:
 
     @cached_property
     def _version(self) -> ClusterVersion:
-        # A snapshot of a form that is not known would be misunderstood; that it says so must not wait for the caveats.
+        # Raise now for a snapshot of an unknown form, which would be misread.
         for _ in snapshots_of(self.read.documents):
             pass
         return ClusterVersion.of(self.read.documents)

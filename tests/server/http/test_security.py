@@ -218,7 +218,7 @@ def test_invalid_certificate_files_are_named(tmp_path: Path) -> None:
 def test_a_port_in_use_is_reported() -> None:
     async def check(client: Client) -> None:
         other = Server(LocalBackend(), settings=ServerSettings(port=client.server.port))
-        with pytest.raises(InputError, match="another process does already"):
+        with pytest.raises(InputError, match="another process listens there"):
             await other.start()
 
     with_server(check)

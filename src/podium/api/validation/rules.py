@@ -422,7 +422,7 @@ def _is_cidr(text: str) -> bool:
 
 def _is_canonical(cidr: str) -> bool:
     try:
-        return bool(ipaddress.ip_network(cidr))
+        return str(ipaddress.ip_network(cidr)) == cidr
     except ValueError:
         return False
 

@@ -70,9 +70,9 @@ class Server:
             where = f"{shown(settings.host)}, port {settings.port}"
             why = error.strerror or str(error)
             if error.errno == errno.EADDRINUSE:
-                why = "another process does already"
+                why = "another process listens there"
             elif error.errno == errno.EACCES:
-                why = "that is not allowed; ports from 1024 on are"
+                why = "only privileged processes may use ports below 1024"
             raise InputError(f"the server cannot listen on {where}: {why}") from None
         self.port = self._listener.sockets[0].getsockname()[1]
 
