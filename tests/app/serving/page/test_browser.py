@@ -118,14 +118,14 @@ def test_the_first_view_says_what_is_wrong_and_its_buttons_ask_the_questions(bro
         visit.shown().page.wait_for_selector(".problem:has-text('asks for more cpu than the node has')")
         assert visit.page.title() == "Podium: Now"
         row = visit.page.locator(".problem:has-text('default/wrong')")
-        assert "no single change" in row.inner_text().lower()
+        visit.page.wait_for_selector(".problem:has-text('default/wrong'):has-text('no single change')")
         for section, empty in (
             ("budgets", "no budget stops a drain"),
             ("losses", "every pod finds a place"),
             ("nodes", "Every node is ready"),
             ("preemptions", "No preemption is on record"),
         ):
-            assert empty in visit.page.inner_text(f"#{section}")
+            visit.page.wait_for_selector(f"#{section}:has-text('{empty}')")
         row.get_by_role("button", name="Explain").click()
         visit.page.wait_for_selector("table.verdicts")
         cordon(life, "node-1", does=True)
