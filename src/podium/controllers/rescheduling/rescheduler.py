@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
+from sys import maxsize
 
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node
@@ -82,9 +82,8 @@ class Rescheduler:
         self._settings_map = SettingsMap(config_map, settings, self._use)
         # Called with each plan, for recorders of decisions.
         self.on_plan: Callable[[ReschedulingPlan, int], None] | None = None
-        self.plans_left = inf
-        self.moves_left: int | None = None
-        """How many more plans it makes, and sets of moves: simulations of large clusters have to end. None: any."""
+        self.plans_left = self.moves_left = maxsize
+        """How many more plans it makes, and sets of moves: simulations of large clusters have to end."""
 
     @property
     def settings(self) -> ReschedulerSettings:
@@ -143,7 +142,7 @@ class Rescheduler:
             return always
         if self._evictions:
             return soonest(always, self._evictions.deadline())
-        if self.plans_left <= 0:
+        if self._is_spent:
             return always
         return soonest(always, self._looks.deadline(), self._evictions.refusals.deadline())
 
@@ -171,6 +170,11 @@ class Rescheduler:
         if _PERIODIC not in self._looks.times:
             self._looks.set(_PERIODIC, look_ns, recurs=True)
 
+    @property
+    def _is_spent(self) -> bool:
+        """Whether it has made all plans or moves that it may make."""
+        return min(self.plans_left, self.moves_left) <= 0
+
     def _use(self, settings: ReschedulerSettings) -> None:
         """Use these settings from now on. Raises InputError for policies that cannot be created."""
         self._planners.change(settings)
@@ -188,7 +192,8 @@ class Rescheduler:
         if self._evictions:
             return actions + self._evictions.go_on(now)
         due_ns = earliest((self._looks.deadline().time_ns, self._evictions.refusals.deadline().time_ns))
-        return actions + (self._plan(now) if due_ns is not None and due_ns <= now and self.plans_left > 0 else [])
+        is_due = due_ns is not None and due_ns <= now
+        return actions + (self._plan(now) if is_due and not self._is_spent else [])
 
     def _plan(self, now: int) -> list[Action]:
         # It covers all changes so far.
@@ -212,9 +217,7 @@ class Rescheduler:
         records: list[Action] = [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
         if not self._only_plans:
             self._evictions.put(plan.planned[: self.moves_left])
-        if self.moves_left is not None:
-            self.moves_left = max(0, self.moves_left - len(plan.planned))
-            self.plans_left *= bool(self.moves_left)
+            self.moves_left -= len(plan.planned)
         self._soft_taints.unmark(self._evictions.nodes_to_mark())
         if not self._evictions:
             return records

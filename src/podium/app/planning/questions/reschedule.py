@@ -62,13 +62,13 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         for move in planned.moves
     ]
     moves = Section("moves", "Moves", tuple(rows), rest="of the plan now", data=report.to_dict(), most=_MAX_ROWS)
-    certificates, best = list[Section](), ""
+    certificates, gap = list[Section](), ""
     if report.certificate is not None and report.certificate.ever.covered:
         certificates.append(certificate_section(report.certificate))
-        best = f" within {report.certificate.within_limits.gap:.1%} of the best possible"
+        gap = f"within {report.certificate.within_limits.gap:.1%} of the best possible"
     if not report.moves:
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
-        headline = f"the rescheduler moves nothing{best and f',{best}'}"
+        headline = _joined("the rescheduler moves nothing", gap)
         return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
     plans = list[tuple[int, ReschedulingPlan]]()
     most = min(_MOST_PLANS, max(1, _MOST_OBJECTS // len(run.read.documents)))
@@ -78,10 +78,10 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     moved = f"{counted(len(schedule.rows), 'pod')} in {_time_text(schedule.data['seconds'])}"
     if is_cut:
         # The run does not show what all moves gain.
-        moved += f" within its first {counted(len(plans), 'plan')}; the plan now moves "
-        moved += f"{counted(len(report.moves), 'pod')}{_gains([report.plan])}{best and f',{best}'}"
+        now = f"the plan now moves {counted(len(report.moves), 'pod')}{_gains([report.plan])}"
+        moved += f" within its first {counted(len(plans), 'plan')}; {_joined(now, gap)}"
     else:
-        moved += _gains([plan for _, plan in plans]) + (best and f", the plan now{best}")
+        moved = _joined(moved + _gains([plan for _, plan in plans]), gap and f"the plan now {gap}")
     headline = f"the rescheduler moves {moved}: {impact_text(played.impact)}"
     answer = played.answer(headline, sections=(moves, schedule, *certificates))
     steps = schedule.data["steps"]
@@ -92,6 +92,10 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     ]
     scenario = scenario_of_spec(run.read, "reschedule", {}, evictions)
     return replace(answer, scenario=scenario, table=Frame.of_rows("table", steps, _COLUMNS))
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
 
 
 def _gains(plans: Sequence[ReschedulingPlan]) -> str:
@@ -153,10 +157,10 @@ def _schedule(
         if each.cause != RESCHEDULER or each.uid not in planned_by:
             continue
         place, planned = planned_by[each.uid]
-        came = each.replacement
-        after = (None, None) if came is None else (came.placed_after, came.ready_after)
+        made = each.replacement
+        after = (None, None) if made is None else (made.placed_after, made.ready_after)
         bound, ready = (None if some is None else round(each.time + some, 3) for some in after)
-        found = {"time": each.time, "pod": each.pod, "from": each.node, "to": None if came is None else came.node}
+        found = {"time": each.time, "pod": each.pod, "from": each.node, "to": None if made is None else made.node}
         why = waited_for(place, planned, each.namespace)
         steps.append({**found, "boundAt": bound, "readyAt": ready, "waitedFor": why, "policy": planned.policy})
     rows = [
