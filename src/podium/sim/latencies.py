@@ -1,21 +1,14 @@
-"""Requests in flight to the API server, and the interface of the faults that the project's tests inject."""
+"""Requests in flight to the API server."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 from podium.api.times import MAX_TIME_NS, format_duration
-from podium.apirequests.observations import ObjectObservation
 from podium.controllers.actions import Action, Bind, BindClaim
 from podium.controllers.deadlines import Agenda
-from podium.controllers.observations import Problem
-from podium.runtime.runtime import Component, RequestedAction, Runtime
-from podium.store.store import Store
-from podium.store.watch_log import WatchEvent
+from podium.runtime.runtime import RequestedAction
 
 USUAL_LATENCY_NS = 5_000_000
 """The default duration of a scheduler's request, including the watch event that the scheduler acts on.
@@ -113,46 +106,3 @@ class RequestsInFlight:
 
     def forget(self, uid: str) -> None:
         self._claims_bound_ns.pop(uid, None)
-
-
-@dataclass(frozen=True, slots=True)
-class FaultOutcome:
-    """The outcome of an action: it is carried out ``times`` times and answered ``delay_ns`` later.
-
-    The answer is ``problem`` if set, else the first result.
-    """
-
-    times: int = 1
-    problem: Problem | None = None
-    delay_ns: int = 0
-
-
-class Faults(Protocol):
-    """Decides the outcomes of requests and deliveries; ``component`` is a component's name, such as `kubelet`."""
-
-    def outcome(self, component: str, action: Action) -> FaultOutcome:
-        """Return the outcome of an action about to be carried out."""
-
-    def outage_ns(self, component: str, action: Action, *, is_done: bool) -> int | None:
-        """Return how long the component is down if it crashes before or after an action; None if it does not."""
-
-    def informers(self, store: Store, driver: Runtime) -> Informers: ...
-
-
-class Informers(Protocol):
-    """Delivers watch events to components, which may be late, lost, repeated or merged."""
-
-    def begin(self, component: Component, now: int) -> list[ObjectObservation]:
-        """Start a component's informer; return what the component sees first."""
-
-    def end(self, component: Component) -> None:
-        """Stop a component's informer; events in flight are lost."""
-
-    def see(self, event: WatchEvent, now: int) -> None:
-        """Schedule the delivery of an event."""
-
-    def take(self, now: int) -> Iterator[tuple[Component, ObjectObservation]]:
-        """Yield all events that have arrived, by component."""
-
-    def next_time(self, now: int) -> int | None:
-        """Return when the next event arrives; None if nothing is pending."""

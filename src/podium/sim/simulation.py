@@ -22,8 +22,9 @@ from podium.controllers.observations import ActionFinished
 from podium.controlplane.assembly import create_objects, located
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.sim.api_server import MOST_BEHIND, APIServer
+from podium.sim.faults import Faults
 from podium.sim.history import Backlog, EventHistory
-from podium.sim.latencies import Faults, RequestsInFlight, step_times
+from podium.sim.latencies import RequestsInFlight, step_times
 from podium.sim.placement_log import PlacementLog
 from podium.sim.player import Player, SimulatedControlPlane
 from podium.sim.recording.replay import Replay
