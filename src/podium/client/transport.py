@@ -151,14 +151,14 @@ class HTTPTransport:
         """Carry out the queued actions on one object, one after the other."""
         lane = self._lanes[about]
         while lane:
-            asked = lane[0]
+            requested = lane[0]
             try:
-                finished = await self._carry_out(asked)
+                finished = await self._carry_out(requested)
             except Exception as error:
                 # The component gets an answer in any case.
                 self.on_fault(error)
-                finished = ActionFinished(asked.action, Problem(0, "", f"{_LOST}: {error}"))
-            self._report(asked, finished)
+                finished = ActionFinished(requested.action, Problem(0, "", f"{_LOST}: {error}"))
+            self._report(requested, finished)
             lane.popleft()
         del self._lanes[about]
 

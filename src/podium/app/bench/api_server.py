@@ -178,9 +178,9 @@ async def _measured(server: _Process, pods: int) -> list[Measurement]:
     server.lap()
     updates = min(_WATCHED_UPDATES, pods)
     changes = (_update(number, "Succeeded") for number in range(updates))
-    asked = asyncio.ensure_future(_ask_all(port, changes))
-    await asyncio.gather(asked, *(each.until(updates) for each in watchers))
-    note("apiserver-watch", sum(each.events for each in watchers), asked.result(), watchers=_WATCHERS)
+    changing = asyncio.ensure_future(_ask_all(port, changes))
+    await asyncio.gather(changing, *(each.until(updates) for each in watchers))
+    note("apiserver-watch", sum(each.events for each in watchers), changing.result(), watchers=_WATCHERS)
     for each in watchers:
         await each.close()
     return found
