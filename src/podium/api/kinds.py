@@ -18,10 +18,12 @@ from podium.api.versions.release import DEFAULT_RELEASE
 # In the order of discovery, in which kubectl takes the first kind with a matching short name.
 _GROUPS = (
     "",
-    *("apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io"),
-    *("autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io"),
-    *("storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io"),
-    *("coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io"),
+    *"""
+    apiregistration.k8s.io apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch
+    certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io storage.k8s.io
+    admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io
+    discovery.k8s.io resource.k8s.io flowcontrol.apiserver.k8s.io
+    """.split(),
 )
 # Aggregated APIs come last.
 _LAST_GROUP = "metrics.k8s.io"

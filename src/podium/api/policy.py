@@ -103,8 +103,13 @@ ATTRIBUTES_CLASS = "VolumeAttributesClass"
 """The scope that selects claims by the names of their volume attributes classes."""
 
 SCOPES = (
-    *("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity"),
-    *(PRIORITY_CLASS, ATTRIBUTES_CLASS),
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "CrossNamespacePodAffinity",
+    PRIORITY_CLASS,
+    ATTRIBUTES_CLASS,
 )
 """The scopes of quotas. They select pods, but for that of volume attributes classes, which selects claims."""
 

@@ -232,19 +232,19 @@ def _is_of_rows(plugin: points.Plugin) -> bool:
 _ODD = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS
 # Built-in functions without side effects whose results depend on their arguments alone.
 _PLAIN = frozenset(
-    (
-        *("abs", "all", "any", "bool", "dict", "divmod", "enumerate", "filter", "float", "frozenset", "getattr"),
-        *("hasattr", "int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "pow"),
-        *("range", "repr", "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "zip"),
-    )
+    """
+    abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass iter len
+    list map max min next pow range repr reversed round set slice sorted str sum tuple zip
+    """.split()
 )
 # Instructions that load local variables, some of them as one of several effects.
 _OF_LOCALS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
 # Instructions that create or change something beyond the call, or read what others may change.
-_REACHING_OUT = (
-    *("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_NAME", "STORE_DEREF"),
-    *("DELETE_ATTR", "DELETE_SUBSCR", "DELETE_GLOBAL", "DELETE_NAME", "DELETE_DEREF"),
-    *("LOAD_BUILD_CLASS", "LOAD_LOCALS", "LOAD_NAME", "LOAD_FROM_DICT_OR", "LOAD_SUPER", "IMPORT_", "GET_AWAITABLE"),
+_REACHING_OUT = tuple(
+    """
+    STORE_ATTR STORE_SUBSCR STORE_SLICE STORE_GLOBAL STORE_NAME STORE_DEREF DELETE_ATTR DELETE_SUBSCR DELETE_GLOBAL
+    DELETE_NAME DELETE_DEREF LOAD_BUILD_CLASS LOAD_LOCALS LOAD_NAME LOAD_FROM_DICT_OR LOAD_SUPER IMPORT_ GET_AWAITABLE
+    """.split()
 )
 
 

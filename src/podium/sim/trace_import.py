@@ -49,8 +49,16 @@ _TIMES = ("creation_time", "scheduled_time", "deletion_time")
 _NODES = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _PODS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", *_TIMES)
 _INSTANCES = (
-    *("instance_sn", "role", "app_name", "cpu_request", "gpu_request", "rdma_request", "memory_request"),
-    *("disk_request", "max_instance_per_node", *_TIMES),
+    "instance_sn",
+    "role",
+    "app_name",
+    "cpu_request",
+    "gpu_request",
+    "rdma_request",
+    "memory_request",
+    "disk_request",
+    "max_instance_per_node",
+    *_TIMES,
 )
 # By column, the resource, how many units of its quantity are one of the column's, and the unit.
 _RESOURCES = {

@@ -215,10 +215,7 @@ class _Reader:
 
 
 _TRANSPARENT = frozenset(
-    (
-        *("expr", "conditionalor", "conditionaland", "relation", "addition", "multiplication"),
-        *("unary", "member", "primary", "paren_expr"),
-    )
+    "expr conditionalor conditionaland relation addition multiplication unary member primary paren_expr".split()
 )
 
 

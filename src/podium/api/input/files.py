@@ -106,10 +106,7 @@ _SUFFIXES = (".json", ".podium", ".yaml", ".yml")
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 # The kustomization fields that do not change any object in the files.
 _GATHERS = frozenset(
-    (
-        *("apiVersion", "configMapGenerator", "generatorOptions", "kind", "metadata", "openapi", "resources"),
-        *("secretGenerator", "sortOptions"),
-    )
+    "apiVersion configMapGenerator generatorOptions kind metadata openapi resources secretGenerator sortOptions".split()
 )
 
 

@@ -19,10 +19,12 @@ _TYPES = ("array", "boolean", "integer", "number", "object", "string")
 _JUNCTORS = ("allOf", "anyOf", "oneOf")
 _UNTYPED = ("x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields")
 _FORBIDDEN = ("$ref", "$schema", "additionalItems", "definitions", "dependencies", "id", "patternProperties")
-_NOT_IN_JUNCTORS = (
-    *("additionalProperties", "default", "description", "nullable", "title", "type", "x-kubernetes-embedded-resource"),
-    *("x-kubernetes-int-or-string", "x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-map-type"),
-    *("x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"),
+_NOT_IN_JUNCTORS = tuple(
+    """
+    additionalProperties default description nullable title type x-kubernetes-embedded-resource
+    x-kubernetes-int-or-string x-kubernetes-list-map-keys x-kubernetes-list-type x-kubernetes-map-type
+    x-kubernetes-preserve-unknown-fields x-kubernetes-validations
+    """.split()
 )
 _NUMBERS = ("maximum", "minimum", "multipleOf")
 _COUNTS = ("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")

@@ -216,10 +216,10 @@ _ANY = Declaration(DYN)
 _FORMATTED = ("byte", "date", "date-time", "duration")
 _USES_OLD = re.compile(r"\boldSelf\b")
 _RESERVED = frozenset(
-    (
-        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let"),
-        *("loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
-    )
+    """
+    as break const continue else false for function if import in let loop namespace null package return true var void
+    while
+    """.split()
 )
 
 _ESCAPED = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))

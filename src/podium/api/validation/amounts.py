@@ -13,10 +13,17 @@ from podium.api.validation.findings import Place
 _CACHE = 65_536
 _CONTAINERS = (CPU, MEMORY, "ephemeral-storage")
 WHOLE_COUNTS = frozenset(
-    (
-        *(PODS, "services", "services.nodeports", "services.loadbalancers", "replicationcontrollers"),
-        *("resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
-    )
+    {
+        PODS,
+        "services",
+        "services.nodeports",
+        "services.loadbalancers",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+    }
 )
 _MAX_QUOTA_NAME = 63
 

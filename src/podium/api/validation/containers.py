@@ -10,9 +10,11 @@ from podium.api.validation import amounts, placement, rules
 from podium.api.validation.findings import Place
 
 _PROBES_AND_LIFECYCLE = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-_POD_FIELDS = (
-    *("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName"),
-    *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
+_POD_FIELDS = tuple(
+    """
+    metadata.name metadata.namespace metadata.uid spec.nodeName spec.serviceAccountName status.hostIP status.hostIPs
+    status.podIP status.podIPs
+    """.split()
 )
 _FILE_FIELDS = ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
 # An older field name that is still accepted.

@@ -35,11 +35,19 @@ _ANY_VOLUME = b'"kube-api-access-any"'
 _LABEL_KEYS = b"atchLabelKeys"
 _NOT_WINDOWS = ("appArmorProfile", "runAsGroup", "runAsUser", "seLinuxOptions", "seccompProfile")
 _NOT_WINDOWS_OF_POD = (
-    *("fsGroup", "fsGroupChangePolicy", "seLinuxChangePolicy"),
-    *("supplementalGroups", "supplementalGroupsPolicy", "sysctls"),
+    "fsGroup",
+    "fsGroupChangePolicy",
+    "seLinuxChangePolicy",
+    "supplementalGroups",
+    "supplementalGroupsPolicy",
+    "sysctls",
 )
 _NOT_WINDOWS_OF_CONTAINER = (
-    *("allowPrivilegeEscalation", "capabilities", "privileged", "procMount", "readOnlyRootFilesystem"),
+    "allowPrivilegeEscalation",
+    "capabilities",
+    "privileged",
+    "procMount",
+    "readOnlyRootFilesystem",
 )
 
 rules.declare(

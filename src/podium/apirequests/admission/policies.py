@@ -38,8 +38,11 @@ _NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variab
 _DECLARED = {name: Declaration(DYN) for name in _NAMES}
 _DECLARED["authorizer"] = Declaration(AUTHORIZER, {"requestResource": Declaration(RESOURCE)})
 _EXPRESSIONS = (
-    *("expression", "messageExpression", "valueExpression"),
-    *("applyConfiguration.expression", "jsonPatch.expression"),
+    "expression",
+    "messageExpression",
+    "valueExpression",
+    "applyConfiguration.expression",
+    "jsonPatch.expression",
 )
 _OF_KINDS = ("apiGroups", "apiVersions", "resources")
 _LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
@@ -406,10 +409,15 @@ CONFIGURING = (
 
 _SCOPES = {True: "Namespaced", False: "Cluster"}
 EXEMPT = frozenset(
-    (
-        *(*CONFIGURING, "MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"),
-        *("TokenReview", "SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview"),
-    )
+    {
+        *CONFIGURING,
+        "MutatingAdmissionPolicy",
+        "ValidatingAdmissionPolicy",
+        "TokenReview",
+        "SubjectAccessReview",
+        "LocalSubjectAccessReview",
+        "SelfSubjectAccessReview",
+    }
 )
 """The kinds about whose objects no policy and no webhook is asked: those that configure admission, and reviews."""
 

@@ -26,9 +26,8 @@ _TIME = "2026-01-01T00:00:00Z"
 _ZONES = ("eu-west-1a", "eu-west-1b", "eu-west-1c")
 _POOL = "eks.amazonaws.com/nodegroup"
 _GPU = "nvidia.com/gpu"
-_NAMESPACES = (
-    *("shop", "search", "payments", "ml", "analytics", "platform", "monitoring", "edge", "team-a", "team-b", "team-c"),
-    "kube-system",
+_NAMESPACES = tuple(
+    "shop search payments ml analytics platform monitoring edge team-a team-b team-c kube-system".split()
 )
 _APPS = ("api", "web", "worker", "gateway", "cache", "indexer", "feed", "auth", "billing", "report", "mail", "video")
 _PRIORITIES = {"system-node-critical": 2_000_001_000, "platform": 1_000_000, "prod": 100_000, "batch": 1_000}

@@ -38,10 +38,7 @@ FILES = ("manifests", "patch_files", "overrides", "config", "rescheduler_file", 
 
 # The parameters that name the cluster, or the form of the answer and where it goes: those of the check count.
 _NOT_ASKED = frozenset(
-    (
-        *("files", "context", "kubeconfig", "allows_exec_plugins"),
-        *("form", "opens", "save", "scenario_file", "fail_on", "timeline", "pods", "all_nodes"),
-    )
+    "files context kubeconfig allows_exec_plugins form opens save scenario_file fail_on timeline pods all_nodes".split()
 )
 _MOST_NAMES, _MOST_LINES = 3, 20
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}

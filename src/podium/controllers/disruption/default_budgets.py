@@ -209,10 +209,10 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
     """
 
     watches = frozenset(
-        (
-            *("DisruptionPolicy", "Namespace", "PodDisruptionBudget", "PriorityClass"),
-            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"),
-        )
+        """
+        DisruptionPolicy Namespace PodDisruptionBudget PriorityClass Deployment ReplicaSet ReplicationController
+        StatefulSet
+        """.split()
     )
 
     def __init__(self) -> None:

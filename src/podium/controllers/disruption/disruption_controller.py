@@ -47,10 +47,16 @@ class DisruptionController(reconciler.Reconciler[_Key]):
 
     # Pods, budgets, the policy, and everything with a scale.
     watches = frozenset(
-        (
-            *("DisruptionPolicy", _POD, _BUDGET),
-            *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", CUSTOM_KINDS),
-        )
+        {
+            "DisruptionPolicy",
+            _POD,
+            _BUDGET,
+            "Deployment",
+            "ReplicaSet",
+            "ReplicationController",
+            "StatefulSet",
+            CUSTOM_KINDS,
+        }
     )
     idle_deferral = IdleDeferral(watches - {"DisruptionPolicy", _BUDGET}, unless=DISRUPTED)
 

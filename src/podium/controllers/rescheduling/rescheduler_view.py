@@ -153,10 +153,10 @@ class ReschedulerView(ClusterView):
 
 # The reasons with which a kubelet rejects a pod (pkg/kubelet/lifecycle, pkg/kubelet/cm).
 _REJECTIONS = frozenset(
-    (
-        *("AppArmor", "NodeAffinity", "NodeName", "NodePorts", "PodOSNotSupported"),
-        *("PodOSSelectorNodeLabelDoesNotMatch", "TaintToleration", "TopologyAffinityError", "UnexpectedAdmissionError"),
-    )
+    """
+    AppArmor NodeAffinity NodeName NodePorts PodOSNotSupported PodOSSelectorNodeLabelDoesNotMatch TaintToleration
+    TopologyAffinityError UnexpectedAdmissionError
+    """.split()
 )
 _SHORTAGE = "OutOf"
 

@@ -30,11 +30,14 @@ _DESIRED = "deployment.kubernetes.io/desired-replicas"
 _MOST = "deployment.kubernetes.io/max-replicas"
 # Annotations of a Deployment that its ReplicaSets do not get.
 _NOT_COPIED = frozenset(
-    (
-        *(REVISION, _HISTORY, _DESIRED, _MOST),
+    {
+        REVISION,
+        _HISTORY,
+        _DESIRED,
+        _MOST,
         "deprecated.deployment.rollback.to",
         "kubectl.kubernetes.io/last-applied-configuration",
-    )
+    }
 )
 
 _Workload = WorkloadObject[Deployment]

@@ -199,11 +199,10 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
 # The built-in kinds whose status updates change no metadata, and those where they keep this field (PrepareForUpdate of
 # the status strategies).
 _STATUS_ALONE = frozenset(
-    (
-        *("APIService", "CustomResourceDefinition", "DeviceTaintRule", "DisruptionPolicy", "FlowSchema", "PodGroup"),
-        *("PriorityLevelConfiguration", "ResourceClaim", "ServiceCIDR", "ValidatingAdmissionPolicy"),
-        "VolumeAttachment",
-    )
+    """
+    APIService CustomResourceDefinition DeviceTaintRule DisruptionPolicy FlowSchema PodGroup
+    PriorityLevelConfiguration ResourceClaim ServiceCIDR ValidatingAdmissionPolicy VolumeAttachment
+    """.split()
 )
 _KEPT_IN_STATUS = {"Deployment": "labels", "Pod": "ownerReferences"}
 _OPEN_IN_STATUS = ("annotations", "finalizers", "labels", "ownerReferences")
