@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ from tools import upstream_scope
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 _MADE = "This page is made from the code by `tools/reference.py`"
+_HEADINGS = ("option", "meaning")
+_SHARED = "Shared options"
+_OF_COMPONENTS = "Options of components"
+_ABOUT_COMPONENTS = "Options of three or more of the commands that run until you stop them."
 _LONGEST_DEFAULT = 60
 _LONGEST_LINE = 120
 # Larger limits are those of the number's type and not worth showing.
@@ -203,26 +207,52 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def commands_page() -> str:
-    """Return every command with its help."""
+    """Return every command with its help, then the options that three or more commands share."""
     about = (
         f"{_MADE}: each command with its arguments and options, as `--help` tells them. `podium --version` says which "
         "version it is, `podium --traceback COMMAND` shows where in the code an error came from, and `-h` is short for "
-        "`--help` everywhere."
+        "`--help` everywhere. Options that several commands share are listed once: "
+        f"[shared options]({_anchor(_SHARED)}), [options of components]({_anchor(_OF_COMPONENTS)})."
     )
     parts = ["# Commands\n", f"{prose(about)}\n"]
+    commands = list(_commands())
+    shared = _shared([(command, context) for _, command, context in commands])
+    for name, command, context in commands:
+        parts += _command(command, context, name, shared)
+    for title, said in ((_SHARED, "Options of three or more commands."), (_OF_COMPONENTS, _ABOUT_COMPONENTS)):
+        parts += [f"## {title}\n", f"{prose(said)}\n"]
+        parts.append(table(_HEADINGS, [row for row, where in shared.items() if where == title]))
+    return "\n".join(parts)
+
+
+def _commands() -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Yield the name, the command and the parent's context of each command below `podium`."""
     for name in SUBCOMMANDS:
         context = click.Context(podium, info_name=KUBECTL_PLUGIN if name in FOR_KUBECTL else "podium")
         _, command, _ = podium.resolve_command(context, [name])
         if command is None:
             raise LookupError(f"{name} is listed and not there")
-        parts += _command(command, context, name, ())
-    return "\n".join(parts)
+        yield name, command, context
+
+
+def _shared(commands: Sequence[tuple[click.Command, click.Context]]) -> dict[tuple[str, ...], str]:
+    """Return the rows of options of three or more commands, each with the heading below which it is listed."""
+    owners: dict[tuple[str, ...], list[bool]] = {}
+    for command, context in commands:
+        parts = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+        options = [each for part in parts for each in part.params if isinstance(each, click.Option)]
+        is_component = any("--bind-address" in each.opts for each in options)
+        for row in dict.fromkeys(_row(each, context) for each in options):
+            owners.setdefault(row, []).append(is_component)
+    return {
+        row: _OF_COMPONENTS if all(components) else _SHARED for row, components in owners.items() if len(components) > 2
+    }
 
 
 def _command(
-    command: click.Command, parent: click.Context, name: str, shared: Collection[tuple[str, ...]]
+    command: click.Command, parent: click.Context, name: str, shared: Mapping[tuple[str, ...], str]
 ) -> Iterator[str]:
-    """Return the parts about a command and its subcommands, without the `shared` options."""
+    """Return the parts about a command and its subcommands; `shared` options are listed elsewhere, "" if above."""
     context = click.Context(command, info_name=name, parent=parent)
     depth = 2 if context.parent is None or context.parent.parent is None else 3
     yield f"{'#' * depth} {context.command_path}\n"
@@ -230,47 +260,62 @@ def _command(
     shown = (command.help or "").partition("\f")[0].replace("\b\n", "")
     yield f"{prose(inspect.cleandoc(shown))}\n"
     arguments = [each.make_metavar(context) for each in command.params if isinstance(each, click.Argument)]
-    usage = " ".join([context.command_path, *arguments, "[OPTIONS]"])
-    yield f"```text\n{usage}\n```\n"
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    yield from _options([each for each in options if _row(each, context) not in shared], context)
+    if arguments:
+        yield f"```text\n{' '.join([context.command_path, *arguments, '[OPTIONS]'])}\n```\n"
+    yield from _options([_row(each, context) for each in command.params if isinstance(each, click.Option)], shared)
     if isinstance(command, click.Group):
-        yield from _below(command, context)
+        yield from _below(command, context, shared)
 
 
-def _below(group: click.Group, context: click.Context) -> Iterator[str]:
+def _below(group: click.Group, context: click.Context, shared: Mapping[tuple[str, ...], str]) -> Iterator[str]:
     """Return a group's commands, after options that three or more share, listed once for the same commands."""
     owners: dict[tuple[str, ...], list[str]] = {}
     for name in group.list_commands(context):
         for each in group.commands[name].params:
             if isinstance(each, click.Option):
                 owners.setdefault(_row(each, context), []).append(name)
-    shared: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    common: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for row, names in owners.items():
         if len(names) > 2:
-            shared.setdefault(tuple(names), []).append(row)
-    for which, rows in sorted(shared.items(), key=lambda item: (-len(item[0]), item[0])):
+            common.setdefault(tuple(names), []).append(row)
+    for which, rows in sorted(common.items(), key=lambda item: (-len(item[0]), item[0])):
         whose = "each command" if len(which) == len(group.commands) else ", ".join(f"`{name}`" for name in which)
         yield f"{prose(f'Options of {whose} of `{context.command_path}`:')}\n"
-        yield table(("option", "value", "unless given", "meaning"), rows)
-    shown = {row for rows in shared.values() for row in rows}
+        yield from _options(rows, shared)
+    above = dict.fromkeys((row for rows in common.values() for row in rows), "")
     for name in group.list_commands(context):
-        yield from _command(group.commands[name], context, name, shown)
+        yield from _command(group.commands[name], context, name, {**shared, **above})
 
 
-def _options(options: Sequence[click.Option], context: click.Context) -> Iterator[str]:
-    if options:
-        yield table(("option", "value", "unless given", "meaning"), [_row(option, context) for option in options])
+def _options(rows: Sequence[tuple[str, ...]], shared: Mapping[tuple[str, ...], str]) -> Iterator[str]:
+    """Return the table of options, and the names of those that are listed below a heading of shared ones."""
+    own = [row for row in rows if row not in shared]
+    if own:
+        yield table(_HEADINGS, own)
+    for title in (_SHARED, _OF_COMPONENTS):
+        # The first of an option's names is enough to find it.
+        named = ", ".join("`{}`".format(row[0].split("`")[1]) for row in rows if shared.get(row) == title)
+        if named:
+            yield f"{prose(f'[{title}]({_anchor(title)}): {named}')}\n"
+
+
+def _anchor(title: str) -> str:
+    return f"#{title.lower().replace(' ', '-')}"
 
 
 def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
+    """Return an option's names with its value, and its help with the default."""
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    value = "" if option.is_flag else f"`{option.make_metavar(context)}`"
-    kind = option.type
-    if isinstance(kind, click.Choice):
-        value = ", ".join(f"`{choice}`" for choice in kind.choices)
-    default = f"`{option.default}`" if option.show_default and option.default is not None else ""
-    return names, value, default, " ".join((option.help or "").split())
+    said = " ".join((option.help or "").split())
+    if isinstance(option.type, click.Choice):
+        listed = ", ".join(map(str, option.type.choices))
+        # Its names take the place of a value, which would repeat them.
+        said = " ".join(filter(None, (said.removesuffix(f"One of {listed}.").rstrip(), f"One of {listed}.")))
+    elif not option.is_flag:
+        names += f" `{option.make_metavar(context)}`"
+    if option.show_default and option.default is not None:
+        said = f"{said.removesuffix('.')}; default: `{option.default}`." if said else f"Default: `{option.default}`."
+    return names, said
 
 
 def settings_page() -> str:

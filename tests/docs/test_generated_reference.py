@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 
@@ -29,16 +31,28 @@ def test_what_is_out_of_scope_has_a_reason_that_is_stated_once_and_each_reason_i
 
 
 @pytest.mark.parametrize("name", SUBCOMMANDS)
-def test_every_command_below_podium_has_its_heading_and_every_option_a_row(name: str) -> None:
-    report = PAGES["commands.md"]
+def test_every_command_below_podium_has_its_heading_and_names_each_of_its_options(name: str) -> None:
+    sections = dict(part.split("\n", 1) for part in re.split("^##+ ", PAGES["commands.md"], flags=re.MULTILINE))
     program = KUBECTL_PLUGIN if name in FOR_KUBECTL else "podium"
     _, command, _ = podium.resolve_command(click.Context(podium, info_name=program), [name])
     assert command is not None
-    commands = {f"## {program} {name}": command}
+    heading = f"{program} {name}"
+    commands = {heading: command}
     if isinstance(command, click.Group):
-        commands |= {f"### {program} {name} {below}": each for below, each in command.commands.items()}
+        commands |= {f"{heading} {below}": each for below, each in command.commands.items()}
 
-    for heading, each in commands.items():
-        assert f"{heading}\n" in report
-        options = [parameter for parameter in each.params if isinstance(parameter, click.Option)]
-        assert [option.opts for option in options if f"| `{option.opts[0]}`" not in report] == []
+    for each in commands:
+        # Options that a group's commands share are in the group's own section.
+        shown = sections[heading] + sections[each]
+        options = [option.opts for option in commands[each].params if isinstance(option, click.Option)]
+        assert [names for names in options if f"`{names[0]}`" not in shown] == []
+
+
+def test_every_option_of_several_commands_has_a_row_below_the_heading_that_they_link_to() -> None:
+    parts = re.split("^## ", PAGES["commands.md"], flags=re.MULTILINE)
+    tables = {f"[{part.splitlines()[0]}]": part for part in parts}
+
+    links = re.findall(r"^(\[[^]\n]+\])\(#[a-z-]+\): ((?:.|\n)+?)\n\n", PAGES["commands.md"], re.MULTILINE)
+    assert {title for title, _ in links} == {"[Shared options]", "[Options of components]"}
+    for title, named in links:
+        assert [name for name in re.findall("`[^`]+`", named) if f"\n| {name}" not in tables[title]] == []

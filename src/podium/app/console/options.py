@@ -79,7 +79,7 @@ class Duration(Time):
 
 ledger_age_option = option(
     "--ledger-age ledger_age_ns",
-    "For how long disruptions are kept there; 0: however old they are.",
+    "For how long the ledger keeps disruptions; 0: for ever.",
     type=Duration(),
     default="2160h",
     show_default=True,
