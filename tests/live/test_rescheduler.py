@@ -18,7 +18,7 @@ from podium.app.live.logs import Log
 from podium.app.live.metrics import HealthSettings
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
 from podium.client.credentials import ClusterAccess, Identity
-from podium.client.live_cluster import METRICS_GROUP
+from podium.client.usage_poller import METRICS_GROUP
 from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
