@@ -251,6 +251,31 @@ def test_missing_objects_are_answered_as_clients_expect() -> None:
     with_server(check)
 
 
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1/"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_documents_of_discovery_are_only_read(method: str, path: str) -> None:
+    async def check(client: Client) -> None:
+        code, status = await client.ask(method, path, {})
+        assert (code, status["reason"]) == (405, "MethodNotAllowed")
+        assert status["message"] == "the server does not allow this method on the requested resource"
+        assert (await client.ask(method, "/apis/unknown.example.com", {}))[0] == 404
+
+    with_server(check)
+
+
+def test_a_client_without_a_name_manages_fields_as_unknown() -> None:
+    async def check(client: Client) -> None:
+        for agent, manager in (("", "unknown"), ("robot/1.0 (linux)", "robot")):
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": manager}, "data": {"a": "1"}}
+            path = "/api/v1/namespaces/default/configmaps"
+            response, _ = await client.reply("POST", path, body, headers={"User-Agent": agent})
+            assert response.status == 201
+            _, found = await client.ask("GET", f"{path}/{manager}")
+            assert [entry["manager"] for entry in found["metadata"]["managedFields"]] == [manager]
+
+    with_server(check)
+
+
 def test_the_root_lists_where_there_is_something() -> None:
     async def check(client: Client) -> None:
         _, found = await client.ask("GET", "/")

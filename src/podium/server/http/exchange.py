@@ -79,9 +79,13 @@ def check_timeout(query: list[tuple[str, str]]) -> None:
 
 @lru_cache(maxsize=256)
 def program_of(user_agent: str) -> str:
-    """Return the program's name in a User-Agent header (apiserver's handlers/create.go, prefixFromUserAgent)."""
+    """Return the program's name in a User-Agent header, `unknown` if it names none.
+
+    Source: apiserver's handlers/create.go (prefixFromUserAgent), apimachinery's managedfields/internal/
+    buildmanagerinfo.go.
+    """
     name = user_agent.partition("/")[0]
-    return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER]
+    return "".join(letter for letter in name if letter.isprintable())[:_LONGEST_MANAGER] or "unknown"
 
 
 def read_target(raw: str) -> tuple[str, list[tuple[str, str]]]:

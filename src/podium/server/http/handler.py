@@ -164,6 +164,7 @@ class Handler:
         body = None
         if exchange.method not in _SAFE:
             if review_at(exchange.path.rstrip("/")) is None:
+                self._check_discovery(exchange.path)
                 return None
             if exchange.caller.reads_only and exchange.method != "POST":
                 raise forbidden("this token is for reading")
@@ -186,6 +187,12 @@ class Handler:
         else:
             reply.pieces, reply.may_be_indented = (document.body,), not exchange.path.startswith("/openapi")
         return reply
+
+    def _check_discovery(self, path: str) -> None:
+        """Raise StoreError 405 for a document of discovery, which is only read."""
+        is_discovery = path.startswith(("/api/", "/apis/")) or path in ("/api", "/apis")
+        if is_discovery and self._documents.document("GET", path) is not None:
+            raise not_allowed()
 
     def _nothing(self, path: str) -> Reply:
         """Return the response for an unknown path: a Status within the API, plain text elsewhere."""
