@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
 from podium.store.store import Store
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import SECOND, Raw, node, pod
 from tests.store.refusals import answer, refusal
 
 
@@ -137,6 +137,36 @@ def test_a_forgotten_list_version_has_expired() -> None:
     assert answer(refusal(store, lambda: store.page("Pod", options=exactly))) == (410, "Expired")
 
 
+def test_lists_forget_versions_after_five_minutes_while_watches_remain() -> None:
+    store = store_of(3)
+    exactly = ListOptions(resource_version="3", resource_version_match="Exact")
+    store.forget_lists(0)
+    store.create(pod("late"), now=0)
+    store.forget_lists(60 * SECOND)
+    store.forget_lists(359 * SECOND)
+    assert len(store.page("Pod", options=exactly).items) == 3
+
+    store.forget_lists(360 * SECOND)
+
+    error = refusal(store, lambda: store.page("Pod", options=exactly))
+    assert (answer(error), error.message) == (
+        (410, "Expired"),
+        "The resourceVersion for the provided list is too old.",
+    )
+    assert [
+        notice.raw["metadata"]["name"]
+        for notice in store.watch("Pod", options=ListOptions(resource_version="3")).pull()
+    ] == ["late"]
+
+
+def test_the_newest_version_is_never_forgotten() -> None:
+    store = store_of(3)
+    store.forget_lists(0)
+    store.forget_lists(3600 * SECOND)
+
+    assert len(store.page("Pod", options=ListOptions(resource_version="3", resource_version_match="Exact")).items) == 3
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -204,6 +234,24 @@ def test_b36_a_token_of_a_forgotten_version_has_expired() -> None:
     error = refusal(store, lambda: store.page("Pod", options=ListOptions(limit=2, continue_token=token)))
 
     assert answer(error) == (410, "Expired")
+    assert error.message.startswith("The provided continue parameter is too old to display a consistent list result.")
+
+
+def test_an_expired_token_is_exchanged_for_one_that_continues_at_the_newest_version() -> None:
+    store = store_of(5)
+    names = [stored.object.metadata.name for stored in store.objects("Pod")]
+    first = store.page("Pod", options=ListOptions(limit=2))
+    store.create(pod("zz-late"), now=0)
+    store.log.compact(6)
+    error = refusal(store, lambda: store.page("Pod", options=ListOptions(limit=2, continue_token=first.continue_token)))
+
+    token = error.to_dict()["metadata"]["continue"]
+    second = store.page("Pod", options=ListOptions(limit=2, continue_token=token))
+    third = store.page("Pod", options=ListOptions(limit=2, continue_token=second.continue_token))
+
+    found = [stored.object.metadata.name for page in (first, second, third) for stored in page.items]
+    assert found == [*names, "zz-late"]
+    assert (second.version, third.version, second.remaining) == (6, 6, 2)
 
 
 def token_of(value: object) -> str:
@@ -218,7 +266,7 @@ def token_of(value: object) -> str:
         "a",
         token_of([]),
         token_of({"v": "meta.k8s.io/v1", "rv": "1", "start": "a"}),
-        token_of({"v": "meta.k8s.io/v1", "rv": -1, "start": "a"}),
+        token_of({"v": "meta.k8s.io/v1", "rv": -2, "start": "a"}),
         token_of({"v": "meta.k8s.io/v1", "rv": True, "start": "a"}),
         token_of({"v": "meta.k8s.io/v1", "rv": 99, "start": "a"}),
         token_of({"v": "meta.k8s.io/v2", "rv": 1, "start": "a"}),

@@ -69,6 +69,7 @@ def get(context: Context, request: Request, now: int) -> Response:
 
 def list_(context: Context, request: Request, now: int) -> Response:
     """Return a page of the objects."""
+    context.store.forget_lists(now)
     page = context.store.page(request.kind, request.namespace, options_of(request))
     return Response(page=page.served_as(request.api_version))
 

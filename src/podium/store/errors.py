@@ -23,6 +23,9 @@ class StoreError(PodiumError):
     clients show; "" means `message`.
     """
 
+    continue_token = ""
+    """The token that continues a list whose version is forgotten."""
+
     def __init__(
         self, code: int, reason: str, message: str, details: Mapping[str, Any] | None = None, status_message: str = ""
     ) -> None:
@@ -45,7 +48,7 @@ class StoreError(PodiumError):
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": {"continue": self.continue_token} if self.continue_token else {},
             "status": "Failure",
             "message": self.status_message,
             "reason": self.reason,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from heapq import merge
@@ -16,8 +17,9 @@ from msgspec import Struct
 from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
+from podium.api.times import SECOND
 from podium.store import api_resources, version_conversion, watch_log
-from podium.store.errors import bad_request, invalid_options, not_found, too_large
+from podium.store.errors import StoreError, bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import Stored, encoded, framed
 
@@ -25,6 +27,16 @@ _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
+# The version in a token that continues a list at the newest version (pkg/storage/continue.go).
+_NEWEST = -1
+_LISTED_NS, _MARKED_NS = 300 * SECOND, 60 * SECOND
+_TOO_OLD = "The resourceVersion for the provided list is too old."
+_CONTINUE_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +143,9 @@ class ReadableStore:
         """The log of committed writes."""
         self._revisions = revisions
         self._objects = revisions.objects
+        # Versions that were the newest at some time, and the oldest one that lists can still show.
+        self._marks: deque[tuple[int, int]] = deque()
+        self._oldest_listed = 0
 
     @property
     def version(self) -> int:
@@ -175,6 +190,13 @@ class ReadableStore:
         """
         return self.log.since(version, kind)
 
+    def forget_lists(self, now: int) -> None:
+        """Forget versions for lists after 5 minutes, as etcd does when kube-apiserver compacts it; watches remain."""
+        if not self._marks or now - self._marks[-1][0] >= _MARKED_NS:
+            self._marks.append((now, self.version))
+        while now - self._marks[0][0] >= _LISTED_NS:
+            self._oldest_listed = self._marks.popleft()[1]
+
     def check_version(self, text: str) -> int:
         """Return the version that a parameter names. Raises StoreError 400, and 504 for a version in the future."""
         version = _read_version(text)
@@ -186,11 +208,16 @@ class ReadableStore:
         """Return the page of a kind's objects, of one namespace (all for ""), that the options request.
 
         Without a version it shows the newest state. Raises StoreError: 400 for malformed options, 410 for a version
-        that is no longer known, 422 for contradictory options, 504 for a version in the future.
+        that is no longer known, 422 for contradictory options, 504 for a version in the future. The refusal of a
+        continue token has another one, which continues the list at the newest version.
         """
         selector = self._selector(kind, namespace, options)
         _check_list_options(options)
         version, start = self._place(options)
+        if version < max(self.log.of(selector.resource.name).begin, self._oldest_listed) and version != self.version:
+            error = StoreError(410, "Expired", _CONTINUE_TOO_OLD if options.continue_token else _TOO_OLD)
+            error.continue_token = _token(_NEWEST, start) if options.continue_token else ""
+            raise error
         part = PartOfKind(self._revisions, selector.resource.name, namespace, start, version)
         is_selective = bool(selector.labels.requirements or selector.fields.requirements)
         found = filter(selector.covers, part) if is_selective else iter(part)
@@ -255,11 +282,11 @@ class ReadableStore:
                 decoded = None
             found = decoded if isinstance(decoded, dict) and decoded.get("v") == _TOKEN_VERSION else {}
             version, start = found.get("rv"), found.get("start")
-            if type(version) is not int or version < 0 or not isinstance(start, str):
+            if type(version) is not int or version < _NEWEST or not isinstance(start, str):
                 raise bad_request("continue is not a token that a list has given out")
             if version > self.version:
                 raise bad_request("the continue token is not one of this store")
-            return version, start
+            return (self.version if version == _NEWEST else version), start
         version = self.check_version(options.resource_version)
         return (version if options.resource_version_match == "Exact" else self.version), ""
 
