@@ -161,7 +161,8 @@ instrumentation/core_events.go, instrumentation/events.go, node/events.go | cont
 kubectl/kubectl.go, kubectl/apply.go, kubectl/rollout.go | server/kubectl/test_write.py, server/kubectl/test_get.py
 network/apiserver.go | store/test_initial_objects.py
 network/endpoints.go, network/endpointslice.go | controllers/test_endpoints.py
-network/ingress.go, network/service_cidrs.go | api/test_validation_of_objects.py
+network/ingress.go | api/test_validation_of_objects.py
+network/service_cidrs.go | controlplane/test_service_ranges.py, api/test_validation_of_objects.py
 network/ingressclass.go, network/service.go | apirequests/test_service_allocations.py
 network/netpol/network_policy_api.go | api/test_validation_of_objects.py
 node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py

@@ -20,7 +20,7 @@ from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
-from podium.store.admission.defaults import allocation_problem, with_addresses, with_defaults, with_token_volume
+from podium.store.admission import defaults
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
@@ -117,7 +117,7 @@ class Context(msgspec.Struct, frozen=True):
 
         A new one also gets the finalizer that protects it, or the volume of its service account's token.
         """
-        raw = with_defaults(resource.name, raw)
+        raw = defaults.with_defaults(resource.name, raw)
         protection = _PROTECTIONS.get(resource.name)
         if protection is None and resource.name not in ("Pod", "Service"):
             return raw
@@ -129,12 +129,13 @@ class Context(msgspec.Struct, frozen=True):
                 return raw
             name = object_at(raw, "spec").get("serviceAccountName")
             account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
-            return with_token_volume(raw, {} if account is None else account.raw)
+            return defaults.with_token_volume(raw, {} if account is None else account.raw)
         if protection is None:
             previous = None if stored is None else stored.raw
             others = [service.raw for service in self.store.objects("Service") if service is not stored]
-            raw = with_addresses(raw, previous, others)
-            if found := allocation_problem(raw, previous, others):
+            networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
+            raw = defaults.with_addresses(raw, previous, others, networks)
+            if found := defaults.allocation_problem(raw, previous, others, networks):
                 path, problem = found
                 raise invalid(resource, key, problem, path)
             return raw

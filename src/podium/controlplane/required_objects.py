@@ -17,15 +17,19 @@ from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
+from podium.controlplane.service_ranges import RANGE, SERVICE, keep_range
 from podium.store.conditions import with_condition
 from podium.store.errors import StoreError
 from podium.store.initial_objects import dangling_condition
 from podium.store.store import Store
+from podium.store.stored import Stored
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 
 _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
 _LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
+# By kind: the kind whose objects' status may depend on it.
+_CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), RANGE: (RANGE,), SERVICE: (RANGE,)}
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 _NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
 _DESCRIPTION = (
@@ -43,7 +47,8 @@ class RequiredObjects:
     Each namespace has a ServiceAccount `default`, and a ConfigMap with the ``authority``, which verifies the server;
     kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
     selects. The status of a ResourceQuota that a client has written is computed again. Validating policies get warnings
-    about the types in their expressions, and FlowSchemas a condition about their priority level.
+    about the types in their expressions, and FlowSchemas a condition about their priority level. ServiceCIDRs become
+    ready, and wait for their addresses if they are deleted.
     """
 
     def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
@@ -54,7 +59,7 @@ class RequiredObjects:
         # The namespaces to look at.
         self._due: dict[str, None] = {}
         self._has_new_roles = True
-        # The quotas whose status a client has overwritten, and the policies that are not checked, by kind and key.
+        # The objects whose status may be outdated, by kind and key.
         self._stale: dict[tuple[str, str], None] = {}
         self.observe_all()
 
@@ -78,8 +83,8 @@ class RequiredObjects:
         elif stored.kind == _POLICY:
             seen, generation = (value_at(stored.raw, *path) for path in (_SEEN, ("metadata", "generation")))
             self._stale |= {(stored.kind, stored.key): None} if seen != generation else {}
-        elif stored.kind in (_FLOW, _LEVEL):
-            self._stale |= {(_FLOW, flow.key): None for flow in self._store.objects(_FLOW)}
+        for kind in _CONCERNED.get(stored.kind, ()):
+            self._stale |= {(kind, found.key): None for found in self._store.objects(kind)}
 
     def work(self, now: int) -> bool:
         """Write what is missing; return whether there was anything to look at."""
@@ -88,16 +93,7 @@ class RequiredObjects:
         version = self._store.version
         stale, self._stale = self._stale, {}
         for stored in filter(None, (self._store.find(*of) for of in stale)):
-            if stored.kind == _POLICY:
-                self._store.update_status(type_checked(self._store.resources, stored.raw))
-            elif stored.kind == _FLOW:
-                level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
-                condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
-                conditions = with_condition(objects_at(status, "conditions"), condition, now)
-                self._store.update_status({**stored.raw, "status": {**status, "conditions": conditions}})
-            else:
-                # Any update counts the usage again.
-                self._store.update(stored.raw)
+            self._renew(stored, now)
         for name in due:
             namespace = self._store.find(_NAMESPACE, name)
             if namespace is not None and namespace.object.metadata.deletion_timestamp is None:
@@ -111,6 +107,21 @@ class RequiredObjects:
         if has_new_roles and ROLE_AGGREGATION not in self._without:
             self._aggregate()
         return self._store.version != version
+
+    def _renew(self, stored: Stored, now: int) -> None:
+        """Write the status of an object again."""
+        if stored.kind == _POLICY:
+            self._store.update_status(type_checked(self._store.resources, stored.raw))
+        elif stored.kind == RANGE:
+            keep_range(self._store, stored, now)
+        elif stored.kind == _FLOW:
+            level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
+            condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
+            conditions = with_condition(objects_at(status, "conditions"), condition, now)
+            self._store.update_status({**stored.raw, "status": {**status, "conditions": conditions}})
+        else:
+            # Any update counts the usage again.
+            self._store.update(stored.raw)
 
     def _write(self, raw: Raw, now: int) -> None:
         """Create the object if it is missing, or restore its data."""

@@ -27,6 +27,12 @@ _SERVER_ADDRESS, _SERVER_PORT = "192.0.2.1", 6443
 _SERVER_LABELS = {"component": "apiserver", "provider": "kubernetes"}
 _NEVER = "1970-01-01T00:00:00Z"
 
+SERVICE_RANGE_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
+"""The finalizer of a ServiceCIDR, until no Service needs its addresses."""
+
+READY_RANGE = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
+"""The condition of a ServiceCIDR from which Services get addresses."""
+
 # A line for each ClusterRole, which indented lines continue: its name, "< X" if it aggregates the roles labelled for X,
 # "> X" for a role with that label, and its rules, separated by ";". A rule has verbs, then resources, by group after a
 # colon, "=" before names, "/" before URLs.
@@ -296,13 +302,12 @@ def _kubernetes_service() -> Iterator[Raw]:
         endpoints=[{"addresses": [_SERVER_ADDRESS], "conditions": {"ready": True}}],
         ports=ports,
     )
-    ready = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
     yield _object(
         "networking.k8s.io/v1",
         "ServiceCIDR",
-        {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
+        {"name": "kubernetes", "finalizers": [SERVICE_RANGE_FINALIZER]},
         spec={"cidrs": [SERVICE_NETWORK]},
-        status={"conditions": [{**ready, "lastTransitionTime": _NEVER}]},
+        status={"conditions": [{**READY_RANGE, "lastTransitionTime": _NEVER}]},
     )
 
 

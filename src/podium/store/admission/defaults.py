@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from podium.api.pod import PodSpec
 from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests
 from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
+from podium.store.conditions import condition_of
 
 _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 _OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
@@ -343,7 +343,25 @@ KUBERNETES_ADDRESS = str(_NETWORK[1])
 """The address of the Service `kubernetes`, the first of the range."""
 
 
-def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw:
+def service_networks(ranges: Iterable[Raw]) -> list[ipaddress.IPv4Network]:
+    """Return the networks from which Services get addresses, those of the default range first.
+
+    `ranges` are the ServiceCIDRs, by name. Without any, the default range counts.
+    """
+    usable = [
+        raw
+        for raw in ranges
+        if "deletionTimestamp" not in raw["metadata"]
+        and condition_of(objects_at(raw, "status", "conditions"), "Ready").get("status") != "False"
+    ]
+    usable.sort(key=lambda raw: raw["metadata"]["name"] != "kubernetes")
+    cidrs = [str(cidr) for raw in usable for cidr in list_at(raw, "spec", "cidrs")] or [SERVICE_NETWORK]
+    return [ipaddress.IPv4Network(cidr) for cidr in cidrs if ":" not in cidr]
+
+
+def with_addresses(
+    raw: Raw, previous: Raw | None, others: Iterable[Raw], networks: Iterable[ipaddress.IPv4Network] = (_NETWORK,)
+) -> Raw:
     """Return a Service, which has its other defaults, with its allocations: those that it had before, or free ones.
 
     `others` are all Services.
@@ -359,7 +377,9 @@ def with_addresses(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> Raw
     address = spec.get("clusterIP") or before.get("clusterIP")
     if not address:
         used = {other.get("clusterIP") for other in taken}
-        addresses = (str(_NETWORK[number]) for number in range(_FIRST_ADDRESS, _NETWORK.num_addresses - 1))
+        addresses = (
+            str(network[number]) for network in networks for number in range(_FIRST_ADDRESS, network.num_addresses - 1)
+        )
         # "None" means a headless Service.
         address = next((free for free in addresses if free not in used), "None")
     has_outside = spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs")
@@ -429,7 +449,9 @@ def _node_ports_of(specs: Iterable[Raw]) -> set[Any]:
     return ports | {spec.get("healthCheckNodePort") for spec in specs}
 
 
-def allocation_problem(raw: Raw, previous: Raw | None, others: Iterable[Raw]) -> tuple[str, str] | None:
+def allocation_problem(
+    raw: Raw, previous: Raw | None, others: Iterable[Raw], networks: Iterable[ipaddress.IPv4Network] = (_NETWORK,)
+) -> tuple[str, str] | None:
     """Return the field of a Service with an address or port that it cannot have, and the problem; None for none.
 
     What it had before stays. ``others`` are the other Services. Source: pkg/registry/core/service/storage/alloc.go.
@@ -437,17 +459,9 @@ def allocation_problem(raw: Raw, previous: Raw | None, others: Iterable[Raw]) ->
     spec, before = object_at(raw, "spec"), {} if previous is None else previous["spec"]
     taken, address = [other["spec"] for other in others], spec.get("clusterIP")
     # The check of updates refuses an address in the place of another.
-    if spec.get("type") != "ExternalName" and address != "None" and not before.get("clusterIP"):
-        # Validation reports what is no address.
-        with suppress(ValueError):
-            ip, problem = ipaddress.ip_address(address or ""), ""
-            if ip not in _NETWORK or ip in (_NETWORK[0], _NETWORK[-1]):
-                problem = f"the provided IP ({address}) is not in the valid range. The range of valid IPs is "
-                problem += SERVICE_NETWORK
-            elif any(other.get("clusterIP") == address for other in taken):
-                problem = "provided IP is already allocated"
-            if problem:
-                return "spec.clusterIPs", f'Invalid value: ["{address}"]: failed to allocate IP {address}: {problem}'
+    is_new = spec.get("type") != "ExternalName" and address != "None" and not before.get("clusterIP")
+    if is_new and (problem := _address_problem(str(address), taken, networks)):
+        return "spec.clusterIPs", f'Invalid value: ["{address}"]: failed to allocate IP {address}: {problem}'
     used, own = _node_ports_of(taken), _node_ports_of([before])
     for index, port in enumerate(objects_at(spec, "ports") if spec.get("type") in _WITH_NODE_PORTS else ()):
         number, problem = port.get("nodePort"), ""
@@ -461,3 +475,17 @@ def allocation_problem(raw: Raw, previous: Raw | None, others: Iterable[Raw]) ->
         if problem:
             return f"spec.ports[{index}].nodePort", f"Invalid value: {number}: {problem}"
     return None
+
+
+def _address_problem(address: str, taken: Iterable[Raw], networks: Iterable[ipaddress.IPv4Network]) -> str:
+    """Return why a Service cannot have an address; "" if it can, and for no address, which validation reports."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    around = next((network for network in networks if ip in network), None)
+    if around is None:
+        return "the provided network does not match the current range"
+    if ip in (around[0], around[-1]):
+        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {around}"
+    return "provided IP is already allocated" if any(other.get("clusterIP") == address for other in taken) else ""
