@@ -22,7 +22,6 @@ from podium.api.versions.apis import ServedVersion, gates_of_fields, served_vers
 from podium.api.versions.gates import MINORS, STAGES, Gate, letters
 from podium.api.versions.release import Behavior
 from podium.app.console.command import FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, podium
-from podium.framework.rescheduling.settings import Written
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 
@@ -45,13 +44,12 @@ _WORDS: Mapping[type, str] = {types.AnyType: "anything", types.BoolType: "`true`
 
 def versions_page() -> str:
     """Return what differs between the supported Kubernetes versions."""
-    shorts = [f"1.{minor}" for minor in MINORS]
     text = (
-        f"Podium decides as kube-scheduler of the minor versions {', '.join(shorts)}. 1.31 to 1.36 were measured; 1.37 "
-        "was read from its source, and its answers say so. `--kubernetes-version 1.34` chooses one, and so do "
-        "`kubernetes_version` in Python and `spec.kubernetesVersion` of a Scenario. Without any, the version of the "
-        "Snapshot or of the API server decides, then that of the newest kubelet (a guess), then 1.36. `podium up` "
-        f"answers `/version` with the version that it follows. {_MADE}."
+        "Podium decides as kube-scheduler of 1.31 to 1.36, which were measured, and 1.37, which was read from its "
+        "source; answers say so. `--kubernetes-version 1.34` chooses one, and so do `kubernetes_version` in Python and "
+        "`spec.kubernetesVersion` of a Scenario. Without any, the version of the Snapshot or of the API server "
+        "decides, then that of the newest kubelet (a guess), then 1.36. `podium up` answers `/version` with the "
+        f"version that it follows. {_MADE}."
     )
     lines = [
         *("# Kubernetes versions", "", textwrap.fill(text, _LONGEST_LINE), ""),
@@ -66,21 +64,21 @@ def versions_page() -> str:
         f"| {one.value.since} | {one.value.area} | {one.value.now} | {one.value.before} | {one.value.source} |"
         for one in Behavior
     ]
-    stages = {letter: f"{stage.name}, {'on' if stage.default else 'off'}" for letter, stage in STAGES.items()}
     lines += [
         "",
         "## Feature gates",
         "",
-        "The gates that Podium asks, or whose fields it drops. `--feature-gates` takes all gates of a version; others",
-        "have no effect. Some patch levels differ: `SchedulerAsyncAPICalls` is on in 1.34.0, 1.34.1 and 1.35.0.",
-        "",
-        "| gate | " + " | ".join(shorts) + " |",
-        "|---" * (len(shorts) + 1) + "|",
+        *textwrap.wrap(
+            "The gates that Podium asks, or whose fields it drops. `--feature-gates` takes all gates of a version; "
+            "others have no effect. A row names each stage with the version that it begins in; 1.31 stands for that or "
+            "an earlier one. Some patch levels differ: `SchedulerAsyncAPICalls` is on "
+            "in 1.34.0, 1.34.1 and 1.35.0.",
+            _LONGEST_LINE,
+        ),
+        *("", "| gate | stages |", "|---|---|"),
     ]
     asked = sorted({*map(str, Gate), *gates_of_fields()})
-    lines += [
-        f"| {gate} | " + " | ".join(stages.get(letter, "-") for letter in letters()[gate]) + " |" for gate in asked
-    ]
+    lines += [f"| {gate} | {', '.join(_stages(letters()[gate]))} |" for gate in asked]
     lines += [
         *("", "## API versions", ""),
         *textwrap.wrap(
@@ -94,6 +92,17 @@ def versions_page() -> str:
     lines += ["", "## Not modelled", ""]
     lines += [f"- {text}" for text in _NOT_MODELLED]
     return "\n".join(lines) + "\n"
+
+
+def _stages(cells: str) -> Iterator[str]:
+    """Yield each stage of a gate, with the first minor version that has it."""
+    before = ""
+    for minor, letter in zip(MINORS, cells, strict=True):
+        stage = STAGES.get(letter)
+        said = f"{stage.name} {'on' if stage.default else 'off'}" if stage is not None else "removed" if before else ""
+        if said != before:
+            yield f"1.{minor} {said}"
+        before = said
 
 
 def _served_rows() -> list[str]:
@@ -112,39 +121,34 @@ def _served_rows() -> list[str]:
 
 _NOT_MODELLED = (
     "`OpportunisticBatching` (on since 1.35) reuses the ranking of nodes for a pod that equals the one before it. It "
-    "has no effect with the default configuration: PodTopologySpread has default constraints there (zone, host), and "
-    "its SignPod then gives no signature, so that no pod is batched. With `defaultingType: List` and no default "
-    "constraints, 1.35 and later may batch pods that all its plugins sign; Podium decides each pod anew, which can "
-    "choose another of several nodes.",
+    "has no effect with the default configuration, since default spread constraints exclude pods from it. With "
+    "`defaultingType: List` and no default constraints, 1.35 and later may batch pods that all its plugins sign; "
+    "Podium decides each pod anew, which can choose another of several nodes.",
     "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
     "1.37 was read, not measured: the scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, groups as "
     "victims at 06e67ba2130d, the volumebinding scorer at de741dc85409, the types at 10b39a39bcee of kubernetes/api "
     "(v0.37.0-beta.0), the changelog up to v1.37.0-alpha.1, and the documentation. By default it differs from 1.36 in "
     "storage scores (`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name "
     "counts, and upstream takes any), required CSI drivers (`VolumeLimitScaling`), nominations of gated pods, updates "
-    "of StatefulSets (`MaxUnavailableStatefulSet`), and the API versions above. Podium does all of these, and all "
-    "else as 1.36.",
+    "of StatefulSets (`MaxUnavailableStatefulSet`), and the API versions above. Podium does all of these.",
     "`GenericWorkload` of 1.37 took over `GangScheduling` and `WorkloadAwarePreemption`. With it, as with these in "
     "1.36, gangs are scheduled, and groups with the disruption mode PodGroup (`all`) are victims as a whole. Podium "
-    "chooses among the possible sets of victims by its own search, and gangs preempt by its own rules. In 1.35, gangs "
-    "follow the Workload that pods name; Podium reads PodGroups there, too.",
+    "chooses among the possible sets of victims by its own search, and [gangs](gangs.md) preempt by its own rules. In "
+    "1.35, gangs follow the Workload that pods name; Podium reads PodGroups there, too.",
     "`InPlacePodVerticalScalingSchedulerPreemption` (alpha in 1.37) was read, not measured: KEP-5836 at commit "
     "0210ab516676 of kubernetes/enhancements, the plugin DeferredPodScheduling at 9e3bfa70cbf2 of "
     "kubernetes/kubernetes. A pod with the condition PodResizePending and the reason Deferred is checked against the "
-    "resources of its own node alone, with what it wants, and not against affinity, taints or spread. If it does not "
-    "fit, DefaultPreemption chooses victims on that node, unless the pod's policy is Never or the node has "
-    "`spec.podPreemptionPolicy.disableResizePreemption`. The pod gets no nomination and no condition, only the event "
-    "FailedScheduling. If it fits, it waits for its kubelet. It is attempted again when its requests change, another "
-    "pod on its node leaves or changes its requests, or the node changes. Differences: these pods come before the "
-    "queue, by priority, without a backoff; no filter but NodeResourcesFit is asked, not those of foreign plugins "
-    "either; groups as victims go as the settings of DefaultPreemption say.",
-    "Kubelets carry out deferred resizes when there is room, since 1.33 (`InPlacePodVerticalScaling`): by priority, "
-    "QoS class and key. In simulations they answer no new resize: a changed request counts for the scheduler at once, "
-    "and what the pod holds on its node stays. Those of `podium up` answer each. A resize beyond the whole node is "
-    "refused in all versions, as in 1.35 and later.",
-    "`StaleControllerConsistency*` (on since 1.36) lets controllers wait until they have observed their own writes. "
-    "Podium's controllers do that in all versions, so that the gates have no effect. Before 1.36, a controller with a "
-    "stale cache may briefly create too many pods; that depends on delays, and no decision shows it.",
+    "resources of its own node alone. If it does not fit, DefaultPreemption chooses victims on that node, unless the "
+    "pod's policy is Never or the node has `spec.podPreemptionPolicy.disableResizePreemption`. The pod gets no "
+    "nomination and no condition, only the event FailedScheduling. It is attempted again when its requests change, "
+    "another pod on its node leaves or changes its requests, or the node changes. Differences: these pods come before "
+    "the queue, by priority, without a backoff; no filter but NodeResourcesFit is asked; groups as victims go as the "
+    "settings of DefaultPreemption say.",
+    "In simulations kubelets answer no new resize: a changed request counts for the scheduler at once, and what the "
+    "pod holds on its node stays. Those of `podium up` answer each. A resize beyond the whole node is refused in all "
+    "versions, as in 1.35 and later.",
+    "`StaleControllerConsistency*` (on since 1.36) has no effect: Podium's controllers wait in all versions until they "
+    "have observed their own writes.",
     "In 1.34, an invalid pool of devices ends the search where it is met, in the order of a Go map. Podium reports it "
     "if no other pool suffices, as 1.35 does.",
     "PodGroup and Workload are served in all versions, for gangs. Of the newer API versions, Podium drops "
@@ -319,19 +323,18 @@ def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
 
 
 def settings_page() -> str:
-    """Return the arguments of plugins and policies, and the fields of the rescheduler's configuration."""
+    """Return the arguments of plugins and policies."""
     return "\n".join(
         [
             "# Settings\n",
             prose(
-                f"{_MADE}: types, limits and defaults. What each is for stands in [configuration](../configuration.md) "
-                "and, for the rescheduler, in [its page](../rescheduler.md#configuration)."
+                f"{_MADE}: types, limits and defaults. What each is for stands in "
+                "[configuration](../configuration.md#arguments), and in [policies](../rescheduling-policies.md) of the "
+                "rescheduler, whose [configuration](../rescheduler.md#configuration) has a page of its own."
             )
             + "\n",
             "## Arguments of the scheduler's plugins\n",
             _arguments(IN_TREE, "plugin"),
-            "## ReschedulerConfiguration\n",
-            table(("field", "type", "unless given"), list(_fields(Written))),
             "## Arguments of the rescheduler's policies\n",
             _arguments(POLICIES, "policy"),
         ]

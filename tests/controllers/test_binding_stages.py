@@ -21,14 +21,14 @@ from podium.framework.runner import Runner
 from podium.framework.settings.registry import Profile
 from podium.framework.verdicts import SUCCESS, Code, Status
 from tests.builders import cluster_of, node, pod
-from tests.controllers.automata import transitions
+from tests.controllers.automata import transitions_of_binding_cycles
 from tests.controllers.driving import CONFLICT, NO_ANSWER, NOT_FOUND, REFUSED, SECOND, events
 
 
 class Step(Enum):
     """The contents of the table's cells."""
 
-    STAY = "-"
+    STAY = ""  # without a row
     GO_ON = "goes on"
     WAIT = "looks again later"
     AGAIN = "asks again after 1 s"
@@ -40,8 +40,12 @@ class Step(Enum):
     FAIL = "fails"
 
 
-TRANSITIONS = {(BindingStage(stage), event): Step(cell) for (stage, event), cell in transitions(1).items()}
-EVENTS = tuple(dict.fromkeys(event for _, event in TRANSITIONS))
+LISTED = {
+    (BindingStage(stage), event): Step(outcome) for (stage, event), outcome in transitions_of_binding_cycles().items()
+}
+EVENTS = tuple(dict.fromkeys(event for _, event in LISTED))
+STAGES = tuple(stage for stage in BindingStage if stage is not BindingStage.RESERVE)
+TRANSITIONS = {key: LISTED.get(key, Step.STAY) for key in product(STAGES, EVENTS)}
 BROKEN = Problem(500, "InternalError", "etcdserver: request timed out")
 FOREVER = 10**6 * SECOND
 DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)
@@ -188,10 +192,8 @@ class Scene:
         return self.bindings.stage("p"), "p" in self.cluster.placed, self.way.reserved > 0
 
 
-def test_the_table_has_a_cell_for_every_stage_that_waits_and_every_happening() -> None:
-    assert set(TRANSITIONS) == set(
-        product((stage for stage in BindingStage if stage is not BindingStage.RESERVE), EVENTS)
-    )
+def test_the_table_lists_what_happens_in_every_stage_that_waits() -> None:
+    assert {stage for stage, _ in LISTED} == set(STAGES)
 
 
 @pytest.mark.parametrize(("stage", "happening"), TRANSITIONS)

@@ -15,7 +15,7 @@ from podium.controllers.scheduling.queue.queue import SchedulingQueue, landing
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace, QueueSettings
 from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
-from tests.controllers.automata import transitions
+from tests.controllers.automata import transitions_of_the_queue
 from tests.controllers.pending import pending
 from tests.controllers.queue_checks import check_queue
 
@@ -39,7 +39,7 @@ class Step(Enum):
 
 TRANSITIONS = {
     (None if place == "unknown" else QueuePlace(place), method): Step(cell)
-    for (place, method), cell in transitions(0).items()
+    for (place, method), cell in transitions_of_the_queue().items()
 }
 METHODS = tuple(dict.fromkeys(method for _, method in TRANSITIONS))
 SECOND = 1_000_000_000
