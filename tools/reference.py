@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +32,11 @@ from tools import upstream_scope
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
 _MADE = "This page is made from the code by `tools/reference.py`"
-_HEADINGS = ("option", "meaning")
 _SHARED = "Shared options"
 _OF_COMPONENTS = "Options of components"
 _ABOUT_COMPONENTS = "Options of three or more of the commands that run until you stop them."
+# Shorter names for click's own.
+_METAVARS = {"INTEGER": "N", "INTEGER RANGE": "N", "FLOAT RANGE": "X"}
 _LONGEST_DEFAULT = 60
 _LONGEST_LINE = 120
 # Larger limits are those of the number's type and not worth showing.
@@ -225,7 +227,7 @@ def commands_page() -> str:
         parts += _command(command, context, name, shared)
     for title, said in ((_SHARED, "Options of three or more commands."), (_OF_COMPONENTS, _ABOUT_COMPONENTS)):
         parts += [f"## {title}\n", f"{prose(said)}\n"]
-        parts.append(table(_HEADINGS, [row for row, where in shared.items() if where == title]))
+        parts.append(_listed([row for row, where in shared.items() if where == title]))
     return "\n".join(parts)
 
 
@@ -294,13 +296,33 @@ def _below(group: click.Group, context: click.Context, shared: Mapping[tuple[str
 def _options(rows: Sequence[tuple[str, ...]], shared: Mapping[tuple[str, ...], str]) -> Iterator[str]:
     """Return the table of options, and the names of those that are listed below a heading of shared ones."""
     own = [row for row in rows if row not in shared]
+    # Options such as --no-job-controller say all by their names.
+    plain = [row for row in own if row[1] == f"Run without the {row[0].strip('`').removeprefix('--no-')}."]
+    if plain:
+        names = ", ".join(name for name, _ in plain)
+        own = [*(row for row in own if row not in plain), (names, "Run without that component.")]
     if own:
-        yield table(_HEADINGS, own)
+        yield _listed(own)
     for title in (_SHARED, _OF_COMPONENTS):
         # The first of an option's names is enough to find it.
-        named = ", ".join("`{}`".format(row[0].split("`")[1]) for row in rows if shared.get(row) == title)
+        named = ", ".join("`{}`".format(re.split("[` ]", row[0])[1]) for row in rows if shared.get(row) == title)
         if named:
             yield f"{prose(f'[{title}]({_anchor(title)}): {named}')}\n"
+
+
+def _listed(rows: Sequence[tuple[str, ...]]) -> str:
+    """Return options as a list, each with its meaning."""
+    return "".join(
+        textwrap.fill(
+            f"- {names}: {meaning}",
+            _LONGEST_LINE,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        + "\n"
+        for names, meaning in rows
+    )
 
 
 def _anchor(title: str) -> str:
@@ -316,7 +338,8 @@ def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
         # Its names take the place of a value, which would repeat them.
         said = " ".join(filter(None, (said.removesuffix(f"One of {listed}.").rstrip(), f"One of {listed}.")))
     elif not option.is_flag:
-        names += f" `{option.make_metavar(context)}`"
+        value = option.make_metavar(context)
+        names = f"{names[:-1]} {_METAVARS.get(value, value)}`"
     if option.show_default and option.default is not None:
         said = f"{said.removesuffix('.')}; default: `{option.default}`." if said else f"Default: `{option.default}`."
     return names, said
@@ -334,21 +357,23 @@ def settings_page() -> str:
             )
             + "\n",
             "## Arguments of the scheduler's plugins\n",
-            _arguments(IN_TREE, "plugin"),
+            _arguments(IN_TREE),
             "## Arguments of the rescheduler's policies\n",
-            _arguments(POLICIES, "policy"),
+            _arguments(POLICIES),
         ]
     )
 
 
-def _arguments(registry: Mapping[str, Any], what: str) -> str:
+def _arguments(registry: Mapping[str, Any]) -> str:
     """Return the arguments of all entries of a registry; those of a class are in the struct beside it."""
-    rows = []
+    parts = []
     for name, factory in registry.items():
         struct = getattr(sys.modules[factory.__module__], f"{name}Args", None)
         found = list(_fields(struct)) if struct is not None else []
-        rows += [(f"`{name}`" if not place else "", *row) for place, row in enumerate(found)]
-    return table((what, "argument", "type", "unless given"), rows)
+        if found:
+            said = [(path, f"{kind}; default: {default}" if default else kind) for path, kind, default in found]
+            parts.append(f"### {name}\n\n{_listed(said)}")
+    return "\n".join(parts)
 
 
 def _fields(struct: type[msgspec.Struct], path: str = "") -> Iterator[tuple[str, str, str]]:
@@ -416,7 +441,7 @@ def _default(field: types.Field) -> str:
     value = field.default
     if value is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
         value = field.default_factory()
-    if value is None or value is msgspec.NODEFAULT or value in ((), {}):
+    if value is None or value is msgspec.NODEFAULT or value in ((), {}, ""):
         return ""
     if isinstance(field.type, types.CustomType):
         return f"`{format_duration(value)}`"

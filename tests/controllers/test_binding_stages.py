@@ -45,7 +45,7 @@ LISTED = {
 }
 EVENTS = tuple(dict.fromkeys(event for _, event in LISTED))
 STAGES = tuple(stage for stage in BindingStage if stage is not BindingStage.RESERVE)
-TRANSITIONS = {key: LISTED.get(key, Step.STAY) for key in product(STAGES, EVENTS)}
+TRANSITIONS: dict[tuple[BindingStage, str], Step] = {key: LISTED.get(key, Step.STAY) for key in product(STAGES, EVENTS)}
 BROKEN = Problem(500, "InternalError", "etcdserver: request timed out")
 FOREVER = 10**6 * SECOND
 DEVICES = DeviceReservation("default/devices", "claim-uid", timeout_ns=FOREVER)

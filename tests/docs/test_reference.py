@@ -41,6 +41,15 @@ def rows_of(name: str, heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
 
 
+def keys_listed(name: str, heading: str) -> set[str]:
+    """Return the keys of the first list under a heading: what is written as code before the colon of each item."""
+    _, _, rest = (ROOT / name).read_text().partition(f"# {heading}\n")
+    items = re.search(r"(?:^- .*\n(?:^  .*\n)*)+", rest, re.MULTILINE)
+    if items is None:
+        raise AssertionError(f"{name}: no list under {heading}")
+    return words_in(re.findall(r"^- ((?:`[^`]+`(?:, )?)+):", items[0], re.MULTILINE))
+
+
 def words_in(cells: list[str]) -> set[str]:
     """Return what is written as code in some cells."""
     return set(chain.from_iterable(re.findall(r"`([^`]+)`", cell) for cell in cells))
@@ -66,11 +75,11 @@ def test_every_default_plugin_is_listed_in_order_with_its_weight() -> None:
 
 
 def test_every_argument_is_listed() -> None:
-    listed: dict[str, set[str]] = {}
-    plugin = ""
-    for first, argument, *_ in rows_of("docs/reference/settings.md", "Arguments of the scheduler's plugins"):
-        plugin = first.strip("`") or plugin
-        listed.setdefault(plugin, set()).update(re.split(r"[.[]", word)[0] for word in words_in([argument]))
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    plugins = page.partition("\n## Arguments of the scheduler's plugins\n")[2].partition("\n## ")[0]
+    listed = {
+        part.splitlines()[0]: set(re.findall(r"^- `(\w+)", part, re.MULTILINE)) for part in plugins.split("\n### ")[1:]
+    }
 
     assert listed == dict(arguments_of_plugins())
     assert "(reference/settings.md)" in text_of("docs/configuration.md")
@@ -120,7 +129,7 @@ def test_every_question_and_finding_code_is_documented() -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_field_of_a_simulation_result_is_documented(example: Path) -> None:
     report = text_of("docs/scenarios.md") + text_of("docs/ledger.md")
-    reasons = words_in([cells[0] for cells in rows_of("docs/scenarios.md", "Machine-readable output")])
+    reasons = keys_listed("docs/scenarios.md", "Events")
     result = podium.simulate(example).to_dict()
 
     assert {event["reason"] for event in result["events"]} <= reasons
@@ -129,7 +138,7 @@ def test_every_field_of_a_simulation_result_is_documented(example: Path) -> None
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_field_of_an_explanation_is_documented(example: Path) -> None:
-    keys = words_in([cells[0] for cells in rows_of("docs/explain.md", "Machine-readable output")])
+    keys = keys_listed("docs/explain.md", "Machine-readable output")
     explainer = Explainer(one.object for one in load_files([str(example)]) if one.object is not None)
 
     for pod in explainer.pending:
