@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import sys
 import textwrap
@@ -57,30 +58,33 @@ def versions_page() -> str:
         *("# Kubernetes versions", "", textwrap.fill(text, _LONGEST_LINE), ""),
         "## Behaviors",
         "",
-        "Two versions differ in every row whose version is later than the older one, and not later than the newer one.",
-        "",
-        "| since | where | now | before | source |",
-        "|---|---|---|---|---|",
+        *textwrap.wrap(
+            "Two versions differ in every behavior that begins after the older one, and not after the newer one.",
+            _LONGEST_LINE,
+        ),
     ]
-    lines += [
-        f"| {one.value.since} | {one.value.area} | {one.value.now} | {one.value.before} | {one.value.source} |"
-        for one in Behavior
-    ]
+    behaviors = itertools.groupby(Behavior, lambda one: one.value.since)
+    for since, since_then in behaviors:
+        said = [
+            (f"**{one.value.area}**", f"{one.value.now}; before: {one.value.before} ({one.value.source})")
+            for one in since_then
+        ]
+        lines += ["", f"Since {since}:", "", *_listed(said).splitlines()]
     lines += [
         "",
         "## Feature gates",
         "",
         *textwrap.wrap(
             "The gates that Podium asks, or whose fields it drops. `--feature-gates` takes all gates of a version; "
-            "others have no effect. A row names each stage with the version that it begins in; 1.31 stands for that or "
+            "others have no effect. Each stage is named with the version that it begins in; 1.31 stands for that or "
             "an earlier one. Some patch levels differ: `SchedulerAsyncAPICalls` is on "
             "in 1.34.0, 1.34.1 and 1.35.0.",
             _LONGEST_LINE,
         ),
-        *("", "| gate | stages |", "|---|---|"),
+        "",
     ]
     asked = sorted({*map(str, Gate), *gates_of_fields()})
-    lines += [f"| {gate} | {', '.join(_stages(letters()[gate]))} |" for gate in asked]
+    lines += _listed([(gate, ", ".join(_stages(letters()[gate]))) for gate in asked]).splitlines()
     lines += [
         *("", "## API versions", ""),
         *textwrap.wrap(
@@ -455,24 +459,24 @@ def kinds_page() -> str:
         [
             "# Kinds\n",
             prose(
-                f"{_MADE}: the kinds of objects that Podium reads, in the order in which they are created. Others are "
-                "passed over in files, and [served](../api.md) where a definition of theirs is applied."
+                f"{_MADE}: the kinds of objects that Podium reads, in the order in which they are created. Each has "
+                "its API versions, its names in requests, and whether it is in a namespace and has subresources. "
+                "Others are passed over in files, and [served](../api.md) where a definition of theirs is applied."
             )
             + "\n",
-            table(
-                ("kind", "apiVersion", "served as", "short", "in a namespace", "subresources"),
-                [_kind(kind) for kind in KINDS.values()],
-            ),
+            _listed([_kind(kind) for kind in KINDS.values()]),
         ]
     )
 
 
-def _kind(kind: Kind) -> tuple[str, ...]:
-    named = ", ".join(f"`{version}`" for version in (kind.api_version, *kind.other_versions))
-    served = f"`{kind.plural}`" if kind.is_served else f"`{kind.plural}`, off by default"
+def _kind(kind: Kind) -> tuple[str, str]:
+    """Return the name of a kind, and its API versions, names in requests, scope and subresources."""
+    versions = ", ".join(f"`{version}`" for version in (kind.api_version, *kind.other_versions))
+    names = ", ".join(f"`{name}`" for name in (kind.plural, *kind.short_names))
     parts = [part for part, has in (("status", kind.has_status), ("scale", kind.has_scale)) if has]
-    short = ", ".join(f"`{name}`" for name in kind.short_names)
-    return f"`{kind.name}`", named, served, short, "yes" if kind.namespaced else "", ", ".join(parts)
+    said = [versions, names if kind.is_served else f"{names}, off by default"]
+    said += ["in a namespace"] * kind.namespaced + [f"with {' and '.join(parts)}"] * bool(parts)
+    return f"`{kind.name}`", "; ".join(said)
 
 
 def main(arguments: Sequence[str]) -> int:

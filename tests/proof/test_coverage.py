@@ -1,4 +1,4 @@
-"""The tables of docs/proof.md agree with the marks of the tests.
+"""The lists of docs/proof.md agree with the marks of the tests.
 
 Marks are read from the files of the tests, so that the answer does not depend on which tests are run.
 """
@@ -16,17 +16,17 @@ import pytest
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "proof.md"
 UPSTREAM, FAILURES = "Kubernetes' own tests", "Reproduced failures"
-# Rows about a server that speaks HTTP, not about its rules.
+# Rules about HTTP alone.
 OVER_HTTP_ALONE = (50, 63)
 Definition = ast.FunctionDef | ast.ClassDef
 
 
-def table(heading: str) -> dict[int, list[str]]:
-    """Return the further cells of each row of the table under a heading, by the number in the first."""
+def listed(heading: str) -> dict[int, str]:
+    """Return what the list under a heading says, by the number at the beginning of each item."""
     section = PAGE.read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (\d+) \| (.+) \|$", section, re.MULTILINE)
-    assert len(rows) == len(dict(rows)), "a number is listed twice"
-    return {int(number): rest.split(" | ") for number, rest in rows}
+    items = re.findall(r"^- (\d+): (.+(?:\n  .+)*)$", section, re.MULTILINE)
+    assert len(items) == len(dict(items)), "a number is listed twice"
+    return {int(number): rest for number, rest in items}
 
 
 @cache
@@ -64,32 +64,32 @@ def marks_in(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
             yield from ((definition.name, mark) for mark in definition.decorator_list if isinstance(mark, ast.Call))
 
 
-def compared(name: str, listed: set[int]) -> list[str]:
-    """Return where the marks of a name and a table differ."""
+def compared(name: str, numbers: set[int]) -> list[str]:
+    """Return where the marks of a name and a list differ."""
     found = marked(name)
-    return [f"{name} {number} is listed, and no test has the mark" for number in sorted(listed - found.keys())] + [
-        f"{name} {number} is not listed, and marked in {found[number][0]}" for number in sorted(found.keys() - listed)
+    return [f"{name} {number} is listed, and no test has the mark" for number in sorted(numbers - found.keys())] + [
+        f"{name} {number} is not listed, and marked in {found[number][0]}" for number in sorted(found.keys() - numbers)
     ]
 
 
-def test_every_row_is_stated_by_a_test_and_no_other_is() -> None:
-    assert not compared("upstream", set(table(UPSTREAM)))
+def test_every_rule_is_stated_by_a_test_and_no_other_is() -> None:
+    assert not compared("upstream", set(listed(UPSTREAM)))
 
 
 def test_every_failure_that_is_listed_is_made_again_and_every_one_made_again_is_listed() -> None:
-    assert not compared("failure", set(table(FAILURES)))
+    assert not compared("failure", set(listed(FAILURES)))
 
 
-def test_all_rows_are_listed_with_what_they_state() -> None:
-    rows = table(UPSTREAM)
+def test_all_rules_are_listed_each_after_its_test() -> None:
+    rules = listed(UPSTREAM)
 
-    assert list(rows) == [row for row in range(1, 64) if row not in OVER_HTTP_ALONE]
-    assert {len(cells) for cells in rows.values()} == {2}
+    assert list(rules) == [number for number in range(1, 64) if number not in OVER_HTTP_ALONE]
+    assert [rule for rule in rules.values() if ": " not in rule] == []
 
 
 @pytest.mark.parametrize("name", ["upstream", "failure"])
 def test_no_mark_stands_where_it_would_not_be_read(name: str) -> None:
-    """Such as on a helper, or on a parameter: then a row would pass for stated that is not."""
+    """Such as on a helper, or on a parameter: then a rule would pass for stated that is not."""
     written = sum(
         len(re.findall(rf"pytest\.mark\.{name}\(", file.read_text()))
         for file in TESTS.rglob("*.py")
@@ -106,7 +106,7 @@ def test_every_test_that_holds_a_sentence_of_the_design_is_there(file: str, name
 
 def test_every_sentence_of_the_design_has_a_test_that_holds_it() -> None:
     section = PAGE.read_text().partition("\n## Controlled rescheduling design\n")[2]
-    rows = [line for line in section.partition("\n## ")[0].splitlines() if line.startswith("| ")][1:]
+    sentences = re.split(r"^- ", section.partition("\n## ")[0], flags=re.MULTILINE)[1:]
 
-    assert len(rows) > 20
-    assert [row for row in rows if "::test_" not in row] == []
+    assert len(sentences) > 20
+    assert [sentence for sentence in sentences if "::test_" not in sentence] == []
