@@ -251,7 +251,11 @@ export class GridTab {
         context.stroke();
       } else if (cell.node.marks) {
         context.fillStyle = colours.paper;
-        context.fillRect(x + inner / 2, y, inner / 2, inner / 2);
+        context.beginPath();
+        context.moveTo(x + inner * 0.4, y);
+        context.lineTo(x + inner, y);
+        context.lineTo(x + inner, y + inner * 0.6);
+        context.fill();
       }
       if (cell.node.name === this.chosen) {
         context.strokeStyle = colours.mark;
