@@ -8,6 +8,8 @@ x-kubernetes-group-version-kind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -364,48 +366,17 @@ def _with_description(schema: Raw, description: str) -> Raw:
     return {"description": description, **schema} if description else schema
 
 
-# The descriptions in `kubectl explain`, short texts for the most important kinds and fields: a type, or a field of a
-# type, and its description; `*` is any type.
-_DESCRIPTIONS = """
-*.apiVersion = APIVersion defines the group and version that the object is written in.
-*.kind = The kind of the object.
-*.metadata = Standard object's metadata: name, labels, annotations, and what the API server keeps about it.
-*.spec = What is wanted.
-*.status = What is observed; written by components, not by people.
-*.conditions = What holds of the object, each with a type, a status, and the reason.
-*.observedGeneration = The generation of the spec that the status is about.
-*.selector = Which objects are meant, by their labels.
-*.replicas = How many pods are wanted, or there are.
-*.template = The pod that is to be made.
-*.reason = Why, in one word.
-*.message = Why, for people.
-*.lastTransitionTime = When the status of the condition changed last.
-Node = A machine that runs pods.
-ObjectMeta.creationTimestamp = CreationTimestamp is a timestamp: when the object was created.
-Pod = Containers that run together on one node.
-PodDisruptionBudget = Limits how many of some pods may be disrupted at a time.
-PodDisruptionBudgetSpec.maxUnavailable = How many of the pods may be down: a number or a percentage.
-PodDisruptionBudgetSpec.minAvailable = How many of the pods must stay up: a number or a percentage.
-PodDisruptionBudgetStatus.disruptionsAllowed = How many more pods may be disrupted now.
-PodDisruptionBudgetStatus.disruptionRate = How often the pods may be disrupted, and how often still.
-PodSpec.nodeName = The node that the pod is bound to.
-PodSpec.preemptionPolicy = Whether the pod preempts others, and is preempted.
-PodSpec.priority = How important the pod is; given by its class.
-PodSpec.priorityClassName = The PriorityClass of the pod.
-PodSpec.schedulingGates = What must be removed before the pod is scheduled.
-PodSpec.tolerations = The taints of nodes that do not keep the pod away.
-PodStatus.nominatedNodeName = The node on which room is being made for the pod.
-PriorityClass = A name for a priority.
-PriorityClass.globalDefault = Whether pods that name no class are of this one.
-PriorityClass.preemptionPolicy = Whether pods of the class preempt others, and are preempted.
-PriorityClass.value = The priority: the higher, the more important.
-"""
+@cache
+def descriptions() -> Mapping[str, str]:
+    """Return the descriptions in `kubectl explain`: short texts for the most important kinds and fields.
 
-
-DESCRIPTIONS = {of: text for of, _, text in (line.partition(" = ") for line in _DESCRIPTIONS.strip().splitlines())}
-"""All descriptions, of types and of fields of types."""
+    By a type, or a field of a type, in which `*` is any type, as in the file.
+    """
+    text = resources.files("podium.server").joinpath("field_descriptions.txt").read_text(encoding="utf-8")
+    return {of: description for of, _, description in (line.partition(" = ") for line in text.splitlines())}
 
 
 def described(of: str) -> str:
     """Return the description of a type or field (`PodSpec.nodeName`); "" if there is none."""
-    return DESCRIPTIONS.get(of) or DESCRIPTIONS.get(f"*.{of.rpartition('.')[2]}" if "." in of else "", "")
+    found = descriptions()
+    return found.get(of) or found.get(f"*.{of.rpartition('.')[2]}" if "." in of else "", "")

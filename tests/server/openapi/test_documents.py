@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.schemas.schema import fields_of
 from podium.server.discovery import served_kinds
-from podium.server.openapi import DESCRIPTIONS, REFERENCE, definition_of, described, document, document_of_v2
+from podium.server.openapi import REFERENCE, definition_of, described, descriptions, document, document_of_v2
 from podium.store.api_resources import APIResource
 from tests.store.objects import Raw, serving
 
@@ -182,7 +182,7 @@ def test_disruption_policies_have_the_fields_that_podium_reads() -> None:
 
 
 def test_every_description_belongs_to_an_existing_field() -> None:
-    for of in DESCRIPTIONS:
+    for of in descriptions():
         type_, _, field = of.partition(".")
         assert type_ == "*" or not field or field in fields_of(type_), of
     assert described("PodSpec.nodeName")
