@@ -232,3 +232,65 @@ def test_an_update_may_keep_values_that_a_newer_schema_refuses_and_change_none_o
 
     assert (patched(size=6), patched(color="green"), patched(shape="square")) == (200, 422, 422)
     assert (patched(color="blue"), patched(shape="round")) == (200, 200)
+
+
+def ratcheting(rule: Raw) -> API:
+    """Return an API with an object `a`, to whose fields the rule was added later; `extra` is a map."""
+    text = {"type": "string", "maxLength": 9}
+
+    def versions(field: Raw) -> Raw:
+        values = {"type": "object", "properties": {"field": field}}
+        extra = {"type": "object", "maxProperties": 3, "additionalProperties": values}
+        return version(spec={"required": [], "properties": {"field": field, "extra": extra}})
+
+    found = api(versions(text))
+    spec = {"field": "old", "extra": {"one": {"field": "old"}}}
+    assert found.ask("create", KIND, namespace="default", body={**widget(), "spec": spec}).code == 201
+    change = [{"op": "replace", "path": "/spec/versions", "value": [versions({**text, **rule})]}]
+    name = "widgets.example.com"
+    assert found.ask("patch", "CustomResourceDefinition", name, body=change, patch_type="json").code == 200
+    return found
+
+
+def fields_of(response: Any) -> list[str]:
+    return [cause["field"] for cause in response.to_dict()["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ({"rule": "self == 'new'"}, 200),
+        ({"rule": "self != oldSelf"}, 422),
+        ({"rule": "!oldSelf.hasValue() || self != oldSelf.value()", "optionalOldSelf": True}, 422),
+    ],
+)
+def test_only_transition_rules_apply_to_unchanged_values(rule: Raw, code: int) -> None:
+    found = ratcheting({"x-kubernetes-validations": [rule]})
+
+    response = found.ask("patch", KIND, "default/a", body={"metadata": {"labels": {"a": "b"}}})
+
+    assert response.code == code
+    # The entries of a map are in brackets, for rules alone.
+    assert code == 200 or fields_of(response) == ["spec.field", "spec.extra[one].field"]
+
+
+def test_a_limit_names_the_entries_of_a_map_as_fields() -> None:
+    found = ratcheting({"enum": ["old"]})
+
+    spec = {"field": "new", "extra": {"one": {"field": "new"}}}
+    response = found.ask("patch", KIND, "default/a", body={"spec": spec})
+
+    assert fields_of(response) == ["spec.field", "spec.extra.one.field"]
+
+
+def test_problems_of_the_metadata_and_of_the_schema_are_reported_together() -> None:
+    asked = api()
+    raw = widget(size=99)
+    raw["metadata"]["labels"] = {"#/(%)=": "a"}
+    created = asked.ask("create", KIND, namespace="default", body=raw)
+    asked.ask("create", KIND, namespace="default", body=widget())
+    updated = asked.ask("patch", KIND, "default/a", body=raw)
+
+    for response in (created, updated):
+        assert response.code == 422
+        assert fields_of(response) == ['metadata.labels["#/(%)="]', "spec.size"]

@@ -213,14 +213,15 @@ class WritableStore(ReadableStore):
         if is_special:
             named = self._shaped(resource, named, is_new=is_new)
         shared = shared_spec_of(resource, named)
-        if reading is None or is_new:
-            object_ = decoded(resource, named, shared, is_new=is_new)
+        problems = self.definitions.problems(resource, named)
+        if reading is None or is_new or problems:
+            object_ = decoded(resource, named, shared, is_new=is_new, more=problems)
         elif resource.is_custom:
             object_ = rereading(resource, reading, raw, named)
         else:
             object_ = read_with_metadata(reading, named)
-        if is_special:
-            named = self._check_definition(resource, named, now)
+        if resource.name == DEFINITION:
+            named = self.definitions.with_status(resource, named, None, now)
         key, uid = object_.key, object_.metadata.uid
         self._check_free(resource, object_)
         if is_new:
@@ -277,14 +278,6 @@ class WritableStore(ReadableStore):
                 raise StoreError(405, "MethodNotAllowed", problem)
             return self.definitions.shaped(resource, named)
         return deletion.as_new_namespace(named) if is_new and resource.name == "Namespace" else named
-
-    def _check_definition(self, resource: APIResource, named: Raw, now: int) -> Raw:
-        """Return the object after the checks by its definition, or by the kind that it defines. Raises StoreError."""
-        if resource.is_custom:
-            self.definitions.check(resource, named, None)
-        elif resource.name == DEFINITION:
-            return self.definitions.with_status(resource, named, None, now)
-        return named
 
     def _complete_levels(self, stored: Stored) -> None:
         """Create the PriorityClasses that a DisruptionPolicy lacks, and check the classes that its rules name."""

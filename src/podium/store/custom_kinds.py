@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, key_of, list_at, object_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.schemas import schema
 from podium.api.structural.soundness import find_schema_problems
@@ -135,14 +135,10 @@ class CustomKinds:
         except TooLargeError:
             raise too_large_object() from None
 
-    def check(self, resource: APIResource, raw: Raw, previous: Raw | None) -> None:
-        """Raise StoreError 422 for an object that violates its schema; values that an update does not change may."""
+    def problems(self, resource: APIResource, raw: Raw, previous: Raw | None = None) -> list[findings.Finding]:
+        """Return how an object violates its schema; none for values that an update does not change."""
         structural = self._resources.structural(resource)
-        if structural is None:
-            return
-        found = find_problems(raw, structural, previous)
-        if found:
-            raise invalid_fields(resource, key_of(raw["metadata"]), found)
+        return [] if structural is None else find_problems(raw, structural, previous)
 
 
 def _served_spec(raw: Raw) -> Raw | None:

@@ -83,10 +83,9 @@ class Store(creations.WritableStore):
             else self._admission.without_dropped_fields(previous, raw)
         )
         updated = replaced(previous, given)
-        object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw)
-        if resource.is_custom:
-            self.definitions.check(resource, updated, previous.raw)
-        elif resource.name == DEFINITION:
+        problems = self.definitions.problems(resource, updated, previous.raw)
+        object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw, more=problems)
+        if resource.name == DEFINITION:
             created = parse_time(updated["metadata"]["creationTimestamp"])
             judged = self.definitions.with_status(resource, updated, previous.raw, created)
             return self.commit(resource, previous, judged, object_)
@@ -127,7 +126,8 @@ class Store(creations.WritableStore):
             updated = {**updated, "status": status}
             if resource.is_custom:
                 updated = self.definitions.shaped(resource, updated)
-                self.definitions.check(resource, updated, previous.raw)
+                if problems := self.definitions.problems(resource, updated, previous.raw):
+                    raise errors.invalid_fields(resource, previous.key, problems)
             else:
                 updated = self._admission.without_dropped_fields(previous, updated)
             object_ = with_status(previous, updated)

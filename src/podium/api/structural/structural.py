@@ -231,8 +231,8 @@ _MAX_TEXT = 5 * 1024
 class Rule:
     """An expression that must be true, and the message if it is not.
 
-    `place` is the faulty field, as a path relative to the rule's location. A transition rule is evaluated only if there
-    is an old value.
+    `place` is the faulty field, as a path relative to the rule's location. A transition rule, which `uses_old`, is
+    evaluated only if there is an old value, unless it `takes_optional` ones.
     """
 
     text: str
@@ -242,7 +242,7 @@ class Rule:
     message_program: Compiled | None
     reason: str
     place: str
-    is_about_change: bool
+    uses_old: bool
     takes_optional: bool = False
 
     def violation(self, value: Value, old: Value | None, spent: Variables) -> str:
@@ -250,7 +250,8 @@ class Rule:
 
         Once it is exhausted, no rule is evaluated.
         """
-        if self.program is None or spent.cost > spent.limit or (self.is_about_change and old is None):
+        lacks_old = old is None and self.uses_old and not self.takes_optional
+        if self.program is None or spent.cost > spent.limit or lacks_old:
             return ""
         before: Value = old
         if self.takes_optional:
@@ -295,7 +296,7 @@ def _rule(schema: Raw, declared: Declaration) -> Rule:
         message_program=_compiled(message, variables)[0] if message else None,
         reason=schema.get("reason") or "FieldValueInvalid",
         place=str(schema.get("fieldPath", "")),
-        is_about_change=not takes_optional and _USES_OLD.search(text) is not None,
+        uses_old=_USES_OLD.search(text) is not None,
         takes_optional=takes_optional,
     )
 

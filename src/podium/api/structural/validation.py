@@ -112,8 +112,8 @@ class _Check:
             now, before = cel_value_at(value, node), None if old is None else cel_value_at(old, node)
             for rule in node.rules:
                 problem = rule.violation(now, before, spent)
-                # Only rules about a change also apply to a value that does not change.
-                if problem and (rule.is_about_change or old is None or _identity(value) != _identity(old)):
+                # Only transition rules also apply to a value that does not change.
+                if problem and (rule.uses_old or old is None or _identity(value) != _identity(old)):
                     word = _WORDS.get(rule.reason, 'Invalid value: "{}"').format(_type_name(value))
                     found.append(Finding(f"{_text(path)}{rule.place}", rule.reason, f"{word}: {problem}"))
         if isinstance(value, dict):
@@ -121,7 +121,8 @@ class _Check:
                 check = self._fields.get(key, self._values)
                 if check is not None and check._has_rules:
                     was = old.get(key) if isinstance(old, dict) and not node.is_atomic_map else None
-                    check.find_broken(inner, was, (path, key), spent, found)
+                    place = (path, key) if key in self._fields else f"{_text(path)}[{key}]"
+                    check.find_broken(inner, was, place, spent, found)
         elif isinstance(value, list) and self._items is not None and self._items._has_rules:
             for index, (item, was) in enumerate(_with_old(value, old, node)):
                 self._items.find_broken(item, was, (path, index), spent, found)

@@ -37,12 +37,19 @@ def shared_spec_of(resource: APIResource, raw: Raw) -> SharedSpec | None:
 
 
 def decoded(
-    resource: APIResource, raw: Raw, shared: SharedSpec | None, previous: Raw | None = None, *, is_new: bool = False
+    resource: APIResource,
+    raw: Raw,
+    shared: SharedSpec | None,
+    previous: Raw | None = None,
+    *,
+    is_new: bool = False,
+    more: Sequence[Finding] = (),
 ) -> Kubernetes:
     """Return the validated reading of an object; a pod with a `shared` specification uses it.
 
     A new object (`is_new`) is refused for everything that kube-apiserver refuses; one that replaces `previous`, for
-    everything that was valid before; any other, such as from a dump, only for what makes it unusable.
+    everything that was valid before; any other, such as from a dump, only for what makes it unusable. All are refused
+    for `more`, the problems that the schema of a custom kind finds.
 
     Raises StoreError: 400 if a value cannot be read as its field's type, 422 if the object breaks a rule.
     """
@@ -54,7 +61,7 @@ def decoded(
             rest = {name: value for name, value in raw.items() if name != "spec"}
             object_ = msgspec.structs.replace(read(rest, Pod), spec=shared.spec)
         custom = resource.namespaced if resource.type is Kubernetes else None
-        findings = _findings(raw, previous, is_new, custom)
+        findings = [*_findings(raw, previous, is_new, custom), *more]
         if findings:
             raise _refusal(resource, object_.key, raw, findings)
         if resource.type is Kubernetes:
