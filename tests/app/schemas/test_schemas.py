@@ -123,21 +123,23 @@ def test_plans_fit_the_schema(asked: list[str]) -> None:
 
 
 PLAN = ROOT / "examples" / "plan"
+COOKBOOK = ROOT / "examples" / "cookbook"
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        ["pending", "-f", f"{PLAN}/waiting.yaml"],
-        ["fit", f"{PLAN}/small.yaml", "--preempt"],
-        ["fit", f"{PLAN}/checkout.yaml", "--replicas", "5", "--preempt"],
-        ["survive", "deploy/shop/report", "-f", f"{PLAN}/rush.yaml"],
-        ["diff", "--before", f"{PLAN}/held.yaml", "--after", f"{PLAN}/packed.yaml"],
+        ["pending", f"{PLAN}/cluster.yaml", "-f", f"{PLAN}/waiting.yaml"],
+        ["fit", f"{COOKBOOK}/fit.yaml", f"{COOKBOOK}/fit-pod.yaml", "--preempt"],
+        ["fit", f"{PLAN}/cluster.yaml", f"{PLAN}/checkout.yaml", "--replicas", "5", "--preempt"],
+        ["survive", f"{COOKBOOK}/survive.yaml", "deploy/analytics/report"],
+        ["diff", f"{COOKBOOK}/compare.yaml", "--after", f"{COOKBOOK}/compare-after.yaml"],
     ],
     ids=lambda asked: asked[0],
 )
 def test_decisions_have_exactly_the_keys_of_the_schema(asked: list[str]) -> None:
-    plan = ["plan", asked[0], "-f", f"{PLAN}/cluster.yaml", *asked[1:], "-o", "json"]
+    question, cluster, *options = asked
+    plan = ["plan", question, "-f", cluster, *options, "-o", "json"]
 
     answer = json.loads(CliRunner().invoke(command, plan, catch_exceptions=False).stdout)
 
