@@ -54,6 +54,7 @@ apimachinery/sharding.go | ShardedListAndWatch | off
 apimachinery/storage_version.go | StorageVersion resources | off
 apimachinery/webhook.go | AdmissionWebhook: webhooks in containers; those at a URL are called | process
 apps/daemon_restart.go | DaemonRestart | host
+apps/rc.go, apps/replica_set.go | ReplicaSet and ReplicationController: traffic to their pods | network
 apps/statefulset.go | Deploy clustered applications | process
 auth/certificates.go | Certificates API: what is signed | signing
 auth/node_authn.go, auth/node_authz.go, auth/per_node_update.go | NodeAuthenticator, NodeAuthorizer | host
@@ -143,10 +144,13 @@ apimachinery/openapiv3.go | server/openapi/test_documents.py
 apimachinery/request_timeout.go, apimachinery/server_version.go | server/http/test_replies.py
 apimachinery/resource_quota.go, scheduling/limit_range.go | store/test_quota.py, store/test_limit_ranges.py
 apimachinery/webhook.go | controlplane/test_webhooks.py
+apps/controller_revision.go | controllers/test_daemon_sets.py, controllers/test_adoption.py
+apps/cronjob.go | controllers/test_cron_jobs.py, controlplane/test_action_events.py
 apps/daemon_set.go | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
 apps/deployment.go | controllers/test_deployments.py, controllers/test_rollouts.py
 apps/disruption.go | store/test_eviction.py, controllers/test_disruption_controller.py
 apps/job.go | controllers/test_jobs.py, controllers/test_pod_failures.py, controllers/test_completion_indexes.py
+apps/rc.go, apps/replica_set.go | controllers/test_replica_sets.py, controllers/test_adoption.py
 apps/ttl_after_finished.go | controllers/test_jobs.py
 apps/statefulset.go | controllers/test_stateful_sets.py
 auth/certificates.go, auth/selfsubjectreviews.go, auth/subjectreviews.go | server/test_reviews.py

@@ -249,7 +249,7 @@ def test_a_job_fails_when_more_pods_have_failed_than_may() -> None:
     (_, failed) = status(rig)["conditions"]
     assert (failed["reason"], failed["message"]) == (
         "BackoffLimitExceeded",
-        "2 pods have failed; backoffLimit is 1",
+        "Job has reached the specified backoff limit",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -20,6 +20,11 @@ class Reporting(Volumes):
 
     def __init__(self, *objects: Raw) -> None:
         Rig.__init__(self, partial(PersistentVolumes, reports_all=True), *objects)
+
+    def change(self, patch: Raw, subresource: Literal["", "status"] = "") -> None:
+        """Let a client change the claim."""
+        self.store.patch("PersistentVolumeClaim", "default/data", patch, "merge", subresource)
+        self.settle()
 
     def phase(self, name: str = "disk") -> str:
         return str(self.volume(name).raw["status"]["phase"])
@@ -267,3 +272,48 @@ def test_a_claim_without_a_class_gets_the_default_class_that_comes_later() -> No
 
     assert rig.claim().raw["spec"]["storageClassName"] == "fast"
     assert rig.claim("named").raw["spec"]["storageClassName"] == "other"
+
+
+def test_a_claim_of_a_class_that_allows_expansion_grows_with_its_volume_in_three_steps() -> None:
+    rig = Reporting({**storage_class(), "allowVolumeExpansion": True}, claim(), node("n1"))
+    rig.bind("")
+    [name] = rig.names("PersistentVolume")
+    version = rig.store.version
+
+    rig.change({"spec": {"resources": {"requests": {"storage": "8Gi"}}}})
+
+    steps = [event.stored.raw for event in rig.store.events_since(version)][1:]
+    assert [raw["kind"] for raw in steps] == ["PersistentVolumeClaim", "PersistentVolume", "PersistentVolumeClaim"]
+    begun, grown, ended = steps
+    assert [(one["type"], one["status"]) for one in begun["status"]["conditions"]] == [("Resizing", "True")]
+    assert begun["status"]["allocatedResources"] == {"storage": "8Gi"}
+    assert begun["status"]["allocatedResourceStatuses"] == {"storage": "ControllerResizeInProgress"}
+    assert begun["status"]["capacity"] == {"storage": "5Gi"}
+    assert (grown["metadata"]["name"], grown["spec"]["capacity"]) == (name, {"storage": "8Gi"})
+    assert ended["status"]["capacity"] == ended["status"]["allocatedResources"] == {"storage": "8Gi"}
+    assert not ended["status"].get("conditions")
+    assert "allocatedResourceStatuses" not in ended["status"]
+
+
+def test_a_claim_that_got_more_than_it_requested_keeps_its_volume_when_it_requests_that() -> None:
+    rig = Reporting({**storage_class(), "allowVolumeExpansion": True}, claim(), volume())
+    rig.bind("disk")
+
+    rig.change({"spec": {"resources": {"requests": {"storage": "9Gi"}}}})
+
+    assert rig.volume("disk").raw["spec"]["capacity"] == {"storage": "10Gi"}
+    assert rig.claim().raw["status"]["capacity"] == {"storage": "10Gi"}
+    assert "allocatedResources" not in rig.claim().raw["status"]
+
+
+def test_a_claim_whose_size_a_cluster_left_pending_is_finished() -> None:
+    pending = {"type": "FileSystemResizePending", "status": "True"}
+    rig = Reporting({**storage_class(), "allowVolumeExpansion": True}, claim(), volume())
+    rig.bind("disk")
+    status = {"capacity": {"storage": "3Gi"}, "allocatedResources": {"storage": "5Gi"}, "conditions": [pending]}
+    status["allocatedResourceStatuses"] = {"storage": "NodeResizePending"}
+
+    rig.change({"status": status}, "status")
+
+    assert rig.claim().raw["status"]["capacity"] == {"storage": "5Gi"}
+    assert not rig.claim().raw["status"].get("conditions")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from podium.api.meta import Raw
+from podium.controllers.actions import deletion_of
+from podium.controllers.observations import ActionFinished, Problem
+from podium.controlplane.action_events import ActionEvents
+from podium.store.store import Store
 from podium.testing import ControlPlane as Cluster
 from tests.controlplane.test_control_plane import deployment
 from tests.store.objects import pod
@@ -83,6 +87,154 @@ def test_a_job_reports_pod_creation_and_completion() -> None:
         assert reported(cluster, "Job") == [
             ("SuccessfulCreate", f"Created pod: {made['metadata']['name']}"),
             ("Completed", "Job completed"),
+        ]
+
+
+TEMPLATE: Raw = {
+    "metadata": {"labels": {"app": "x"}},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "app"}]},
+}
+
+
+def cron_job(policy: str, run: str = "1h") -> Raw:
+    template = {**TEMPLATE, "metadata": {"annotations": {"podium.dev/duration": run}}}
+    spec = {"schedule": "* * * * *", "concurrencyPolicy": policy, "jobTemplate": {"spec": {"template": template}}}
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick"}, "spec": spec}
+
+
+def test_a_cron_job_reports_its_jobs_and_those_that_ended() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(cron_job("Allow", run="5s"))
+        cluster.advance("70s")
+
+        [job] = [raw["metadata"]["name"] for raw in cluster.objects("Job")]
+        assert reported(cluster, "CronJob") == [
+            ("SuccessfulCreate", f"Created job {job}"),
+            ("SawCompletedJob", f"Saw completed job: {job}, condition: Complete"),
+        ]
+
+
+def test_a_cron_job_reports_an_active_job_that_was_deleted_as_missing() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(cron_job("Forbid"))
+        cluster.advance("1m")
+        [job] = [raw["metadata"]["name"] for raw in cluster.objects("Job")]
+
+        cluster.delete("Job", job)
+
+        assert ("MissingJob", f"Active job went missing: {job}") in reported(cluster, "CronJob")
+
+
+def test_a_cron_job_does_not_miss_the_job_that_it_replaces() -> None:
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(cron_job("Replace"))
+        cluster.advance("1m")
+        [first] = [raw["metadata"]["name"] for raw in cluster.objects("Job")]
+        cluster.advance("1m")
+        [second] = [raw["metadata"]["name"] for raw in cluster.objects("Job")]
+
+        assert reported(cluster, "CronJob") == [
+            ("SuccessfulCreate", f"Created job {first}"),
+            ("SuccessfulDelete", f"Deleted job {first}"),
+            ("SuccessfulCreate", f"Created job {second}"),
+        ]
+        [tick] = cluster.objects("CronJob")
+        assert [each["name"] for each in tick["status"]["active"]] == [second]
+
+
+def test_a_job_reports_that_it_is_suspended_and_resumed() -> None:
+    spec = {"template": TEMPLATE, "suspend": True}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec})
+        cluster.patch("Job", "j", {"spec": {"suspend": False}})
+
+        assert [one for one in reported(cluster, "Job") if "Created" not in one[1]] == [
+            ("Suspended", "Job suspended"),
+            ("Resumed", "Job resumed"),
+        ]
+
+
+def numbered(**spec: object) -> Raw:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
+    selector = {"matchLabels": {"app": "x"}}
+    fields = {"serviceName": "x", "selector": selector, "template": template, **spec}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": fields}
+
+
+def test_a_stateful_set_reports_claims_pods_and_their_replacement() -> None:
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(numbered(replicas=1, volumeClaimTemplates=[claim]))
+        cluster.patch("Pod", "db-0", {"status": {"phase": "Failed"}}, subresource="status")
+
+        assert reported(cluster, "StatefulSet") == [
+            ("SuccessfulCreate", "create Claim data-db-0 Pod db-0 in StatefulSet db success"),
+            ("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"),
+            ("SuccessfulDelete", "delete Pod db-0 in StatefulSet db successful"),
+        ]
+        cluster.advance("10s")
+        assert [event["count"] for event in cluster.events("SuccessfulCreate")] == [1, 2]
+
+
+def test_a_refused_deletion_of_a_stateful_sets_pod_is_reported() -> None:
+    store = Store()
+    owner = store.create({**numbered(replicas=0), "metadata": {"name": "db", "namespace": "default"}}, now=0)
+    reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": owner.uid, "controller": True}
+    for name in ("db-0", "db-1"):
+        raw = pod(name, metadata={"ownerReferences": [reference]})
+        store.create({**raw, "status": {"phase": "Failed"}}, now=0, was_there=True)
+    events = ActionEvents(store)
+    deleted = deletion_of(store.get("Pod", "default/db-0").object, "StatefulSet default/db")
+
+    found = list(events.events_of(ActionFinished(deleted), events.before(deleted)))
+    refused = list(events.events_of(ActionFinished(deleted, Problem(403, "Forbidden", "no")), events.before(deleted)))
+
+    assert [record.reason for record in found] == ["SuccessfulDelete"]
+    assert [(record.reason, record.message) for record in refused] == [
+        ("FailedDelete", "delete Pod db-0 in StatefulSet db failed error: no")
+    ]
+
+
+def test_a_refused_pod_of_a_stateful_set_is_reported_in_its_words() -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "0"}}}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(quota)
+        cluster.apply(numbered(replicas=1))
+
+        reason, message = reported(cluster, "StatefulSet")[0]
+
+    assert reason == "FailedCreate"
+    assert message.startswith("create Pod db-0 in StatefulSet db failed error: ")
+
+
+def test_a_refused_replica_set_is_reported_by_its_deployment() -> None:
+    hard = {"count/replicasets.apps": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": hard}}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(quota)
+        cluster.apply(deployment())
+
+        reason, message = reported(cluster, "Deployment")[0]
+
+    assert reason == "ReplicaSetCreateError"
+    assert message.startswith('Failed to create new replica set "web-')
+
+
+def test_a_failed_daemon_pod_is_reported_before_its_deletion() -> None:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
+    spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent"}, "spec": spec})
+        [made] = cluster.pods()
+        name = made["metadata"]["name"]
+
+        cluster.patch("Pod", name, {"status": {"phase": "Failed"}}, subresource="status")
+
+        assert reported(cluster, "DaemonSet")[:3] == [
+            ("SuccessfulCreate", f"Created pod: {name}"),
+            ("FailedDaemonPod", f"Found failed daemon pod default/{name} on node node-1, will try to kill it"),
+            ("SuccessfulDelete", f"Deleted pod: {name}"),
         ]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from podium.store.errors import StoreError
 from podium.store.store import Store
 from tests.store.objects import Raw, pod, quota
 from tests.store.refusals import answer, refusal
@@ -299,7 +300,6 @@ INDEXED: Raw = {"completionMode": "Indexed", "completions": 2, "parallelism": 2}
         (job(**INDEXED), job(**{**INDEXED, "completions": 3, "parallelism": 3})),
         (claim(), claim(volumeName="pv", storageClassName="fast")),
         (claim(), claim(volumeMode="Filesystem")),
-        ({**claim(), **BOUND}, claim(**sized("3Gi"))),
         (volume(), volume(capacity={"storage": "2Gi"}, persistentVolumeReclaimPolicy="Delete")),
         (node(), node(podCIDR="10.0.0.0/24", providerID="a", unschedulable=True)),
     ],
@@ -309,6 +309,32 @@ def test_mutable_fields_can_change(before: Raw, after: Raw) -> None:
     stored = store.create(before, now=0)
 
     assert store.update({**after, "metadata": stored.raw["metadata"]}).raw["spec"] == after["spec"]
+
+
+@pytest.mark.parametrize("allows", [True, False, None])
+def test_a_bound_claim_can_grow_only_if_its_class_allows_expansion(*, allows: bool | None) -> None:
+    store = Store()
+    class_ = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}}
+    store.create(
+        {**class_, "provisioner": "a/b", **({} if allows is None else {"allowVolumeExpansion": allows})}, now=0
+    )
+    stored = store.create({**claim(storageClassName="fast"), **BOUND}, now=0)
+    larger = {**claim(storageClassName="fast", **sized("3Gi")), "metadata": stored.raw["metadata"]}
+
+    if allows:
+        assert store.update(larger).raw["spec"]["resources"]["requests"]["storage"] == "3Gi"
+    else:
+        with pytest.raises(StoreError, match="storageclass that provisions the pvc must support resize") as error:
+            store.update(larger)
+        assert error.value.code == 403
+
+
+def test_a_claim_of_no_class_cannot_grow() -> None:
+    store = Store()
+    stored = store.create({**claim(), **BOUND}, now=0)
+
+    with pytest.raises(StoreError, match="only dynamically provisioned pvc can be resized"):
+        store.update({**claim(**sized("3Gi")), "metadata": stored.raw["metadata"]})
 
 
 @pytest.mark.parametrize(

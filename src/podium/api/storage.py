@@ -12,6 +12,7 @@ import msgspec
 
 from podium.api.meta import APIStruct, Kubernetes, ObjectMeta
 from podium.api.pod import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, ResourceList, ResourceRequirements
+from podium.api.quantity import parse_quantity
 from podium.api.selectors import LabelSelector, NodeSelector, TopologySelectorTerm
 from podium.api.times import parse_time
 
@@ -127,6 +128,11 @@ class PersistentVolumeClaim(Kubernetes, frozen=True, kw_only=True):
         """The storage class that it requests, or "" (component-helpers GetPersistentVolumeClaimClass)."""
         return self.metadata.annotations.get(STORAGE_CLASS, self.spec.storage_class_name or "")
 
+    @property
+    def size(self) -> int:
+        """The requested storage in nano units."""
+        return parse_quantity(self.spec.resources.requests.get("storage", 0))
+
 
 class StorageClass(Kubernetes, frozen=True, kw_only=True):
     """The provisioning and binding of volumes of a class (storage/v1)."""
@@ -135,6 +141,7 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
     volume_binding_mode: Literal["Immediate", "WaitForFirstConsumer"] = "Immediate"
     reclaim_policy: str = "Delete"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+    allow_volume_expansion: bool = False
 
     @property
     def binds_late(self) -> bool:

@@ -8,9 +8,10 @@ syncVolume), pvcprotection and pvprotection.
 from __future__ import annotations
 
 from podium.api import storage
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, object_at, objects_at
 from podium.api.node import CSINode, Node
 from podium.api.pod import Pod
+from podium.api.quantity import parse_quantity
 from podium.api.storage import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
@@ -24,10 +25,12 @@ from podium.controllers.controller import CLAIMING, NO_CHANGE
 from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.reconciler import Reconciler
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
+from podium.store.conditions import with_condition
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 _PENDING, _AVAILABLE, _BOUND, _RELEASED, _FAILED = "Pending", "Available", "Bound", "Released", "Failed"
+_RESIZES, _RESIZING = "allocatedResourceStatuses", "Resizing"
 _AT_ONCE, _WAITS = "Immediate", "WaitForFirstConsumer"
 # The wait before an unobserved claim counts as gone; upstream asks the API server instead.
 _UNSEEN_NS = 15 * 10**9
@@ -149,7 +152,8 @@ class PersistentVolumes(Reconciler[_Key]):
         if bound_to:
             actions = [action for name in reserved if name != bound_to for action in _release(self._volumes[name], now)]
             if not actions and bound_to in reserved:
-                return _bind(claim, self._volumes[bound_to], now)
+                mine = self._volumes[bound_to]
+                return _bind(claim, mine, now) or (_grow(claim, raw, mine, now) if self._reports_all else [])
             if actions:
                 return actions
             volume = self._volumes.get(bound_to)
@@ -226,6 +230,27 @@ def _bind(claim: PersistentVolumeClaim, volume: PersistentVolume, now: int) -> l
             status["currentVolumeAttributesClassName"] = spec.volume_attributes_class_name
         actions.append(PatchObject(_CLAIM, claim.key, claim.metadata.uid, {"status": status}, _NAME, "status"))
     return actions
+
+
+def _grow(claim: PersistentVolumeClaim, raw: Raw, volume: PersistentVolume, now: int) -> list[Action]:
+    """Return the next step by which a claim gets the size that it requests: claim, volume, then claim again.
+
+    A node has nothing to do for it: volumes have no file systems. Source: kubernetes-csi/external-resizer.
+    """
+    wanted, status = claim.spec.resources.requests.get("storage"), object_at(raw, "status")
+    has, is_growing = object_at(status, "capacity").get("storage"), "storage" in object_at(status, _RESIZES)
+    if has is None or not (is_growing or parse_quantity(has) < claim.size):
+        return []
+    conditions, size = objects_at(status, "conditions"), {"storage": wanted}
+    if not is_growing:
+        conditions = with_condition(conditions, {"type": _RESIZING, "status": "True"}, now)
+        patch = {"allocatedResources": size, _RESIZES: {"storage": "ControllerResizeInProgress"}}
+    elif parse_quantity(volume.spec.capacity.get("storage", 0)) < claim.size:
+        return [versioned_patch(volume, {"spec": {"capacity": size}}, _NAME)]
+    else:
+        conditions = [one for one in conditions if one.get("type") not in (_RESIZING, "FileSystemResizePending")]
+        patch = {"capacity": size, _RESIZES: None}
+    return [versioned_patch(claim, {"status": {**patch, "conditions": conditions or None}}, _NAME, "status")]
 
 
 def _reservation(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject:

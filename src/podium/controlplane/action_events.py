@@ -1,7 +1,7 @@
 """The Events that controllers and kubelets record about their actions, for people.
 
 They are derived from the actions, so controllers need not record them, and simulations do not pay for them. Source:
-pkg/controller (controller_utils.go, deployment/sync.go, statefulset/stateful_pod_control.go, job, cronjob),
+pkg/controller (controller_utils.go, daemon, deployment/sync.go, statefulset/stateful_pod_control.go, job, cronjob),
 pkg/kubelet/kuberuntime/kuberuntime_container.go.
 """
 
@@ -13,30 +13,23 @@ from typing import Any
 from msgspec import Struct
 
 from podium.api import meta, pod, workloads
-from podium.apirequests.request import Request, Response
-from podium.apirequests.router import Router
 from podium.controllers import actions
+from podium.controllers.observations import ActionFinished, Answer
+from podium.store.conditions import is_true
 from podium.store.store import Store
 from podium.store.stored import Stored
 
 _NORMAL, _WARNING = "Normal", "Warning"
 _SET = "StatefulSet"
-_MADE = {"Pod": "pod", "Job": "job"}
+_MADE = {"Pod": "pod:", "Job": "job"}
 _ENDS = ("Complete", "Failed")
+_COUNTED = ("Job", "CronJob")
 
 
 class ActionEvents(Struct, eq=False):
     """A generator of Events from the results of actions."""
 
     store: Store
-    router: Router
-    _written: meta.Raw | None = None
-
-    def answer(self, request: Request, now: int) -> Response:
-        """Answer as the router does."""
-        response = self.router.answer(request, now)
-        self._written = response.object
-        return response
 
     def before(self, action: actions.Action) -> Stored | None:
         """Return the object of an action before it is carried out, if Events need it; otherwise None."""
@@ -45,21 +38,24 @@ class ActionEvents(Struct, eq=False):
                 return self.store.find(action.kind, key)
             case actions.PatchObject(kind="ReplicaSet", key=key, patch={"spec": {"replicas": _}}):
                 return self.store.find("ReplicaSet", key)
-            case actions.ReplaceStatus(raw={"kind": "Job", "metadata": {"namespace": namespace, "name": name}}):
-                return self.store.find("Job", f"{namespace}/{name}")
+            case actions.ReplaceStatus(raw={"kind": kind, "metadata": {"namespace": namespace, "name": name}}):
+                return self.store.find(kind, f"{namespace}/{name}") if kind in _COUNTED else None
         return None
 
-    def events_of(self, action: actions.Action, before: Stored | None) -> Iterator[actions.Record]:
-        """Yield the Events for an action that was carried out."""
+    def events_of(self, finished: ActionFinished, before: Stored | None) -> Iterator[actions.Record]:
+        """Yield the Events for an action that was carried out, and for a refused deletion."""
+        action, problem = finished.action, finished.problem
         match action:
-            case actions.CreateObject(raw=raw, cause=cause) if self._written is not None and " " in cause:
-                yield from _created_events(raw, str(self._written["metadata"]["name"]), cause)
-            case actions.DeleteObject(cause=cause) if before is not None:
-                yield from _deleted(before, cause)
+            case actions.DeleteObject(cause=cause) if before is not None and finished.answer is not Answer.GONE:
+                yield from self._deleted(before, cause, "" if problem is None else problem.message)
+            case _ if problem is not None:
+                return
+            case actions.CreateObject(raw=raw, cause=cause) if finished.written is not None and " " in cause:
+                yield from self._created(raw["kind"], finished.written["metadata"]["name"], raw, cause)
             case actions.PatchObject(patch=patch, cause=cause) if before is not None:
                 yield from _scaled(before, patch["spec"]["replicas"], cause)
             case actions.ReplaceStatus(raw=raw, cause=cause) if before is not None:
-                yield from _job_end_events(before, raw, cause)
+                yield from (_job_events if before.kind == "Job" else self._left_jobs)(before, raw, cause)
             case actions.ReportStatus(kind="Pod", key=key, uid=uid, fields={"phase": "Running", "startTime": _}):
                 stored = self.store.find("Pod", key)
                 if stored is not None and isinstance(stored.object, pod.Pod):
@@ -67,28 +63,51 @@ class ActionEvents(Struct, eq=False):
                         yield actions.Record(key, uid, _NORMAL, "Created", f"Created container: {container.name}")
                         yield actions.Record(key, uid, _NORMAL, "Started", f"Started container {container.name}")
 
+    def _created(self, kind: str, name: str, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
+        by, key = cause.split(" ", 1)
+        owner = self.store.find(by, key)
+        if owner is None:
+            return
+        owner_name = owner.object.metadata.name
+        if kind == "ReplicaSet" and (replicas := raw["spec"].get("replicas", 1)):
+            yield _of(cause, owner.uid, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {replicas}")
+        elif by == _SET and kind == "PersistentVolumeClaim":
+            pod_name = f"{owner_name}-{name.rpartition('-')[2]}"
+            message = f"create Claim {name} Pod {pod_name} in StatefulSet {owner_name} success"
+            yield _of(cause, owner.uid, "SuccessfulCreate", message)
+        elif kind in _MADE:
+            message = f"create Pod {name} in StatefulSet {owner_name} successful" if by == _SET else ""
+            yield _of(cause, owner.uid, "SuccessfulCreate", message or f"Created {_MADE[kind]} {name}")
 
-def _created_events(raw: meta.Raw, name: str, cause: str) -> Iterator[actions.Record]:
-    owners = raw["metadata"].get("ownerReferences")
-    if not owners:
-        return
-    owner, kind = owners[0], raw["kind"]
-    if owner["kind"] == "Deployment" and kind == "ReplicaSet":
-        replicas = raw["spec"].get("replicas", 1)
-        if replicas:
-            yield _of(cause, owner["uid"], "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {replicas}")
-    elif kind in _MADE:
-        is_set = owner["kind"] == _SET
-        message = f"create Pod {name} in StatefulSet {owner['name']} successful" if is_set else ""
-        yield _of(cause, owner["uid"], "SuccessfulCreate", message or f"Created {_MADE[kind]}: {name}")
+    def _left_jobs(self, before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
+        """Yield the Events about Jobs that were active, and have ended or do not exist."""
+        active = {job["uid"] for job in raw["status"].get("active", ())}
+        for job in before.raw.get("status", {}).get("active", ()):
+            name, found = job["name"], self.store.find("Job", f"{job['namespace']}/{job['name']}")
+            if job["uid"] in active:
+                continue
+            if found is None:
+                yield _of(cause, before.uid, "MissingJob", f"Active job went missing: {name}")
+                continue
+            for end in (end for end in _ENDS if is_true(found.raw.get("status", {}).get("conditions"), end)):
+                yield _of(cause, before.uid, "SawCompletedJob", f"Saw completed job: {name}, condition: {end}")
 
-
-def _deleted(before: Stored, cause: str) -> Iterator[actions.Record]:
-    owner, name = before.object.metadata.controller, before.object.metadata.name
-    if owner is None or cause.partition(" ")[0] != owner.kind or before.object.metadata.deletion_timestamp is not None:
-        return
-    message = f"delete Pod {name} in StatefulSet {owner.name} successful" if owner.kind == _SET else ""
-    yield _of(cause, owner.uid, "SuccessfulDelete", message or f"Deleted {_MADE[before.kind]}: {name}")
+    def _deleted(self, before: Stored, cause: str, problem: str = "") -> Iterator[actions.Record]:
+        """Yield the Events about a deletion; ``problem`` is why it was refused."""
+        object_ = before.object
+        owner, name = object_.metadata.controller, object_.metadata.name
+        if owner is None or cause.partition(" ")[0] != owner.kind or object_.metadata.deletion_timestamp is not None:
+            return
+        if isinstance(object_, pod.Pod) and object_.status.phase == "Failed" and owner.kind == "DaemonSet":
+            found = f"Found failed daemon pod {object_.key} on node {object_.spec.node_name}, will try to kill it"
+            yield actions.Record("", owner.uid, _WARNING, "FailedDaemonPod", found, workload=cause)
+        message = f"delete Pod {name} in StatefulSet {owner.name}" if owner.kind == _SET else ""
+        if problem:
+            message = f"{message} failed error: {problem}" if message else f"Error deleting: {problem}"
+            yield actions.Record("", owner.uid, _WARNING, "FailedDelete", message, workload=cause)
+        else:
+            message = f"{message} successful" if message else f"Deleted {_MADE[before.kind]} {name}"
+            yield _of(cause, owner.uid, "SuccessfulDelete", message)
 
 
 def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Record]:
@@ -102,14 +121,19 @@ def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Recor
         yield _of(cause, owner.uid, "ScalingReplicaSet", message)
 
 
-def _job_end_events(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
-    """Yield the Event of a Job that has ended: it has a new terminal condition."""
-    known = {condition.get("type") for condition in before.raw.get("status", {}).get("conditions", ())}
+def _job_events(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.Record]:
+    """Yield the Events of a Job that was suspended, resumes, or has ended: a condition has changed."""
+    known = {one.get("type"): one.get("status") for one in before.raw.get("status", {}).get("conditions", ())}
     for condition in raw["status"].get("conditions", ()):
-        type_ = condition.get("type")
-        if type_ not in _ENDS or type_ in known or condition.get("status") != "True":
+        type_, status = condition.get("type"), condition.get("status")
+        if known.get(type_) == status:
             continue
-        if type_ == "Complete":
+        if type_ == "Suspended":
+            reason = "Suspended" if status == "True" else "Resumed"
+            yield _of(cause, before.uid, reason, f"Job {reason.lower()}")
+        elif type_ not in _ENDS or status != "True":
+            continue
+        elif type_ == "Complete":
             yield _of(cause, before.uid, "Completed", "Job completed")
         else:
             reason, message = str(condition.get("reason") or "Failed"), str(condition.get("message", ""))

@@ -84,7 +84,7 @@ class EmbeddedControlPlane:
         self.authorizer = authorization.Authorizer(store) if settings.authorizes_by_roles else None
         self._router = router.Router(store, rules=settings.rules, authorizer=self.authorizer)
         self._recorder = EventRecorder()
-        self._events = ActionEvents(store, self._router)
+        self._events = ActionEvents(store)
         now = clock.now()
         nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
         self._power = NodePower(nodes.values(), now, has_kubelets=KUBELET not in settings.without)
@@ -321,10 +321,9 @@ class EmbeddedControlPlane:
                 self._record(action, self._name_of(requested), now)
                 return ActionFinished(action)
             before = self._events.before(action)
-            finished = actions.carry_out(self._events.answer, action, now)
-            if finished.problem is None:
-                for record in self._events.events_of(action, before):
-                    self._record(record, requested.component.name, now)
+            finished = actions.carry_out(self._router.answer, action, now)
+            for record in self._events.events_of(finished, before):
+                self._record(record, requested.component.name, now)
             return finished
         except StoreError as error:
             return ActionFinished(action, problem_of(error))
@@ -431,19 +430,16 @@ class EventExpiry:
             return 0
         return next((written_ns + TTL_NS for written_ns in self._written.values()), None)
 
-    def expire(self, now: int, most: int) -> int:
-        """Delete at most ``most`` expired Events; return their number."""
-        count = 0
-        while count < most and (next_ns := self.next_time()) is not None and next_ns <= now:
+    def expire(self, now: int, most: int) -> None:
+        """Delete at most ``most`` expired Events."""
+        for _ in range(most):
+            next_ns = self.next_time()
+            if next_ns is None or next_ns > now:
+                return
             key = next(iter(self._written))
             del self._written[key]
-            count += 1
-            try:
+            if self._store.find(EVENT, key) is not None:
                 self._store.delete(EVENT, key, now=now)
-            except StoreError as error:
-                if error.reason != "NotFound":
-                    raise
-        return count
 
 
 class CleanupControllers:
@@ -469,13 +465,11 @@ class CleanupControllers:
 
     def collect(self, now: int) -> None:
         """Process the writes since the last call, and the retries that are due."""
-        has_more = False
         while (key := self._retries.take_due(now)) is not None:
-            has_more = True
+            self._collected = -1
             for controller in self._controllers:
                 controller.look_again(key)
-        while has_more or self._store.version != self._collected:
-            has_more = False
+        while self._store.version != self._collected:
             self._collected = self._store.version
             for controller in self._controllers:
                 controller.collect(now)

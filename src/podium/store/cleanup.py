@@ -154,7 +154,8 @@ class GarbageCollector:
         references = stored.object.metadata.owner_references
         # Whether each owner exists and does not wait for its dependents to be deleted.
         owners = [(reference.uid, self._owner(stored, reference)) for reference in references]
-        solid = [self._may_exist(uid) if owner is None else not _waits(owner) for uid, owner in owners]
+        known = {uid for uid, _ in owners if self.absent_is_gone or uid in self._objects or uid in self._gone}
+        solid = [uid not in known if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             return []
         if any(solid):
@@ -186,9 +187,6 @@ class GarbageCollector:
             return None
         is_in_reach = meta.namespace in ("", stored.object.metadata.namespace)
         return found if is_in_reach and meta.name == reference.name else None
-
-    def _may_exist(self, uid: str) -> bool:
-        return not self.absent_is_gone and uid not in self._objects and uid not in self._gone
 
 
 def _references(stored: Stored) -> list[Raw]:

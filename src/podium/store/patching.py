@@ -210,7 +210,7 @@ class _Document:
     """A document that changes in place and shares no mutable part with its source."""
 
     def __init__(self, target: Any) -> None:
-        self.root = _copied(target)
+        self.root = _copy(target)
         self._copied_bytes = 0
 
     def apply(self, operation: dict[str, Any]) -> None:
@@ -306,12 +306,6 @@ def _index(step: str, length: int) -> int:
     if not plain or int(step) >= length:
         raise LookupError(f"{step} is no place in a list of {length}")
     return int(step)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copied(entry) for key, entry in value.items()}
-    return [_copied(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _copy(value: Any) -> Any:

@@ -181,10 +181,8 @@ def in_order(items: Sequence[Any], requested: Sequence[Any], before: Sequence[An
 
 
 def _positions(found: Sequence[Hashable]) -> dict[Hashable, int]:
-    positions: dict[Hashable, int] = {}
-    for position, identity in enumerate(found):
-        positions.setdefault(identity, position)
-    return positions
+    """Return the first position of each identity."""
+    return {identity: position for position, identity in reversed([*enumerate(found)])}
 
 
 class MergeSchema(Struct, frozen=True, kw_only=True):

@@ -6,12 +6,12 @@ upstream's delay of 100 ms.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from podium.api.meta import Raw
 from podium.api.times import SECOND, Every, Schedule, format_time, parse_schedule, parse_time, time_of, time_zone
 from podium.api.workloads import CronJob, Job
-from podium.controllers.actions import Action, Record, owned_object
+from podium.controllers.actions import Action, DeleteObject, Record, owned_object
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads import jobs, owned_pods, workload_controller
 from podium.store.conditions import is_true
@@ -21,7 +21,6 @@ SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 _Workload = owned_pods.WorkloadObject[CronJob]
 _Job = owned_pods.WorkloadObject[Job]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class CronJobs(workload_controller.WorkloadController[CronJob]):
@@ -37,13 +36,13 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         super().__init__(CronJob, owns=Job)
         # By uid, the scheduled time of the last created Job.
         self._begun: dict[str, int] = {}
-        # By uid, the message of the last event.
-        self._last_message: dict[str, str] = {}
+        # By uid, the last event: its message, and the scheduled time that it is about.
+        self._last_event: dict[str, tuple[str, int | None]] = {}
 
     def _remove(self, uid: str) -> None:
         super()._remove(uid)
         self._begun.pop(uid, None)
-        self._last_message.pop(uid, None)
+        self._last_event.pop(uid, None)
 
     def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:
         if finished.answer is Answer.DONE:
@@ -57,19 +56,19 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         # A Job whose annotation is missing or invalid is not one of the schedule.
         scheduled = [(time_of(job.object.metadata.annotations.get(SCHEDULED_AT)), job) for job in owned]
         mine = [job for time, job in scheduled if time is not None]
-        active = [job for job in mine if not jobs.is_finished(job.object) and not job.is_deleted]
+        active = [job for job in mine if not jobs.is_finished(job.object)]
         # The latest scheduled time of a created Job.
-        last_schedule = workload.object.status.last_schedule_time
-        times = [time for time, _ in scheduled if time is not None]
-        times += [parse_time(last_schedule)] if last_schedule else []
-        times += [self._begun[workload.uid]] if workload.uid in self._begun else []
-        last_ns = max(times, default=None)
+        times = [time_of(workload.object.status.last_schedule_time), self._begun.get(workload.uid)]
+        last_ns = max((time for time in (*times, *(time for time, _ in scheduled)) if time is not None), default=None)
         actions: list[Action] = []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             if not workload.object.spec.suspend:
                 actions += self._begin(workload, active, last_ns, now)
             actions += self._forget_history(workload, mine, now)
-        return actions + self._write_status(workload, _status(workload, mine, active, last_ns))
+        # A Job that is replaced is not active any more; it would be missed after its deletion.
+        replaced = {action.uid for action in actions if isinstance(action, DeleteObject)}
+        left = [job for job in active if job.uid not in replaced]
+        return self._write_status(workload, _status(workload, mine, left, last_ns)) + actions
 
     def _begin(self, workload: _Workload, active: list[_Job], last_ns: int | None, now: int) -> list[Action]:
         """Create the Job that is due, if one may start."""
@@ -77,7 +76,8 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         try:
             schedule = parse_schedule(spec.schedule, spec.time_zone or "")
         except ValueError as error:
-            return self._record(workload, "UnparseableSchedule", f"unparseable schedule: {error}")
+            message = f'unparseable schedule: "{spec.schedule}" : {error}'
+            return self._record(workload, "UnparseableSchedule", message)
         # Times count after that of the last Job, or the creation; but only within the deadline.
         created_ns = parse_time(meta.creation_timestamp) if meta.creation_timestamp else now
         since = created_ns if last_ns is None else last_ns
@@ -85,22 +85,22 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
             since = max(since, now - spec.starting_deadline_seconds * SECOND)
         due_ns, missed, next_ns = due_times(schedule, since, now)
         if next_ns is None and due_ns is None:
-            return self._record(workload, "InvalidSchedule", f"invalid schedule: {spec.schedule} never comes")
+            return self._record(workload, "InvalidSchedule", f"invalid schedule: {spec.schedule} : it never comes")
         if next_ns is not None:
             # The schedule never ends.
             self._retry_times.append(max(next_ns, now + 1))
         actions: list[Action] = []
         if missed > _MANY_MISSED:
-            actions += self._record(workload, "TooManyMissedTimes", f"too many missed start times: {missed}")
+            actions += self._record(workload, "TooManyMissedTimes", _MISSED)
         if due_ns is None or (last_ns is not None and due_ns <= last_ns):
             return actions
         if active and spec.concurrency_policy == "Forbid":
-            message = f"Not starting job for {format_time(due_ns)} because prior execution is running"
-            return actions + self._record(workload, "JobAlreadyActive", message, "Normal")
+            message = "Not starting job because prior execution is running and concurrency policy is Forbid"
+            return actions + self._record(workload, "JobAlreadyActive", message, due_ns)
         if not self._may_create(workload, now):
             return actions
         if spec.concurrency_policy == "Replace":
-            actions += [self._delete(workload, job.object, now) for job in active]
+            actions += [self._delete(workload, job.object, now) for job in active if not job.is_deleted]
         return [*actions, self._create_named(workload, _new_job(workload, due_ns), now)]
 
     def _forget_history(self, workload: _Workload, mine: list[_Job], now: int) -> list[Action]:
@@ -114,10 +114,12 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
             actions += [self._delete(workload, job.object, now) for job in ended[: max(0, len(ended) - most)]]
         return actions
 
-    def _record(self, workload: _Workload, reason: str, message: str, type_: str = "Warning") -> list[Action]:
-        if self._last_message.get(workload.uid) == message:
+    def _record(self, workload: _Workload, reason: str, message: str, due_ns: int | None = None) -> list[Action]:
+        """Return the event, unless it repeats the last one; those about a scheduled time are no warnings."""
+        type_ = "Warning" if due_ns is None else "Normal"
+        if self._last_event.get(workload.uid) == (message, due_ns):
             return []
-        self._last_message[workload.uid] = message
+        self._last_event[workload.uid] = message, due_ns
         return [Record("", workload.uid, type_, reason, message, workload=workload.label)]
 
 
@@ -126,7 +128,7 @@ def _new_job(workload: _Workload, time_ns: int) -> Raw:
     meta, template = workload.object.metadata, workload.spec.get("jobTemplate", {})
     given = template.get("metadata", {})
     zone = time_zone(workload.object.spec.time_zone or "")
-    local = (_EPOCH + timedelta(seconds=time_ns // SECOND)).astimezone(zone)
+    local = datetime.fromtimestamp(time_ns // SECOND, zone)
     written = format_time(time_ns) if zone is UTC else local.isoformat()
     metadata = {
         "name": f"{meta.name}-{time_ns // (60 * SECOND)}",
@@ -152,6 +154,8 @@ def _status(workload: _Workload, mine: list[_Job], active: list[_Job], last_ns: 
 
 _MANY_MISSED = 100
 """With more missed times, an event is due."""
+
+_MISSED = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
 
 
 def due_times(schedule: Schedule | Every, earliest_ns: int, now: int) -> tuple[int | None, int, int | None]:

@@ -290,16 +290,13 @@ def wanted_pods(workload: _Workload, progress: Progress, active: int) -> int:
 
 def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]:
     """Return pods without an index, or with that of an older pod."""
-    indexes = [index_of(pod.pod, job.spec.completions or 0) for pod in active]
-    if None not in indexes and len(set(indexes)) == len(indexes):
-        return []
     odd: list[OwnedPod] = []
-    taken: set[int] = set()
-    for pod, index in sorted(zip(active, indexes, strict=True), key=lambda item: (item[0].created_ns, item[0].uid)):
-        if index is None or index in taken:
+    taken: set[int | None] = {None}
+    for pod in sorted(active, key=lambda pod: (pod.created_ns, pod.uid)):
+        index = index_of(pod.pod, job.spec.completions or 0)
+        if index in taken:
             odd.append(pod)
-        else:
-            taken.add(index)
+        taken.add(index)
     return odd
 
 
@@ -334,30 +331,23 @@ def is_finished(job: Job) -> bool:
 
 def target_of(job: Job) -> JobEnd | None:
     """Return the end that the status announces."""
-    for condition in job.status.conditions:
-        if condition.type in _FINAL and condition.status == "True":
-            return JobEnd(condition.type, condition.reason, condition.message)
-    return None
+    found = (one for one in job.status.conditions if one.type in _FINAL and one.status == "True")
+    return next((JobEnd(one.type, one.reason, one.message) for one in found), None)
 
 
 def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd | None:
     """Return why a Job fails now, or None; ``restarts`` count as failures."""
-    limit, failures = job.spec.backoff_limit, progress.number("failed")
+    limit, most_indexes = job.spec.backoff_limit, job.spec.max_failed_indexes
     if progress.ends_job:
         return JobEnd("FailureTarget", "PodFailurePolicy", progress.ends_job)
-    if failures > limit:
-        message = f"{failures} pods have failed; backoffLimit is {limit}"
-        return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
-    if restarts and restarts >= limit:
-        message = f"containers were restarted {restarts} times; backoffLimit is {limit}"
-        return JobEnd("FailureTarget", "BackoffLimitExceeded", message)
-    if job.spec.max_failed_indexes is not None and len(progress.failed) > job.spec.max_failed_indexes:
-        message = f"{len(progress.failed)} indexes have failed; maxFailedIndexes is {job.spec.max_failed_indexes}"
+    if progress.number("failed") > limit or (restarts and restarts >= limit):
+        return JobEnd("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    if most_indexes is not None and len(progress.failed) > most_indexes:
+        message = "Job has exceeded the specified maximal number of failed indexes"
         return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
     deadline = deadline_ns(job)
     if deadline is not None and deadline <= now:
-        message = f"it was active for {job.spec.active_deadline_seconds} s, its activeDeadlineSeconds"
-        return JobEnd("FailureTarget", "DeadlineExceeded", message)
+        return JobEnd("FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline")
     return None
 
 

@@ -101,9 +101,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
             conditions = with_condition(conditions, failure, now)
         counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
-        terminating: int | None = None
-        if counts_terminating:
-            terminating = sum(each.pod.is_terminating and not each.pod.is_terminal for each in pods.all.values())
+        ending = (each for each in pods.all.values() if each.pod.is_terminating and not each.pod.is_terminal)
         counts: Raw = {
             "replicas": len(pods.active),
             "readyReplicas": len(pods.ready),
@@ -111,7 +109,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             "observedGeneration": workload.object.metadata.generation,
             # Values of another controller are removed.
             "fullyLabeledReplicas": None,
-            "terminatingReplicas": terminating,
+            "terminatingReplicas": len(list(ending)) if counts_terminating else None,
             "conditions": conditions,
         }
         always = ("replicas", "terminatingReplicas") if counts_terminating else ("replicas",)

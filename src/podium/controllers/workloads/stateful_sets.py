@@ -180,31 +180,24 @@ class StatefulSets(template_revisions.RevisionedController[StatefulSet]):
         return actions
 
     def _exchange(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
-        """Delete the last pod of an old template, down to the partition, while all after it are healthy."""
-        strategy = workload.object.spec.update_strategy
+        """Delete the last pods of an old template, down to the partition, until too many are unavailable.
+
+        Without the feature gate, this is one at a time, while all after it are healthy.
+        """
+        spec, strategy = workload.object.spec, workload.object.spec.update_strategy
         if strategy.type != "RollingUpdate":
             return []
-        if self._counts_unavailable:
-            return self._exchange_several(workload, numbered)
-        pods = list(numbered.wanted.values())[strategy.rolling_update.partition :]
-        for pod in reversed(pods):
-            if pod is None:
-                return []
-            if not pod.pod.is_terminating and template_revisions.is_outdated(pod.pod, numbered.update.metadata.name):
-                return [self._delete(workload, pod.pod, numbered.now)]
-            if not numbered.is_healthy(pod):
-                return []
-        return []
-
-    def _exchange_several(self, workload: _Workload, numbered: _Numbered) -> list[Action]:
-        """Delete the last pods of an old template, down to the partition, until too many are unavailable."""
-        spec, rolling = workload.object.spec, workload.object.spec.update_strategy.rolling_update
-        pods = list(numbered.wanted.values())
-        most = max(pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False), 1)
-        most -= sum(pod is None or not numbered.is_healthy(pod) for pod in pods)
-        staying = (pod for pod in reversed(pods[rolling.partition :]) if pod is not None and not pod.pod.is_terminating)
-        outdated = [pod for pod in staying if template_revisions.is_outdated(pod.pod, numbered.update.metadata.name)]
-        return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[: max(most, 0)]]
+        rolling, pods, update = strategy.rolling_update, list(numbered.wanted.values()), numbered.update.metadata.name
+        unhealthy = sum(pod is None or not numbered.is_healthy(pod) for pod in pods)
+        most = max(pods_of_share(rolling.max_unavailable, spec.replicas, rounds_up=False), 1) - unhealthy
+        outdated: list[OwnedPod] = []
+        for pod in reversed(pods[rolling.partition :]):
+            if pod is not None and not pod.pod.is_terminating and template_revisions.is_outdated(pod.pod, update):
+                outdated.append(pod)
+            elif not self._counts_unavailable and (pod is None or not numbered.is_healthy(pod)):
+                break
+        most = max(most, 0) if self._counts_unavailable else 1
+        return [self._delete(workload, pod.pod, numbered.now) for pod in outdated[:most]]
 
     def _given_hash(self, workload: _Workload) -> str:
         revision, prefix = workload.object.status.update_revision, f"{workload.object.metadata.name}-"

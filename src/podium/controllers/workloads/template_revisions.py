@@ -9,11 +9,11 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-from podium.api.meta import Raw
+from podium.api.meta import Raw, value_at
 from podium.api.pod import Pod
 from podium.api.workloads import ControllerRevision, DaemonSet, PodTemplate, StatefulSet
 from podium.controllers.actions import Action, owned_object, versioned_patch
@@ -103,9 +103,7 @@ class RevisionedController(WorkloadController[Revised]):
 
 def template_of(revision: ControllerRevision) -> Raw:
     """Return the wire form of a revision's pod template; empty if its data have none."""
-    template: Any = revision.data
-    for name in ("spec", "template"):
-        template = template.get(name) if isinstance(template, dict) else None
+    template = value_at(revision.data, "spec", "template")
     try:
         msgspec.convert(template, PodTemplate)
     except msgspec.ValidationError:

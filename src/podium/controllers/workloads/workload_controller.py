@@ -35,11 +35,16 @@ from podium.controllers.workloads import owned_pods
 Kind = TypeVar("Kind", bound=Kubernetes)
 
 FAILED_CREATE = "FailedCreate"
-"""The reason of events about pods and Jobs that could not be created."""
+"""The reason of events about objects that could not be created."""
 
-# By kind; failures of other objects are not reported.
-_MADE = {"Pod": "Error creating", "Job": "Error creating job"}
-_GOING = "NamespaceTerminating"
+# By kind, the reason and the words before the problem; only StatefulSets name their pods themselves.
+_FAILURES = {
+    "Job": (FAILED_CREATE, "Error creating job"),
+    "Pod": (FAILED_CREATE, "Error creating"),
+    "Pod with a name": (FAILED_CREATE, "create Pod {name} in StatefulSet {owner} failed error"),
+    "ReplicaSet": ("ReplicaSetCreateError", 'Failed to create new replica set "{name}"'),
+}
+_GOING, _DOUBTFUL = "NamespaceTerminating", (Answer.UNKNOWN, Answer.REPLACED)
 
 
 class WorkloadController(Reconciler[str], Generic[Kind]):
@@ -329,14 +334,15 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         self, workload: owned_pods.WorkloadObject[Kind], raw: Raw, finished: ActionFinished, now: int
     ) -> list[Action]:
         """Return the event about a failed creation; each message once per time, and none in a terminating namespace."""
-        problem, what = finished.problem, _MADE.get(raw["kind"])
-        if what is None or problem is None or finished.answer is Answer.UNKNOWN or problem.cause == _GOING:
+        name, problem, is_doubtful = raw["metadata"].get("name", ""), finished.problem, finished.answer in _DOUBTFUL
+        known = _FAILURES.get("Pod with a name" if raw["kind"] == "Pod" and name else raw["kind"])
+        if known is None or problem is None or is_doubtful or problem.cause == _GOING:
             return []
-        failure = now, f"{what}: {problem.message}"
-        if self._reported_failures.get(workload.uid) == failure:
+        message = f"{known[1].format(name=name, owner=workload.object.metadata.name)}: {problem.message}"
+        if self._reported_failures.get(workload.uid) == (now, message):
             return []
-        self._reported_failures[workload.uid] = failure
-        return [Record("", workload.uid, "Warning", FAILED_CREATE, failure[1], workload=workload.label)]
+        self._reported_failures[workload.uid] = now, message
+        return [Record("", workload.uid, "Warning", known[0], message, workload=workload.label)]
 
 
 def _selector_of(workload: owned_pods.WorkloadObject[Any]) -> Any:

@@ -343,7 +343,7 @@ class RequestReader:
         failed: Callable[[str], AllocationError],
     ) -> tuple[CandidateDevice, ...]:
         """Return all matching devices. Raises an error if a pool is incomplete or invalid."""
-        found = []
+        found, needed = [], wanted.exact.capacity
         for pool in self._pools:
             state = "being updated" if pool.is_incomplete else "invalid" if pool.is_invalid else ""
             if state:
@@ -351,12 +351,10 @@ class RequestReader:
             found += [
                 candidate
                 for candidate in pool.candidates
-                if self.selects(wanted, label, candidate, known) and self._has_room(wanted, candidate)
+                if self.selects(wanted, label, candidate, known)
+                and fits(needed, candidate.device.fields.capacity, self._capacity.get(candidate.id, {}), {})
             ]
         return tuple(found)
-
-    def _has_room(self, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
-        return fits(wanted.exact.capacity, candidate.device.fields.capacity, self._capacity.get(candidate.id, {}), {})
 
 
 _NANO = 10**9

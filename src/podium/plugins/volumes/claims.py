@@ -121,11 +121,6 @@ class AssumedVolumes:
             self._claims.pop(binding.claim, None)
 
 
-def claim_size(claim: PersistentVolumeClaim) -> int:
-    """Return the requested storage in nano units."""
-    return parse_quantity(claim.spec.resources.requests.get("storage", 0))
-
-
 def volumes_for(
     claim: PersistentVolumeClaim,
     volumes: Iterable[PersistentVolume],
@@ -158,7 +153,7 @@ def volumes_for(
 
 def _could_hold(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     return (
-        _capacity(volume) >= claim_size(claim)
+        _capacity(volume) >= claim.size
         and volume.spec.volume_mode == claim.spec.volume_mode
         and volume.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
         and volume.metadata.deletion_timestamp is None
@@ -225,7 +220,7 @@ class VolumeSearch:
             elsewhere |= self._view.rows != self._view.cluster.nodes.row_of.get(claim.node_name or "", -1)
             self._chosen.append((claim, np.full(len(self._view), -1, dtype=np.int64)))
         undecided = [claim for claim in waiting if claim.node_name is None]
-        for smallest in sorted(undecided, key=lambda each: claim_size(each.claim)):
+        for smallest in sorted(undecided, key=lambda each: each.claim.size):
             self._chosen.append((smallest, self._choose(smallest)))
         self.lacking[elsewhere] |= VOLUME_TO_BIND
         self._provision(~elsewhere)
@@ -250,7 +245,7 @@ class VolumeSearch:
             for position in np.flatnonzero(chosen >= 0):
                 volume = waiting.candidates[chosen[position]]
                 requested, capacity = usage[position].get(volume.spec.storage_class_name, (0, 0))
-                total = requested + claim_size(waiting.claim), capacity + _capacity(volume)
+                total = requested + waiting.claim.size, capacity + _capacity(volume)
                 usage[position][volume.spec.storage_class_name] = total
             provisions &= chosen < 0
         for waiting, _ in self._chosen:
@@ -262,7 +257,7 @@ class VolumeSearch:
                 size = 0 if reported.capacity is None else parse_quantity(reported.capacity)
                 for position in np.flatnonzero(found):
                     requested, _ = usage[position].get(claim.class_name, (0, 0))
-                    usage[position][claim.class_name] = requested + claim_size(waiting.claim), size
+                    usage[position][claim.class_name] = requested + waiting.claim.size, size
         return usage
 
     def _choose(self, waiting: WaitingClaim) -> Int64s:

@@ -1,7 +1,7 @@
 """Admission control: the defaults and refusals that depend on other objects.
 
-Source: the admission plugins Priority, LimitRanger, RuntimeClass and DefaultStorageClass; for budgets
-controlled-rescheduling.md.
+Source: the admission plugins Priority, LimitRanger, RuntimeClass, DefaultStorageClass and PersistentVolumeClaimResize;
+for budgets controlled-rescheduling.md.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ from podium.store.verbs.readings import filled_in
 
 _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
 _Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
+_NO_GROWTH = (
+    "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
+)
 TOO_STRICT = "stricter than the DisruptionPolicy allows"
 """The text by which the message of a refusal can be recognized."""
 
@@ -119,13 +122,19 @@ class Admission:
             raise forbidden(POD, object_.key, problem + how)
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
-        """Check an update of a PriorityClass or budget.
+        """Check an update of a PriorityClass, a claim or a budget.
 
-        Raises StoreError as `check_default_class` does, and as `_check_bounds` does for a budget that becomes stricter.
+        Raises StoreError as `check_default_class` does, as `_check_bounds` does for a budget that becomes stricter, and
+        403 for a claim that grows although its class does not let it.
         """
+        before = previous.object
         if isinstance(object_, PriorityClass):
             priorities.check_default_class(previous.resource, object_, self.priority_classes().values())
-        before = previous.object
+        elif isinstance(object_, PersistentVolumeClaim) and isinstance(before, PersistentVolumeClaim):
+            classes = self._revisions.typed(StorageClass)
+            growing = {class_.metadata.name for class_ in classes if class_.allow_volume_expansion}
+            if object_.size > before.size and object_.class_name not in growing:
+                raise forbidden(previous.resource, object_.key, _NO_GROWTH)
         if not isinstance(object_, PodDisruptionBudget):
             return
         if not isinstance(before, PodDisruptionBudget) or _strictness(before) != _strictness(object_):

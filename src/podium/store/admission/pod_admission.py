@@ -347,8 +347,9 @@ def _problems(item: LimitRangeItem, requests: _Milli, limits: _Milli, part: str 
             if name not in stated[0][1]:
                 yield f"{words} {name} usage per {item.type} is {bound}.  No {stated[0][0]} is specified"
             elif beyond:
-                what, amount = beyond[0]
-                yield f"{words} {name} usage per {item.type} is {bound}, but {what} is {_written(name, amount)}"
+                what, milli = beyond[0]
+                amount = exact_quantity(milli if name == CPU else -(-milli // 1_000), name)
+                yield f"{words} {name} usage per {item.type} is {bound}, but {what} is {amount}"
     for name, bound in sorted(item.max_limit_request_ratio.items()):
         problem = f"{name} max limit to request ratio per {item.type} is {bound}, but"
         unset = [what for what, of in (("request", requests), ("limit", limits)) if not of.get(name)]
@@ -373,10 +374,6 @@ def with_limits_as_requests(spec: PodSpec) -> PodSpec:
 def milli_amounts(amounts: Mapping[str, str | int | float]) -> _Milli:
     """Return amounts in milli-units."""
     return {name: milli_value(amount) for name, amount in amounts.items()}
-
-
-def _written(name: str, milli: int) -> str:
-    return exact_quantity(milli if name == CPU else -(-milli // 1_000), name)
 
 
 def _refuse(resource: APIResource, key: str, problems: list[str]) -> None:
