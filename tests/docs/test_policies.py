@@ -13,7 +13,7 @@ from podium.plugins.rescheduling.registry import (
     ReplaceOldPodsArgs,
 )
 from podium.plugins.rescheduling.signal_policies import LeavePoorServiceArgs, SeparateInterferingArgs
-from tests.docs.test_reference import rows_of
+from tests.docs.test_reference import arguments_listed
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from tests.docs.test_reference import rows_of
     ],
 )
 def test_every_argument_is_documented_with_its_default(policy: str, args: type[Strict]) -> None:
-    report = {name.strip("`"): meaning for name, meaning in rows_of("docs/rescheduling-policies.md", policy)}
+    report = arguments_listed("docs/rescheduling-policies.md", policy)
     assert list(report) == list(args.__struct_encode_fields__)
     for field in msgspec.structs.fields(args):
         name, default = field.encode_name, field.default

@@ -50,6 +50,12 @@ def keys_listed(name: str, heading: str) -> set[str]:
     return words_in(re.findall(r"^- ((?:`[^`]+`(?:, )?)+):", items[0], re.MULTILINE))
 
 
+def arguments_listed(name: str, heading: str) -> dict[str, str]:
+    """Return the items below a heading that begin with an argument: its meaning by its name."""
+    section = (ROOT / name).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^- `(\w+)`: (.*(?:\n  .*)*)", section, re.MULTILINE))
+
+
 def words_in(cells: list[str]) -> set[str]:
     """Return what is written as code in some cells."""
     return set(chain.from_iterable(re.findall(r"`([^`]+)`", cell) for cell in cells))

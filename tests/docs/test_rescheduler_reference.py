@@ -32,7 +32,7 @@ from podium.framework.rescheduling.settings import (
 from podium.framework.settings.configuration import default_configuration, load_configuration
 from podium.plugins.rescheduling.registry import IN_TREE
 from tests.docs.blocks import ROOT
-from tests.docs.test_reference import rows_of, text_of, words_in
+from tests.docs.test_reference import arguments_listed, rows_of, text_of, words_in
 
 DOCUMENT = "docs/rescheduler.md"
 _SELECTORS = {"podSelector", "nodeSelector"}
@@ -131,7 +131,7 @@ def test_the_page_on_policies_lists_every_argument_of_every_policy() -> None:
         struct = getattr(sys.modules[factory.__module__], f"{name}Args", None)
         if struct is not None and struct.__struct_fields__:
             arguments[name] = {field.encode_name for field in msgspec.structs.fields(struct)}
-    listed = {name: words_in([row[0] for row in rows_of("docs/rescheduling-policies.md", name)]) for name in arguments}
+    listed = {name: set(arguments_listed("docs/rescheduling-policies.md", name)) for name in arguments}
     assert len(arguments) >= 8
     assert listed == arguments
 

@@ -42,10 +42,10 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 @shared.source_options
 @option(
     "--vary varied",
-    "A setting with several values; several settings are combined. NAME is an option of simulate (until, "
-    "start-delay, bind-delay, expendable-pods-priority-cutoff, feature-gates), filename (a further file of objects), "
-    "config (a configuration's file), a field of the configuration (percentageOfNodesToScore, maxFutilePreemptions, "
-    "nominationClearing), or an argument of a plugin such as DefaultPreemption.spareMirrorPods.",
+    "A setting with several values; all combinations are played. NAME is an option of simulate (until, start-delay, "
+    "bind-delay, latency, termination, expendable-pods-priority-cutoff, kubernetes-version, feature-gates), filename "
+    "(one more file of objects), config (a configuration's file), its field percentageOfNodesToScore, "
+    "maxFutilePreemptions or nominationClearing, or a plugin's argument such as DefaultPreemption.spareMirrorPods.",
     metavar="NAME=VALUE,...",
     multiple=True,
 )
