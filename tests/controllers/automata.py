@@ -8,15 +8,19 @@ from tests.docs.blocks import ROOT
 
 
 def transitions_of_the_queue() -> Mapping[tuple[str, str], str]:
-    """Return the transitions of the queue by the pod's place and the input."""
-    head, _, *rows = _table("|  |")
-    return {(place, row[0]): cell for row in rows for place, cell in zip(head[1:], row[1:], strict=True)}
+    """Return what inputs do to pods, by the pod's place and the input; elsewhere the pod stays."""
+    return _transitions("| input |")
 
 
 def transitions_of_binding_cycles() -> Mapping[tuple[str, str], str]:
-    """Return the transitions of binding cycles by stage and event."""
-    _, _, *rows = _table("| what happens |")
-    return {(stage, event): outcome for event, stages, outcome in rows for stage in stages.split(", ")}
+    """Return the transitions of binding cycles, by stage and event."""
+    return _transitions("| what happens |")
+
+
+def _transitions(beginning: str) -> Mapping[tuple[str, str], str]:
+    """Return the outcomes in a table, by place and event; each row has an event, places and the outcome."""
+    _, _, *rows = _table(beginning)
+    return {(place, event): outcome for event, places, outcome in rows for place in places.split(", ")}
 
 
 def _table(beginning: str) -> Sequence[Sequence[str]]:
