@@ -24,6 +24,12 @@ from podium.app.explaining.command import explain
 from tests.api.dumps import dump, dumped_pod
 
 
+def context_of(command: click.Command) -> click.Context:
+    """Return the context in which a user calls the command: its settings remain in the commands, which tests share."""
+    above = click.Context(podium, None, "podium", **podium.context_settings)
+    return above if command is podium else click.Context(command, above, command.name)
+
+
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     no_color: str, monkeypatch: pytest.MonkeyPatch
@@ -32,7 +38,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "300")
 
-    text = rich_help(podium, click.Context(podium, info_name="podium"))
+    text = rich_help(podium, context_of(podium))
 
     assert "╭─" in text
     assert ("\x1b[1;36m" in text) is (no_color == "")
@@ -43,7 +49,7 @@ def test_help_is_drawn_in_boxes_and_in_colour_where_that_is_wanted(
 
 def test_help_is_plain_text_on_a_dumb_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
-    context = click.Context(explain, info_name="explain", parent=click.Context(podium, None, "podium"))
+    context = context_of(explain)
 
     shown = []
     for terminal in ("xterm", "dumb"):
@@ -57,7 +63,7 @@ def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(m
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "300")
 
-    text = rich_help(explain, click.Context(explain, info_name="explain", parent=click.Context(podium, None, "podium")))
+    text = rich_help(explain, context_of(explain))
 
     assert "Usage: podium explain [OPTIONS] TARGET" in text
     assert "--scheduler" in text

@@ -154,7 +154,7 @@ def test_the_presync_job_is_valid_and_its_command_has_existing_options() -> None
     assert [document.raw["kind"] for document in documents] == ["ServiceAccount", "Job"]
     assert all("PreSync" in document.raw["metadata"]["annotations"].values() for document in documents)
     assert program == "kubectl-podium"
-    context = click.Context(podium)
+    context = click.Context(podium, **podium.context_settings)
     name, command, rest = podium.resolve_command(context, arguments)
     assert command is not None
     command.make_context(name, rest, parent=context)

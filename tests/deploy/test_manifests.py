@@ -118,7 +118,7 @@ def test_a_rescheduler_moves_pods_only_where_that_is_asked_for() -> None:
 @each
 def test_the_program_knows_its_options(objects: list[Raw]) -> None:
     (container,) = pod_spec(objects)["containers"]
-    context = click.Context(podium)
+    context = click.Context(podium, **podium.context_settings)
 
     name, command, rest = podium.resolve_command(context, list(container["args"]))
 
