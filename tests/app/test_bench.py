@@ -156,24 +156,6 @@ def test_a_loaded_dump_is_asked_further_questions() -> None:
     assert asked.counts["schedulable"] > 0
 
 
-def test_pods_are_created_updated_listed_and_watched_over_http() -> None:
-    created, updated, listed, watched = measure(WorkloadSize("apiserver", None, 20), (), RELEASE)
-
-    assert (created.workload, created.pods, created.counts) == ("apiserver-create", 20, {"watchers": 1})
-    assert (updated.workload, updated.pods) == ("apiserver-update", 20)
-    assert (listed.workload, listed.pods, listed.counts) == ("apiserver-list", 200, {"lists": 10})
-    assert (watched.workload, watched.pods, watched.counts) == ("apiserver-watch", 2_000, {"watchers": 100})
-    assert all(row.seconds > 0 and row.attempt_us and row.peak_memory_mib > 10 for row in (created, watched))
-
-
-def test_pods_are_bound_over_http_by_a_scheduler_in_its_own_process() -> None:
-    (live,) = measure(WorkloadSize("live", 3, 10), (), RELEASE)
-
-    assert (live.workload, live.nodes, live.pods) == ("live", 3, 10)
-    assert live.seconds > 0
-    assert live.counts.keys() == {"server_cpu_ms", "scheduler_cpu_ms"}
-
-
 def test_a_drifted_cluster_gives_repeatable_plans_that_move_some_pods() -> None:
     first, again = (measure_rescheduling(60, 600) for _ in range(2))
 

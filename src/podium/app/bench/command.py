@@ -193,8 +193,6 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "plan-deploy": WorkloadSpec("podium plan deploy of 200 pods there", 3000),
     "plan-fail": WorkloadSpec("podium plan fail of a third of its nodes, a zone", 3000),
     "reschedule": WorkloadSpec("a rescheduler with all policies plans for a drifted cluster", 5000),
-    "apiserver": WorkloadSpec("pods created, updated, listed and watched over HTTP", 0, 10_000),
-    "live": WorkloadSpec("pods created and bound over HTTP, in separate processes", 5000, 5000),
     "scale": WorkloadSpec("a large cluster with ten pods a node", 100_000, 1000),
 }
 
@@ -215,14 +213,12 @@ USUAL = (
     *(WorkloadSize(name, 1500, 500) for name in SCORES),
     *(WorkloadSize(name, 300) for name in (*COMMANDS, "question")),
     WorkloadSize("reschedule"),
-    WorkloadSize("apiserver", 0, 2000),
-    WorkloadSize("live", 5000, 2000),
 )
 """What runs when no workload is named: about two minutes."""
 
 FULL = (
     *_SCHEDULING,
-    *map(WorkloadSize, ("simulation", *SCORES, *COMMANDS, "question", "reschedule", "apiserver", "live", "scale")),
+    *map(WorkloadSize, ("simulation", *SCORES, *COMMANDS, "question", "reschedule", "scale")),
 )
 """All workloads at their own sizes: some minutes."""
 
@@ -244,12 +240,7 @@ def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice
         return [scheduling.measure_rescheduling(nodes, pods)]
     if name == "simulation":
         return measure_simulation(SimulationInput(files, nodes, pods), release)
-    if name in SCORES:
-        return [measure_score(name, SimulationInput(files, nodes, pods), release)]
-    # What speaks HTTP is imported by the workloads that need it: the memory that it takes is measured, too.
-    from podium.app.bench.api_server import measure_api_server, measure_live
-
-    return measure_api_server(pods) if name == "apiserver" else [measure_live(nodes, pods)]
+    return [measure_score(name, SimulationInput(files, nodes, pods), release)]
 
 
 _EPILOG = """
@@ -301,13 +292,13 @@ def bench(
     release: ReleaseChoice,
     form: str,
 ) -> None:
-    """Measure CPU seconds, operations and peak memory of decisions, simulations, loading and the API over HTTP.
+    """Measure CPU seconds, operations and peak memory of decisions, simulations and loading.
 
     Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
     mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped
     (a simulation with a plugin); load, question, snapshot, up, pending, fit, plan-drain, plan-deploy, plan-fail
-    (commands on an EKS-like cluster); reschedule (a plan of a rescheduler); apiserver (pods over HTTP); live (pods
-    bound over HTTP). Without any named, most of them run, in about two minutes. Each has a process of its own.
+    (commands on an EKS-like cluster); reschedule (a plan of a rescheduler). Without any named, most of them run, in
+    about two minutes. Each has a process of its own.
 
     simulation, score and score-unscoped play what -f and --context give, if anything, such as a trace that podium
     simulate --save has written; a cluster is read once, before anything is measured.

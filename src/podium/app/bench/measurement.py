@@ -29,7 +29,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The measurement of one workload.
 
     ``seconds`` were spent on ``pods``; ``placed`` pods existed before, and ``counts`` are the outcomes. Seconds are CPU
-    seconds of the process with its system calls (of `live`, wall time): other load on the machine hardly changes them.
+    seconds of the process with its system calls: other load on the machine hardly changes them.
     ``attempt_us`` are percentiles of the wall time of single attempts or questions. ``operations_per_pod`` does not
     depend on the machine (see `operations`); it is counted in a separate run with few pods. ``peak_memory_mib`` is the
     process's. ``times_without`` is the ratio to the CPU seconds without the measured feature, for workloads that also

@@ -1,10 +1,14 @@
-"""Measurements over HTTP: an API server alone, and `podium scheduler` with one.
+"""Measurements over HTTP: an API server alone, and `podium scheduler` with one, in the form of `podium bench`.
 
-The server and the scheduler run in processes of their own, the clients in this one.
+`python -m tools.server_bench [--nodes 5000] [--pods 5000]`. The server and the scheduler run in processes of their own,
+the clients in this one. `apiserver-...` are CPU seconds of the server without its clients: pods are created and their
+statuses updated with one watcher, listed ten times, and some are updated again with 100 watchers. `live` is wall time
+from the first creation to the last binding.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +23,8 @@ from podium.api.collector import collector_paused
 from podium.api.node import ZONE_LABEL
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
-from podium.app.bench.measurement import Measurement, measured, peak_memory_mib
+from podium.app.bench.measurement import Measurement, measured, peak_memory_mib, write_measurements
+from podium.app.console.output import new_page, show_page
 from podium.runtime.clock import SystemClock
 from podium.server.backend import Backend
 from podium.server.http.loops import run, run_client
@@ -294,3 +299,17 @@ class Watcher:
         """End the watch."""
         self._writer.close()
         await self._writer.wait_closed()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=5000, help="the nodes of the scheduler")
+    parser.add_argument("--pods", type=int, default=5000)
+    given = parser.parse_args()
+    page = new_page()
+    write_measurements(page, [*measure_api_server(given.pods), measure_live(given.nodes, given.pods)])
+    show_page(page)
+
+
+if __name__ == "__main__":
+    main()
