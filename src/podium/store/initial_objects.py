@@ -33,7 +33,7 @@ SERVICE_RANGE_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 READY_RANGE = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
 """The condition of a ServiceCIDR from which Services get addresses."""
 
-# A line for each ClusterRole, which indented lines continue: its name, "< X" if it aggregates the roles labelled for X,
+# Each ClusterRole begins a line, which indented lines continue: its name, "< X" if it aggregates the roles labelled for X,
 # "> X" for a role with that label, and its rules, separated by ";". A rule has verbs, then resources, by group after a
 # colon, "=" before names, "/" before URLs.
 _ROLES = """\
@@ -41,120 +41,194 @@ cluster-admin: *: *:*; *: /*
 admin < admin
 edit < edit > admin
 view < view > edit
-system:aggregate-to-admin > admin: create: authorization.k8s.io:localsubjectaccessreviews;
+system:aggregate-to-admin > admin:
+  create: authorization.k8s.io:localsubjectaccessreviews;
   all: rbac.authorization.k8s.io:roles,rolebindings
-system:aggregate-to-edit > edit: read: pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy;
-  impersonate: serviceaccounts; write: pods,pods/attach,pods/exec,pods/portforward,pods/proxy; create: pods/eviction;
+system:aggregate-to-edit > edit:
+  read: pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy;
+  impersonate: serviceaccounts;
+  write: pods,pods/attach,pods/exec,pods/portforward,pods/proxy;
+  create: pods/eviction;
   write: configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets;
-  write: serviceaccounts,services,services/proxy; create: serviceaccounts/token;
+  write: serviceaccounts,services,services/proxy;
+  create: serviceaccounts/token;
   write: apps:daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale;
-  write: apps:statefulsets,statefulsets/scale; write: autoscaling:horizontalpodautoscalers; write: batch:cronjobs,jobs;
-  write: policy:poddisruptionbudgets; write: networking.k8s.io:ingresses,networkpolicies;
-  all: coordination.k8s.io:leases; write: resource.k8s.io:resourceclaims,resourceclaimtemplates
+  write: apps:statefulsets,statefulsets/scale;
+  write: autoscaling:horizontalpodautoscalers;
+  write: batch:cronjobs,jobs;
+  write: policy:poddisruptionbudgets;
+  write: networking.k8s.io:ingresses,networkpolicies;
+  all: coordination.k8s.io:leases;
+  write: resource.k8s.io:resourceclaims,resourceclaimtemplates
 system:aggregate-to-view > view:
   read: configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers;
   read: replicationcontrollers/scale,serviceaccounts,services,services/status;
   read: bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status;
-  read: namespaces,resourcequotas,resourcequotas/status; read: discovery.k8s.io:endpointslices;
+  read: namespaces,resourcequotas,resourcequotas/status;
+  read: discovery.k8s.io:endpointslices;
   read: apps:controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status;
   read: apps:replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status;
   read: autoscaling:horizontalpodautoscalers,horizontalpodautoscalers/status;
-  read: batch:cronjobs,cronjobs/status,jobs,jobs/status; read: policy:poddisruptionbudgets,poddisruptionbudgets/status;
+  read: batch:cronjobs,cronjobs/status,jobs,jobs/status;
+  read: policy:poddisruptionbudgets,poddisruptionbudgets/status;
   read: networking.k8s.io:ingresses,ingresses/status,networkpolicies;
   read: resource.k8s.io:resourceclaims,resourceclaims/status,resourceclaimtemplates
 system:auth-delegator: create: authentication.k8s.io:tokenreviews; create: authorization.k8s.io:subjectaccessreviews
-system:basic-user: create: authorization.k8s.io:selfsubjectaccessreviews,selfsubjectrulesreviews;
+system:basic-user:
+  create: authorization.k8s.io:selfsubjectaccessreviews,selfsubjectrulesreviews;
   create: authentication.k8s.io:selfsubjectreviews
 system:discovery: get: /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/
 system:public-info-viewer: get: /healthz,/livez,/readyz,/version,/version/
 system:monitoring: get: /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*
 system:service-account-issuer-discovery:
   get: /.well-known/openid-configuration,/.well-known/openid-configuration/,/openid/v1/jwks,/openid/v1/jwks/
-system:kube-controller-manager: create,patch,update: events events.k8s.io:events; create: coordination.k8s.io:leases;
-  get,update: coordination.k8s.io:leases=kube-controller-manager; create,delete,get,update: secrets,serviceaccounts;
-  get: configmaps,namespaces; create: serviceaccounts/token authentication.k8s.io:tokenreviews
-  authorization.k8s.io:subjectaccessreviews; follow: *:*
-system:kube-scheduler: create,patch,update: events events.k8s.io:events; create,list,watch: coordination.k8s.io:leases;
-  get,update: coordination.k8s.io:leases=kube-scheduler; all: coordination.k8s.io:leasecandidates;
-  read: namespaces,nodes,persistentvolumeclaims,persistentvolumes,pods,replicationcontrollers,services; delete: pods;
-  create: bindings,pods/binding; edit: pods/status persistentvolumes persistentvolumeclaims;
-  read: apps:replicasets,statefulsets policy:poddisruptionbudgets; create: authentication.k8s.io:tokenreviews
-  authorization.k8s.io:subjectaccessreviews;
+system:kube-controller-manager:
+  create,patch,update: events events.k8s.io:events;
+  create: coordination.k8s.io:leases;
+  get,update: coordination.k8s.io:leases=kube-controller-manager;
+  create,delete,get,update: secrets,serviceaccounts;
+  get: configmaps,namespaces;
+  create: serviceaccounts/token authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews;
+  follow: *:*
+system:kube-scheduler:
+  create,patch,update: events events.k8s.io:events;
+  create,list,watch: coordination.k8s.io:leases;
+  get,update: coordination.k8s.io:leases=kube-scheduler;
+  all: coordination.k8s.io:leasecandidates;
+  read: namespaces,nodes,persistentvolumeclaims,persistentvolumes,pods,replicationcontrollers,services;
+  delete: pods;
+  create: bindings,pods/binding;
+  edit: pods/status persistentvolumes persistentvolumeclaims;
+  read: apps:replicasets,statefulsets policy:poddisruptionbudgets;
+  create: authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews;
   read: storage.k8s.io:csinodes,csidrivers,csistoragecapacities,storageclasses,volumeattachments;
   read: resource.k8s.io:deviceclasses,resourceclaims,resourceslices scheduling.k8s.io:podgroups,workloads;
   edit: resource.k8s.io:resourceclaims,resourceclaims/status resource.k8s.io:resourceclaims/binding
 system:kube-dns: follow: endpoints,services discovery.k8s.io:endpointslices
-system:volume-scheduler: get,list,patch,update,watch: persistentvolumes,persistentvolumeclaims;
+system:volume-scheduler:
+  get,list,patch,update,watch: persistentvolumes,persistentvolumeclaims;
   read: storage.k8s.io:storageclasses
-system:persistent-volume-provisioner: create,delete,get,list,watch: persistentvolumes;
-  get,list,update,watch: persistentvolumeclaims; read: storage.k8s.io:storageclasses nodes;
+system:persistent-volume-provisioner:
+  create,delete,get,list,watch: persistentvolumes;
+  get,list,update,watch: persistentvolumeclaims;
+  read: storage.k8s.io:storageclasses nodes;
   create,patch,update,list,watch: events
 system:node-bootstrapper: create,get,list,watch: certificates.k8s.io:certificatesigningrequests
 system:node-problem-detector: get: nodes; patch: nodes/status; create,patch,update: events events.k8s.io:events
-system:node-proxier: follow: services,endpoints discovery.k8s.io:endpointslices networking.k8s.io:servicecidrs;
-  read: nodes; create,patch,update: events events.k8s.io:events
-system:node: create: authentication.k8s.io:tokenreviews
-  authorization.k8s.io:subjectaccessreviews,localsubjectaccessreviews; read: services,nodes,pods,configmaps,secrets
-  node.k8s.io:runtimeclasses storage.k8s.io:csidrivers; create,patch,update: nodes,nodes/status events
-  events.k8s.io:events; create,delete: pods; edit: pods/status persistentvolumeclaims/status; create: pods/eviction
-  serviceaccounts/token; get: persistentvolumeclaims,persistentvolumes endpoints storage.k8s.io:volumeattachments;
+system:node-proxier:
+  follow: services,endpoints discovery.k8s.io:endpointslices networking.k8s.io:servicecidrs;
+  read: nodes;
+  create,patch,update: events events.k8s.io:events
+system:node:
+  create: authentication.k8s.io:tokenreviews authorization.k8s.io:subjectaccessreviews,localsubjectaccessreviews;
+  read: services,nodes,pods,configmaps,secrets node.k8s.io:runtimeclasses storage.k8s.io:csidrivers;
+  create,patch,update: nodes,nodes/status events events.k8s.io:events;
+  create,delete: pods;
+  edit: pods/status persistentvolumeclaims/status;
+  create: pods/eviction serviceaccounts/token;
+  get: persistentvolumeclaims,persistentvolumes endpoints storage.k8s.io:volumeattachments;
   create,get,list,watch: certificates.k8s.io:certificatesigningrequests;
   create,delete,get,patch,update: coordination.k8s.io:leases storage.k8s.io:csinodes;
-  get: resource.k8s.io:resourceclaims; all: resource.k8s.io:resourceslices
+  get: resource.k8s.io:resourceclaims;
+  all: resource.k8s.io:resourceslices
 """
 # The ClusterRoles of controllers (system:controller:NAME) in the same form, each bound to the account of that name in
 # kube-system; those without a "-" may also write Events.
 _CONTROLLERS = """\
-attachdetach-controller: follow: persistentvolumes,persistentvolumeclaims,pods; read: nodes
-  storage.k8s.io:csidrivers,csinodes; edit: nodes/status; create,delete,get,list,watch: storage.k8s.io:volumeattachments
-certificate-controller: delete,get,list,watch: certificates.k8s.io:certificatesigningrequests;
+attachdetach-controller:
+  follow: persistentvolumes,persistentvolumeclaims,pods;
+  read: nodes storage.k8s.io:csidrivers,csinodes;
+  edit: nodes/status;
+  create,delete,get,list,watch: storage.k8s.io:volumeattachments
+certificate-controller:
+  delete,get,list,watch: certificates.k8s.io:certificatesigningrequests;
   update: certificates.k8s.io:certificatesigningrequests/status,certificatesigningrequests/approval;
   approve: certificates.k8s.io:signers=kubernetes.io/kube-apiserver-client-kubelet;
   sign: certificates.k8s.io:signers=kubernetes.io/legacy-unknown,kubernetes.io/kube-apiserver-client;
   sign: certificates.k8s.io:signers=kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving;
   create: authorization.k8s.io:subjectaccessreviews
 clusterrole-aggregation-controller -: escalate,get,list,patch,update,watch: rbac.authorization.k8s.io:clusterroles
-cronjob-controller: get,list,update,watch: batch:cronjobs; create,delete,get,list,patch,update,watch: batch:jobs;
-  update: batch:cronjobs/status,cronjobs/finalizers; delete,list,watch: pods
-daemon-set-controller: read: extensions:daemonsets apps:daemonsets; follow: nodes; create,delete,list,patch,watch: pods;
+cronjob-controller:
+  get,list,update,watch: batch:cronjobs;
+  create,delete,get,list,patch,update,watch: batch:jobs;
+  update: batch:cronjobs/status,cronjobs/finalizers;
+  delete,list,watch: pods
+daemon-set-controller:
+  read: extensions:daemonsets apps:daemonsets;
+  follow: nodes;
+  create,delete,list,patch,watch: pods;
   update: extensions:daemonsets/status,daemonsets/finalizers apps:daemonsets/status,daemonsets/finalizers;
-  create: pods/binding; create,delete,get,list,patch,update,watch: apps:controllerrevisions
-deployment-controller: get,list,update,watch: extensions:deployments apps:deployments pods;
+  create: pods/binding;
+  create,delete,get,list,patch,update,watch: apps:controllerrevisions
+deployment-controller:
+  get,list,update,watch: extensions:deployments apps:deployments pods;
   update: extensions:deployments/status,deployments/finalizers apps:deployments/status,deployments/finalizers;
   create,delete,get,list,patch,update,watch: apps:replicasets extensions:replicasets
-disruption-controller: read: extensions:deployments,replicasets apps:deployments,replicasets,statefulsets
-  replicationcontrollers; read: policy:poddisruptionbudgets; update: policy:poddisruptionbudgets/status;
-  edit: pods/status; get: *:*/scale
+disruption-controller:
+  read: extensions:deployments,replicasets apps:deployments,replicasets,statefulsets replicationcontrollers;
+  read: policy:poddisruptionbudgets;
+  update: policy:poddisruptionbudgets/status;
+  edit: pods/status;
+  get: *:*/scale
 endpoint-controller: read: services,pods; create,delete,get,list,update,watch: endpoints; create: endpoints/restricted
-endpointslice-controller: read: services,pods,nodes; update: services/finalizers;
+endpointslice-controller:
+  read: services,pods,nodes;
+  update: services/finalizers;
   create,delete,get,list,update,watch: discovery.k8s.io:endpointslices
-endpointslicemirroring-controller: read: services,endpoints; update: services/finalizers,endpoints/finalizers;
+endpointslicemirroring-controller:
+  read: services,endpoints;
+  update: services/finalizers,endpoints/finalizers;
   create,delete,get,list,update,watch: discovery.k8s.io:endpointslices
 ephemeral-volume-controller: read: pods; update: pods/finalizers; create,get,list,watch: persistentvolumeclaims
-expand-controller: get,list,patch,update,watch: persistentvolumes; edit: persistentvolumeclaims/status;
-  read: persistentvolumeclaims; get: services
+expand-controller:
+  get,list,patch,update,watch: persistentvolumes;
+  edit: persistentvolumeclaims/status;
+  read: persistentvolumeclaims;
+  get: services
 generic-garbage-collector: delete,get,list,patch,update,watch: *:*
-horizontal-pod-autoscaler: read: autoscaling:horizontalpodautoscalers custom.metrics.k8s.io:* external.metrics.k8s.io:*;
-  update: autoscaling:horizontalpodautoscalers/status; get,update: *:*/scale; follow: pods metrics.k8s.io:pods
-job-controller: get,list,patch,update,watch: batch:jobs; update: batch:jobs/status,jobs/finalizers;
+horizontal-pod-autoscaler:
+  read: autoscaling:horizontalpodautoscalers custom.metrics.k8s.io:* external.metrics.k8s.io:*;
+  update: autoscaling:horizontalpodautoscalers/status;
+  get,update: *:*/scale;
+  follow: pods metrics.k8s.io:pods
+job-controller:
+  get,list,patch,update,watch: batch:jobs;
+  update: batch:jobs/status,jobs/finalizers;
   create,delete,list,patch,watch: pods
-legacy-service-account-token-cleaner -: get: configmaps=kube-apiserver-legacy-service-account-token-tracking;
+legacy-service-account-token-cleaner -:
+  get: configmaps=kube-apiserver-legacy-service-account-token-tracking;
   delete,patch: secrets
-namespace-controller -: delete,get,list,watch: namespaces; update: namespaces/finalize,namespaces/status;
+namespace-controller -:
+  delete,get,list,watch: namespaces;
+  update: namespaces/finalize,namespaces/status;
   delete,deletecollection,get,list,watch: *:*
-node-controller: delete,get,list,patch,update,watch: nodes; edit: nodes/status,pods/status; delete,get,list,watch: pods
-persistent-volume-binder: create,delete,get,list,update,watch: persistentvolumes;
-  get,list,update,watch: persistentvolumeclaims; update: persistentvolumes/status,persistentvolumeclaims/status;
-  create,delete,get,list,watch: pods; read: storage.k8s.io:storageclasses; follow: nodes; watch: events; get: services
+node-controller:
+  delete,get,list,patch,update,watch: nodes;
+  edit: nodes/status,pods/status;
+  delete,get,list,watch: pods
+persistent-volume-binder:
+  create,delete,get,list,update,watch: persistentvolumes;
+  get,list,update,watch: persistentvolumeclaims;
+  update: persistentvolumes/status,persistentvolumeclaims/status;
+  create,delete,get,list,watch: pods;
+  read: storage.k8s.io:storageclasses;
+  follow: nodes;
+  watch: events;
+  get: services
 pod-garbage-collector -: delete,list,watch: pods; read: nodes; patch: pods/status
 pv-protection-controller: get,list,update,watch: persistentvolumes
 pvc-protection-controller: get,list,update,watch: persistentvolumeclaims; read: pods
-replicaset-controller: get,list,update,watch: apps:replicasets extensions:replicasets;
-  create,delete,list,patch,watch: pods; update: apps:replicasets/status,replicasets/finalizers
-  extensions:replicasets/status,replicasets/finalizers
-replication-controller: get,list,update,watch: replicationcontrollers; create,delete,list,patch,watch: pods;
+replicaset-controller:
+  get,list,update,watch: apps:replicasets extensions:replicasets;
+  create,delete,list,patch,watch: pods;
+  update: apps:replicasets/status,replicasets/finalizers extensions:replicasets/status,replicasets/finalizers
+replication-controller:
+  get,list,update,watch: replicationcontrollers;
+  create,delete,list,patch,watch: pods;
   update: replicationcontrollers/status,replicationcontrollers/finalizers
-resource-claim-controller: read: pods; update: pods/finalizers;
+resource-claim-controller:
+  read: pods;
+  update: pods/finalizers;
   create,delete,get,list,watch: resource.k8s.io:resourceclaims;
   edit: resource.k8s.io:resourceclaims,resourceclaims/status pods/status
 resourcequota-controller: follow: *:*; update: resourcequotas/status
@@ -162,18 +236,25 @@ root-ca-cert-publisher: create,update: configmaps
 route-controller: follow: nodes; patch: nodes/status
 selinux-warning-controller: read: persistentvolumes,persistentvolumeclaims,pods storage.k8s.io:csidrivers
 service-account-controller: create: serviceaccounts
-service-cidrs-controller: get,list,patch,update,watch: networking.k8s.io:servicecidrs;
-  read: networking.k8s.io:ipaddresses; edit: networking.k8s.io:servicecidrs/finalizers,servicecidrs/status
+service-cidrs-controller:
+  get,list,patch,update,watch: networking.k8s.io:servicecidrs;
+  read: networking.k8s.io:ipaddresses;
+  edit: networking.k8s.io:servicecidrs/finalizers,servicecidrs/status
 service-controller: read: services; edit: services/status; follow: nodes
-statefulset-controller: follow: pods; read: apps:statefulsets; update: apps:statefulsets/status,statefulsets/finalizers
-  pods/finalizers; create,delete,get,patch,update: pods;
+statefulset-controller:
+  follow: pods;
+  read: apps:statefulsets;
+  update: apps:statefulsets/status,statefulsets/finalizers pods/finalizers;
+  create,delete,get,patch,update: pods;
   create,delete,get,list,patch,update,watch: apps:controllerrevisions;
   create,delete,get,list,update,watch: persistentvolumeclaims
 ttl-after-finished-controller: delete,get,list,watch: batch:jobs
 ttl-controller: list,patch,update,watch: nodes
-validatingadmissionpolicy-status-controller: read: admissionregistration.k8s.io:validatingadmissionpolicies;
+validatingadmissionpolicy-status-controller:
+  read: admissionregistration.k8s.io:validatingadmissionpolicies;
   get,patch,update: admissionregistration.k8s.io:validatingadmissionpolicies/status
-volumeattributesclass-protection-controller: read: persistentvolumeclaims,persistentvolumes;
+volumeattributesclass-protection-controller:
+  read: persistentvolumeclaims,persistentvolumes;
   get,list,update,watch: storage.k8s.io:volumeattributesclasses
 """
 _EVENTS = "create,patch,update: events events.k8s.io:events"
