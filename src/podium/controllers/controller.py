@@ -103,13 +103,10 @@ def is_idle(controller: Controller) -> bool:
     return bool(getattr(controller, "is_idle", False))
 
 
+# The pods of workloads and Services are spread by default, and those of a PodGroup placed together.
 _OTHERS = (
-    *("DisruptionPolicy", "Namespace", "Node", "PodDisruptionBudget"),
-    # Their pods are spread by default.
-    *("ReplicaSet", "ReplicationController", "Service", "StatefulSet"),
-    # Its pods are placed together.
-    "PodGroup",
+    "DisruptionPolicy Namespace Node PodDisruptionBudget PodGroup ReplicaSet ReplicationController Service StatefulSet"
 )
 
-PLACEMENT_KINDS = frozenset((*_OTHERS, *(type_.__name__ for type_ in get_args(StorageObject | DeviceObject))))
+PLACEMENT_KINDS = frozenset((*_OTHERS.split(), *(type_.__name__ for type_ in get_args(StorageObject | DeviceObject))))
 """The kinds on which placement depends besides pods: those that `Cluster.put` accepts."""

@@ -33,9 +33,9 @@ SERVICE_RANGE_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
 READY_RANGE = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
 """The condition of a ServiceCIDR from which Services get addresses."""
 
-# Each ClusterRole begins a line, which indented lines continue: its name, "< X" if it aggregates the roles labelled for X,
-# "> X" for a role with that label, and its rules, separated by ";". A rule has verbs, then resources, by group after a
-# colon, "=" before names, "/" before URLs.
+# Each ClusterRole begins a line, which indented lines continue: its name, "< X" if it aggregates the roles labelled for
+# X, "> X" for a role with that label, and its rules, separated by ";". A rule has verbs, then resources, by group after
+# a colon, "=" before names, "/" before URLs.
 _ROLES = """\
 cluster-admin: *: *:*; *: /*
 admin < admin
