@@ -87,8 +87,34 @@ def test_an_object_stored_in_an_older_version_is_served_in_the_requested_one() -
     name = "widgets.example.com"
     assert asked.ask("patch", "CustomResourceDefinition", name, body=change, patch_type="json").code == 200
 
-    assert asked.ask("get", KIND, "default/a").to_dict()["apiVersion"] == "example.com/v1"
-    assert [raw["apiVersion"] for raw in asked.ask("list", KIND).to_dict()["items"]] == ["example.com/v1"]
+    for api_version in ("example.com/v1", OLD):
+        found = asked.ask("get", KIND, "default/a", api_version=api_version)
+        listed = asked.ask("list", KIND, api_version=api_version).to_dict()
+        assert found.to_dict()["apiVersion"] == api_version
+        assert [raw["apiVersion"] for raw in listed["items"]] == [api_version]
+
+
+def test_an_update_is_stored_in_the_current_storage_version() -> None:
+    asked = api(version("v1beta1"), version("v1", storage=False))
+    asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD))
+    change = [{"op": "replace", "path": "/spec/versions", "value": [version("v1"), version("v1beta1", storage=False)]}]
+    asked.ask("patch", "CustomResourceDefinition", "widgets.example.com", body=change, patch_type="json")
+
+    asked.ask("patch", KIND, "default/a", body={"spec": {"size": 3}}, api_version=OLD, field_manager="m")
+
+    assert asked.store.get(KIND, "default/a").raw["apiVersion"] == "example.com/v1"
+
+
+def test_each_version_prunes_and_checks_by_its_own_schema() -> None:
+    other = {"properties": {"size": {"type": "integer", "maximum": 2}, "weight": {"type": "integer"}}}
+    asked = api(version("v1"), version("v1beta1", storage=False, spec=other))
+
+    refused = asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD, size=3), api_version=OLD)
+    created = asked.ask("create", KIND, namespace="default", body=widget(api_version=OLD, size=2), api_version=OLD)
+
+    assert (refused.code, refused.to_dict()["details"]["causes"][0]["field"]) == (422, "spec.size")
+    assert (created.code, "color" in created.to_dict()["spec"]) == (201, False)
+    assert asked.ask("get", KIND, "default/a", api_version="example.com/v1").to_dict()["spec"]["color"] == "blue"
 
 
 def test_a_strategic_merge_patch_is_not_for_custom_kinds() -> None:

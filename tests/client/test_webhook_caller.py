@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
 from podium.client.webhook_caller import call_webhook
+from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 
 
 def called(answer: web.StreamResponse | None, **more: Any) -> tuple[str, WebhookAnswer]:

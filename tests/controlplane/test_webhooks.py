@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
 from podium.apirequests.authorization import User
 from podium.apirequests.request import Request, Response
 from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
+from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 from tests.store.objects import Raw
 
 SECONDS = 60

@@ -124,13 +124,6 @@ class TestServing:
 
         assert answer(refusal(store, lambda: store.objects("Widget.example.com"))) == (404, "NotFound")
 
-    def test_a_webhook_with_nothing_to_convert_blocks_no_request(self) -> None:
-        store = defining(
-            definition(conversion={"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"]}})
-        )
-
-        assert store.create(widget(), now=0, is_new=True)
-
     def test_the_columns_of_tables_are_known_by_version(self) -> None:
         column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
         store = defining(definition(version(additionalPrinterColumns=[column])))
@@ -367,11 +360,6 @@ class TestDefinitionsThatAreRefused:
             ({"versions": [version(), version("v2")]}, "spec.versions", "exactly one version marked as storage"),
             ({"versions": [version(), version(storage=False)]}, "spec.versions[1].name", "Duplicate value"),
             ({"preserveUnknownFields": True}, "spec.preserveUnknownFields", "must be false"),
-            (
-                {"versions": [version(), version("v2", storage=False)], "conversion": {"strategy": "Webhook"}},
-                "spec.conversion.strategy",
-                "no webhook is called here",
-            ),
             ({"conversion": {"strategy": "Magic"}}, "spec.conversion.strategy", "supported values"),
             ({"group": "x.k8s.io"}, "metadata.annotations[api-approved.kubernetes.io]", "protected groups"),
         ],

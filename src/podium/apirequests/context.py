@@ -87,10 +87,10 @@ class Context(msgspec.Struct, frozen=True):
     creates_new: bool
 
     def object_of(self, request: Request, *, completes: bool = True) -> Raw:
-        """Return the object in the body in its storage version, if its kind, name and namespace match the request.
+        """Return the object in the body, if its kind, name and namespace match the request.
 
-        `completes` fills in its defaults. Nulls in objects of built-in kinds mean absent fields. Raises StoreError 400
-        and 404.
+        An object of a built-in kind is in its storage version, and `completes` fills in its defaults. Nulls in it mean
+        absent fields. Raises StoreError 400 and 404.
         """
         raw = request.body
         if not isinstance(raw, dict):
@@ -107,9 +107,9 @@ class Context(msgspec.Struct, frozen=True):
                 f"the API version in the data ({shown(raw['apiVersion'])}) does not match the expected API version"
             )
             raise bad_request(f"{problem} ({version})")
-        if not resource.is_custom:
-            raw = patching.without_nulls(raw, raw)
-        raw = version_conversion.as_stored(resource, raw, version)
+        if resource.is_custom:
+            return raw
+        raw = version_conversion.as_stored(resource, patching.without_nulls(raw, raw), version)
         return self.completed(resource, raw) if completes else raw
 
     def completed(self, resource: APIResource, raw: Raw) -> Raw:
@@ -148,7 +148,7 @@ class Context(msgspec.Struct, frozen=True):
         api_version = request.api_version or resource.api_version
         version = api_version if operation == "Update" else ""
         manager = FieldManager(request.field_manager, operation, version, request.subresource)
-        return FieldWriter(manager, resource, shape_of(self.store.resources, resource), api_version, now)
+        return FieldWriter(manager, resource, shape_of(self.store.resources, resource, api_version), api_version, now)
 
 
 # The finalizers of new objects (plugin/pkg/admission/storage/storageobjectinuseprotection).

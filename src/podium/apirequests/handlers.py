@@ -70,14 +70,13 @@ def get(context: Context, request: Request, now: int) -> Response:
 def list_(context: Context, request: Request, now: int) -> Response:
     """Return a page of the objects."""
     context.store.forget_lists(now)
-    page = context.store.page(request.kind, request.namespace, options_of(request))
+    page = context.store.page(request.kind, request.namespace, options_of(request), request.api_version)
     return Response(page=page.served_as(request.api_version))
 
 
 def watch(context: Context, request: Request, now: int) -> Response:
     """Open a watch of the objects."""
-    found = context.store.watch(request.kind, request.namespace, options_of(request))
-    found.api_version = request.api_version
+    found = context.store.watch(request.kind, request.namespace, options_of(request), request.api_version)
     return Response(watch=found)
 
 
@@ -319,11 +318,12 @@ def delete_collection(context: Context, request: Request, now: int) -> Response:
                 request.kind,
                 request.namespace,
                 options_of(request),
+                request.api_version,
                 now=now,
                 grace_seconds=options.grace_seconds,
                 propagation=options.propagation,
             )
-    return Response(page=page.served_as(request.api_version))
+        return Response(page=page.served_as(request.api_version))
 
 
 def evict(context: Context, request: Request, now: int) -> Response:
@@ -381,9 +381,10 @@ def apply(context: Context, request: Request, now: int) -> Response:
     if stored is None:
         return _create_response(context, request, config, writer, warnings)
     check_preconditions(stored, *preconditions_of(metadata))
-    live, wanted = owned_part(stored.raw, resource, part), owned_part(config, resource, part)
-    result = writer.applied(stored.raw, live, wanted, force=request.force, subresource=part)
-    raw = with_part(stored.raw, result, resource, part)
+    seen = stored.served_as(config["apiVersion"]).raw if resource.is_custom else stored.raw
+    live, wanted = owned_part(seen, resource, part), owned_part(config, resource, part)
+    result = writer.applied(seen, live, wanted, force=request.force, subresource=part)
+    raw = with_part(seen, result, resource, part)
     if request.field_manager == KUBECTL and not part:
         raw = with_last_applied(raw, config)
     with context.store.written_by(writer):

@@ -86,7 +86,8 @@ def request_of(
         field_validation=parameters.field_validation or field_validation,
         field_manager=parameters.field_manager or field_manager,
         force=bool(parameters.force),
-        api_version="" if place.is_stored_version else place.resource.api_version,
+        # Objects of a custom kind may be stored in different versions.
+        api_version="" if place.is_stored_version and not place.resource.is_custom else place.resource.api_version,
         identity=user,
     )
 

@@ -6,15 +6,15 @@ Simulated components and HTTP clients use the same router.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import msgspec
 
-from podium.api.meta import MAX_OBJECT_BYTES, Raw, value_at
+from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.apirequests import handlers
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, AdmissionAttributes, Policies
-from podium.apirequests.admission.webhooks import WebhookAnswers, Webhooks
+from podium.apirequests.admission.webhooks import Webhooks
 from podium.apirequests.authorization import Authorizer
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
@@ -23,6 +23,7 @@ from podium.store.custom_kinds import DEFINITION
 from podium.store.errors import StoreError, too_large_object, unknown_kind
 from podium.store.store import Store
 from podium.store.version_conversion import refused_as
+from podium.store.webhook_calls import WebhookAnswers
 
 _Handle = Callable[[Context, Request, int], Response]
 _PARTS = ("approval", "ephemeralcontainers", "resize")
@@ -86,11 +87,12 @@ class Router:
     @contextmanager
     def knowing(self, answers: WebhookAnswers) -> Iterator[None]:
         """Use these answers of webhooks for the request within."""
-        before, self._webhooks.answers = self._webhooks.answers, answers
+        calls = self.store.webhooks
+        before, calls.answers = calls.answers, answers
         try:
             yield
         finally:
-            self._webhooks.answers = before
+            calls.answers = before
 
     def answer(self, request: Request, now: int) -> Response:
         """Answer a request. A refusal is a response; StoreError is never raised.
@@ -125,25 +127,23 @@ class Router:
             handle = _handle_of(resource, request)
             if not resource.is_custom and request.kind != DEFINITION and request.patch_type != "apply":
                 self._plain[request.verb, request.kind, request.subresource] = handle
-            if resource.is_custom and not request.api_version and not request.key:
-                # A stored object may be in another version: the storage version when it was written.
-                given = value_at(request.body, "apiVersion") if request.verb == "create" else None
-                version = given if isinstance(given, str) and given else resource.api_version
-                request = msgspec.structs.replace(request, api_version=version)
-            if request.field_manager and request.verb in _OWNING and request.subresource in _OWNED:
+            if resource.is_custom and request.key and (known := self.store.find(request.kind, request.key)):
+                # kube-apiserver reads an object in the requested version, whatever it is asked to do with it.
+                known.served_as(request.api_version)
+            is_owned = request.field_manager and request.verb in _OWNING and request.subresource in _OWNED
+            writing: AbstractContextManager[None] = nullcontext()
+            if is_owned:
                 check_size(resource, request.key, request.written_body)
                 writer = self._context.writer(resource, request, "Update", now)
-                writing = self.store.written_by(writer) if self._context.creates_new else nullcontext()
-                with writing, self.store.transaction(dry_run=request.dry_run):
-                    response = self._admitted(handle, request, now)
-                    if response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
-                        raise too_large_object()
-            elif request.dry_run or self._is_admitted(request):
-                with self.store.transaction(dry_run=request.dry_run):
-                    response = self._admitted(handle, request, now)
-            else:
-                response = handle(self._context, request, now)
-            response = _in_version(resource, request, response)
+                writing = self.store.written_by(writer) if self._context.creates_new else writing
+            # A webhook may have to convert what was written; if its answer is missing, the write is undone.
+            is_whole = is_owned or request.dry_run or resource.is_custom or self._is_admitted(request)
+            together = self.store.transaction(dry_run=request.dry_run) if is_whole else nullcontext()
+            with writing, together:
+                response = self._admitted(handle, request, now)
+                if is_owned and response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
+                    raise too_large_object()
+                response = _in_version(resource, request, response)
         except StoreError as error:
             response = Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
         return msgspec.structs.replace(response, audited=self._audited) if self._audited else response
@@ -164,7 +164,8 @@ class Router:
             return handle(context, request, now)
         warnings: list[str] = []
         previous = self.store.find(request.kind, request.key) if request.key else None
-        old = None if previous is None else previous.raw
+        api_version = request.api_version if resource.is_custom else ""
+        old = None if previous is None else previous.served_as(api_version).raw
         seen = AdmissionAttributes(
             operation="UPDATE" if old is not None else "CREATE",
             resource=resource,
@@ -191,7 +192,7 @@ class Router:
                 response = handle(context, request, now)
             if response.stored is not None:
                 # They see the object as it was before the write, with the version of the old one.
-                raw = response.stored.raw
+                raw = response.stored.served_as(api_version).raw
                 metadata = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
                 if old is not None:
                     metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
@@ -239,9 +240,9 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:
     """Return the response with its object in the requested version; a deprecated version adds a warning."""
-    if not request.api_version and not resource.is_custom:
+    api_version = request.api_version or ("" if not resource.is_custom or request.key else resource.api_version)
+    if not api_version:
         return response
-    api_version = request.api_version or resource.api_version
     warning = resource.deprecations.get(api_version)
     if warning:
         response = msgspec.structs.replace(response, warnings=(*response.warnings, warning))

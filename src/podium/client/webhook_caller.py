@@ -8,7 +8,7 @@ import ssl
 import aiohttp
 import msgspec
 
-from podium.apirequests.admission.webhooks import WebhookAnswer, WebhookCall
+from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 
 _MOST_BYTES = 10 * 1024 * 1024
 

@@ -15,7 +15,6 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
 from podium.apirequests import actions, authorization, router
-from podium.apirequests.admission.webhooks import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
 from podium.apirequests.request import Answer, Request, Response, problem_of, run_conversation
@@ -40,6 +39,7 @@ from podium.store.durable_journal import DurableJournal, JournalError
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
+from podium.store.webhook_calls import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
 
 _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
@@ -148,6 +148,13 @@ class EmbeddedControlPlane:
                 raise
         error = StoreError(500, "InternalError", "the request needs too many calls of webhooks")
         return Response(code=error.code, error=error)
+
+    async def continue_with(self, call: WebhookCall, work: Callable[[], None]) -> None:
+        """Call a webhook, and do what needs its answer."""
+        answers = {call.key: await self.call(call)}
+        await self.idle()
+        with self._router.knowing(answers):
+            work()
 
     @property
     def is_busy(self) -> bool:

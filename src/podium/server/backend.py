@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResources
+from podium.store.webhook_calls import CallNeededError, WebhookCall
 
 
 class Backend(Protocol):
@@ -31,6 +33,10 @@ class Backend(Protocol):
     async def respond(self, request: Request, size: int) -> Response:
         """Answer a request with a body of `size` bytes; one that takes long leaves the event loop meanwhile."""
         return self.answer(request)
+
+    async def continue_with(self, call: WebhookCall, work: Callable[[], None]) -> None:
+        """Call a webhook, and do what needs its answer."""
+        raise CallNeededError(call)
 
     @property
     def is_busy(self) -> bool:

@@ -17,6 +17,7 @@ from podium.store.errors import unknown_kind
 if TYPE_CHECKING:
     # It needs CEL, and few clusters have custom kinds.
     from podium.api.structural.structural import Structural
+    from podium.store.custom_conversion import Converter
 
 _CHANGED = ("get", "patch", "update")
 
@@ -58,7 +59,8 @@ class APIResource:
     absent field. `subresources` are the subresources by name.
 
     Custom kinds have more fields: the names from their definition, the paths of their scale, and by `apiVersion` the
-    table columns (additionalPrinterColumns) and deprecation warnings.
+    table columns (additionalPrinterColumns), selectable fields and deprecation warnings; and the `converter` between
+    their versions, None if objects are alike in all of them.
     """
 
     group: str
@@ -82,6 +84,8 @@ class APIResource:
     scale_paths: ScalePaths | None = None
     columns: Mapping[str, tuple[Raw, ...]] = field(default_factory=dict, hash=False)
     deprecations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    selectables: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, hash=False)
+    converter: Converter | None = field(default=None, compare=False, repr=False)
     further: tuple[Subresource, ...] = ()
     name: str = field(init=False)
     subresources: tuple[Subresource, ...] = field(init=False)
@@ -123,7 +127,13 @@ class APIResource:
         group, _, version = api_version.rpartition("/")
         if api_version == self.api_version:
             return self
-        return replace(self, group=group, version=version, stored_as=self.stored_as or self.api_version)
+        return replace(
+            self,
+            group=group,
+            version=version,
+            stored_as=self.stored_as or self.api_version,
+            selectable=self.selectables.get(api_version, self.selectable),
+        )
 
 
 # The field labels of pkg/registry: by kind, its selectable fields, each with the value for an absent one.

@@ -25,6 +25,7 @@ from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import SET_BY_SERVER, Reading, Stored, reread
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
+from podium.store.webhook_calls import WebhookCalls
 
 _TOPOLOGY = (REGION_LABEL, ZONE_LABEL)
 # The kinds whose creation also creates other objects or a kind.
@@ -53,7 +54,8 @@ class WritableStore(ReadableStore):
         super().__init__(resources, revisions)
         self.serve_as(DEFAULT_RELEASE)
         self._quotas = quotas.QuotaAccounting(revisions)
-        self.definitions = CustomKinds(revisions, resources)
+        self.webhooks = WebhookCalls(self)
+        self.definitions = CustomKinds(revisions, resources, self.webhooks)
         self.definitions.follow()
         for definition in self.objects(DEFINITION):
             if kind := self.definitions.kind_of(definition):
@@ -119,15 +121,20 @@ class WritableStore(ReadableStore):
     def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version.
 
-        Return the previous object if nothing changes.
+        Return the previous object if nothing changes. An object of a custom kind is stored in its storage version.
         """
         metadata, is_gone = raw["metadata"], False
         if "deletionTimestamp" in metadata:
             has_contents = resource.name == "Namespace" and bool(raw.get("spec", {}).get("finalizers"))
             is_gone = previous is not None and deletion.is_due(metadata) and not has_contents
         writer = self._writer
+        if resource.is_custom and previous is not None:
+            previous = self.get(resource.name, previous.key)
         if writer is not None and not writer.is_done and resource.name == writer.resource.name:
-            raw = writer.recorded(None if previous is None else previous.raw, raw)
+            seen = previous.served_as(raw["apiVersion"]) if previous is not None and resource.is_custom else previous
+            raw = writer.recorded(None if seen is None else seen.raw, raw)
+        if resource.is_custom and not (writer is None and previous and previous.raw["apiVersion"] == raw["apiVersion"]):
+            resource, raw, object_ = self.definitions.in_storage_version(resource, raw, object_)
         if resource.type is policy.ResourceQuota and isinstance(object_, policy.ResourceQuota) and not is_gone:
             # A status that a client writes is kept until something counts again.
             if previous is not None and previous.raw.get("status") != raw.get("status"):

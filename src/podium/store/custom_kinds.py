@@ -6,25 +6,26 @@ Source: apiextensions-apiserver (pkg/apis/apiextensions/validation).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
-from typing import Any
+from dataclasses import replace
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
-from podium.api.names import label_name_problem, subdomain_problem
+from podium.api.meta import Kubernetes, Raw, objects_at, value_at
 from podium.api.schemas import schema
-from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
 from podium.api.validation import findings
+from podium.store import version_conversion
 from podium.store.api_resources import BUILT_IN, APIResource, APIResources, ScalePaths
 from podium.store.conditions import is_true, with_condition, with_conditions
+from podium.store.custom_conversion import converter_of
+from podium.store.definition_rules import find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored
+from podium.store.stored import Stored, reread
 from podium.store.watch_log import WatchEvent
+from podium.store.webhook_calls import WebhookCalls
 
 DEFINITION = "CustomResourceDefinition"
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -37,9 +38,10 @@ _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 class CustomKinds:
     """A controller that keeps the kinds of `resources` in step with the definitions and validates their objects."""
 
-    def __init__(self, revisions: Revisions, resources: APIResources) -> None:
+    def __init__(self, revisions: Revisions, resources: APIResources, webhooks: WebhookCalls) -> None:
         self._revisions = revisions
         self._resources = resources
+        self._webhooks = webhooks
         # The change counter of the definitions, and by name the kind that each of them defines.
         self._seen = 0
         self._made: dict[str, tuple[Raw, str]] = {}
@@ -59,7 +61,7 @@ class CustomKinds:
         for name, stored in sorted(objects.items()):
             spec, known = stored.raw["spec"], self._made.get(name)
             if known is None or known[0] is not spec:
-                kind = _serve(self._resources, stored.raw)
+                kind = _serve(self._resources, stored.raw, self._webhooks)
                 if kind:
                     self._made[name] = spec, kind
 
@@ -82,10 +84,10 @@ class CustomKinds:
         """Give the objects of a kind the defaults of its schema, as kube-apiserver does whenever it reads them."""
         resource = self._resources.named(kind)
         for stored in list(self._revisions.of(kind).values()):
+            raw = stored.raw
             with suppress(StoreError):
-                raw = self.shaped(resource, stored.raw)
-                if raw != stored.raw:
-                    self._revisions.put(Stored(raw, stored.object, stored.version, resource, stored.key))
+                raw = self.shaped(resource, raw)
+            self._revisions.put(Stored(raw, stored.object, stored.version, resource, stored.key))
 
     def kind_of(self, definition: Stored) -> str:
         """Return the store's name of the kind that a definition defines; "" if it defines none."""
@@ -105,7 +107,7 @@ class CustomKinds:
         if mistyped is not None:
             raise bad_request(f"{DEFINITION}: {mistyped.path.removeprefix('.')}: {mistyped.message}")
         raw = completed(raw)
-        found = list(islice(_problems(raw, previous), findings.MAX_FINDINGS))
+        found: list[findings.Finding] = find_definition_problems(raw, previous)
         if not found:
             # Objects may be stored in each of these versions.
             versions = [version.get("name") for version in objects_at(raw["spec"], "versions")]
@@ -124,8 +126,14 @@ class CustomKinds:
         return [stored for stored in self._revisions.in_order(DEFINITION) if stored.raw["spec"]["group"] == group]
 
     def shaped(self, resource: APIResource, raw: Raw) -> Raw:
-        """Return an object of a custom kind with the defaults of its schema and without unknown fields."""
-        structural = self._resources.structural(resource)
+        """Return an object of a custom kind with the defaults of its version's schema and without unknown fields.
+
+        An object of a version that the definition does not have counts as one of the storage version.
+        """
+        structural = self._resources.structural(resource, raw["apiVersion"])
+        if structural is None:
+            raw = {**raw, "apiVersion": self._resources.named(resource.name).api_version}
+            structural = self._resources.structural(resource)
         if structural is None:
             return raw
         try:
@@ -136,9 +144,22 @@ class CustomKinds:
             raise too_large_object() from None
 
     def problems(self, resource: APIResource, raw: Raw, previous: Raw | None = None) -> list[findings.Finding]:
-        """Return how an object violates its schema; none for values that an update does not change."""
-        structural = self._resources.structural(resource)
+        """Return how an object violates its version's schema; none for values that an update does not change.
+
+        `previous` is in the same version.
+        """
+        structural = self._resources.structural(resource, raw["apiVersion"])
         return [] if structural is None else find_problems(raw, structural, previous)
+
+    def in_storage_version(
+        self, resource: APIResource, raw: Raw, object_: Kubernetes
+    ) -> tuple[APIResource, Raw, Kubernetes]:
+        """Return a custom kind, and an object of it with its reading, in the storage version."""
+        resource = self._resources.named(resource.name)
+        if raw["apiVersion"] == resource.api_version:
+            return resource, raw, object_
+        stored = self.shaped(resource, version_conversion.converted(resource, [raw], resource.api_version)[0])
+        return resource, stored, reread(object_, raw, stored)
 
 
 def _served_spec(raw: Raw) -> Raw | None:
@@ -159,11 +180,13 @@ def register(resources: APIResources, raw: Raw) -> str:
         raise InputError(f"the definition of a kind that was kept cannot be read: {error!r}") from None
 
 
-def _serve(resources: APIResources, raw: Raw) -> str:
+def _serve(resources: APIResources, raw: Raw, webhooks: WebhookCalls | None = None) -> str:
     """Serve the kind of a definition; return its name, "" if it defines none, or a built-in one."""
     if _served_spec(raw) is None:
         return ""
     resource, structurals = defined(raw)
+    if webhooks is not None and len(structurals) > 1:
+        resource = replace(resource, converter=converter_of(raw, structurals, webhooks))
     resources.define(resource, structurals)
     return resource.name
 
@@ -265,7 +288,8 @@ def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
         has_status="status" in subresources,
         has_scale=bool(scale),
         is_custom=True,
-        selectable=tuple((field["jsonPath"].removeprefix("."), "") for field in storage.get("selectableFields", ())),
+        selectable=_selectable(storage),
+        selectables={of: _selectable(version) for of, version in versions.items()},
         served=tuple(f"{group}/{name}" for name in served),
         singular=names.get("singular") or None,
         list_kind=names.get("listKind", ""),
@@ -289,6 +313,10 @@ def defined(raw: Raw) -> tuple[APIResource, Mapping[str, Structural]]:
     return resource, {of: read_structural(schema, is_root=True) for of, schema in schemas.items()}
 
 
+def _selectable(version: Raw) -> tuple[tuple[str, str], ...]:
+    return tuple((field["jsonPath"].removeprefix("."), "") for field in version.get("selectableFields", ()))
+
+
 def _steps(path: str) -> tuple[str, ...]:
     return tuple(path.removeprefix(".").split(".")) if path else ()
 
@@ -304,147 +332,3 @@ def version_order(version: str) -> tuple[int, int, int, str]:
 
 def _condition(type_: str, status: str, reason: str, message: str) -> Raw:
     return {"type": type_, "status": status, "reason": reason, "message": message}
-
-
-APPROVED = "api-approved.kubernetes.io"
-"""The annotation that definitions in Kubernetes' own API groups must have."""
-
-_VERSION_NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
-_WORD = "must be lower-case letters, digits and '-', with a letter at its beginning"
-_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_NO_WEBHOOK = (
-    "no webhook is called here, so that a kind that one converts is served in one version alone: "
-    "leave that version in spec.versions, or write None where all versions are alike"
-)
-_MOST_COLUMNS, _MOST_SELECTABLE = 1_000, 8
-
-
-def _problems(raw: Raw, previous: Raw | None) -> Iterator[findings.Finding]:
-    """Yield the problems of a definition that is created, or that replaces `previous` (validation/validation.go)."""
-    spec = raw.get("spec")
-    if not isinstance(spec, dict):
-        yield findings.required(".spec")
-        return
-    names, group = object_at(spec, "names"), spec.get("group")
-    yield from _of_group(raw, group)
-    yield from _of_names(raw, names, group)
-    if spec.get("scope") not in ("Cluster", "Namespaced"):
-        scopes = ("Cluster", "Namespaced")
-        yield (
-            findings.unsupported(".spec.scope", spec["scope"], scopes)
-            if spec.get("scope")
-            else findings.required(".spec.scope")
-        )
-    if spec.get("preserveUnknownFields"):
-        detail = "must be false in order to use defaults in the schema"
-        yield findings.invalid(".spec.preserveUnknownFields", True, detail)
-    strategy = object_at(spec, "conversion").get("strategy", "None")
-    if strategy not in ("None", "Webhook"):
-        yield findings.unsupported(".spec.conversion.strategy", strategy, ("None", "Webhook"))
-    elif strategy == "Webhook" and len(list_at(spec, "versions")) > 1:
-        # A webhook answers asynchronously, while requests here are answered synchronously, one after the other.
-        yield findings.forbidden(".spec.conversion.strategy", _NO_WEBHOOK)
-    yield from _of_versions(spec.get("versions"))
-    if previous is not None:
-        for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
-            new = value_at(spec, *path)
-            if new != value_at(previous["spec"], *path):
-                yield findings.invalid(f".spec.{'.'.join(path)}", new, "field is immutable")
-
-
-def _of_group(raw: Raw, group: Any) -> Iterator[findings.Finding]:
-    if not group:
-        yield findings.required(".spec.group")
-    elif not isinstance(group, str) or subdomain_problem(group):
-        yield findings.invalid(".spec.group", group, "must be a lower-case domain name such as example.com")
-    elif "." not in group:
-        yield findings.invalid(".spec.group", group, "should be a domain with at least one dot")
-    elif any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io")):
-        annotations = object_at(raw, "metadata", "annotations")
-        if not annotations.get(APPROVED):
-            detail = f'protected groups must have approval annotation "{APPROVED}"'
-            see = "see https://github.com/kubernetes/enhancements/pull/1111"
-            yield findings.required(f".metadata.annotations[{APPROVED}]", f"{detail}, {see}")
-
-
-def _of_names(raw: Raw, names: Raw, group: Any) -> Iterator[findings.Finding]:
-    for field in ("plural", "kind"):
-        if not names.get(field):
-            yield findings.required(f".spec.names.{field}")
-    for field in ("plural", "singular", "kind", "listKind"):
-        name = names.get(field)
-        if name and (not isinstance(name, str) or label_name_problem(name.lower())):
-            yield findings.invalid(f".spec.names.{field}", name, _WORD)
-    for field in ("shortNames", "categories"):
-        for index, name in enumerate(list_at(names, field)):
-            if not isinstance(name, str) or label_name_problem(name):
-                yield findings.invalid(
-                    f".spec.names.{field}[{index}]", name, "must be lower-case letters, digits and '-'"
-                )
-    if names.get("kind") and names.get("kind") == names.get("listKind"):
-        yield findings.invalid(".spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
-    if names.get("plural") and group and raw["metadata"].get("name") != f"{names['plural']}.{group}":
-        yield findings.invalid(
-            ".metadata.name", raw["metadata"].get("name"), 'must be spec.names.plural+"."+spec.group'
-        )
-
-
-def _of_versions(versions: Any) -> Iterator[findings.Finding]:
-    listed = list_at(versions)
-    if not listed:
-        yield findings.required(".spec.versions", "must have at least one version")
-        return
-    known: set[str] = set()
-    for index, version in enumerate(listed):
-        path = f".spec.versions[{index}]"
-        name = version.get("name", "")
-        if len(name) > 63 or not _VERSION_NAME.fullmatch(name):
-            yield findings.invalid(f"{path}.name", name, _WORD)
-        elif name in known:
-            yield findings.duplicate(f"{path}.name", name)
-        known.add(str(name))
-        yield from _of_version(version, path)
-    if sum(bool(version.get("storage")) for version in listed) != 1:
-        detail = "must have exactly one version marked as storage version"
-        yield findings.invalid(".spec.versions", [version.get("name") for version in listed], detail)
-
-
-def _of_version(version: Raw, path: str) -> Iterator[findings.Finding]:
-    schema = value_at(version, "schema", "openAPIV3Schema")
-    yield from find_schema_problems(schema, f"{path}.schema.openAPIV3Schema")
-    columns = list_at(version, "additionalPrinterColumns")[:_MOST_COLUMNS]
-    for index, column in enumerate(columns):
-        place = f"{path}.additionalPrinterColumns[{index}]"
-        yield from (
-            findings.required(f"{place}.{field}")
-            for field in ("jsonPath", "name", "type")
-            if not value_at(column, field)
-        )
-        type_ = value_at(column, "type")
-        if type_ and type_ not in _COLUMN_TYPES:
-            yield findings.unsupported(f"{place}.type", type_, _COLUMN_TYPES)
-    selectable = list_at(version, "selectableFields")
-    if len(selectable) > _MOST_SELECTABLE:
-        yield findings.invalid(
-            f"{path}.selectableFields", len(selectable), f"must have at most {_MOST_SELECTABLE} items"
-        )
-    for index, field in enumerate(selectable):
-        yield from _of_path(value_at(field, "jsonPath"), f"{path}.selectableFields[{index}].jsonPath", "")
-    scale = value_at(version, "subresources", "scale")
-    if isinstance(scale, dict):
-        place = f"{path}.subresources.scale"
-        yield from _of_path(scale.get("specReplicasPath"), f"{place}.specReplicasPath", ".spec.")
-        yield from _of_path(scale.get("statusReplicasPath"), f"{place}.statusReplicasPath", ".status.")
-        if scale.get("labelSelectorPath"):
-            yield from _of_path(scale["labelSelectorPath"], f"{place}.labelSelectorPath", "")
-
-
-def _of_path(value: Any, path: str, start: str) -> Iterator[findings.Finding]:
-    """Yield the problems of a field path such as `.spec.replicas`."""
-    if not value:
-        yield findings.required(path)
-    elif not isinstance(value, str) or not _PATH.fullmatch(value):
-        yield findings.invalid(path, value, "must be a simple json path of fields, such as .spec.replicas")
-    elif not value.startswith(start):
-        yield findings.invalid(path, value, f"should be a json path under {start.rstrip('.')}")

@@ -425,9 +425,9 @@ class FieldWriter(msgspec.Struct):
         return Comparison(added(part, self.shape), {}, {})
 
 
-def shape_of(resources: APIResources, resource: APIResource) -> Shape:
-    """Return the shape of a kind's objects: how their fields merge for ownership."""
-    structural = resources.structural(resource)
+def shape_of(resources: APIResources, resource: APIResource, api_version: str = "") -> Shape:
+    """Return the shape of a kind's objects in a version, "" for the storage version: how fields merge for ownership."""
+    structural = resources.structural(resource, api_version)
     if structural is not None:
         return ownership.shape_of_structural(structural)
     return ownership.shape_of_type(

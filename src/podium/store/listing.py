@@ -18,10 +18,10 @@ from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.api.times import SECOND
-from podium.store import api_resources, version_conversion, watch_log
+from podium.store import api_resources, watch_log
 from podium.store.errors import StoreError, bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
-from podium.store.stored import Stored, encoded, framed
+from podium.store.stored import Stored, convert_all, encoded, framed
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
@@ -41,12 +41,21 @@ _CONTINUE_TOO_OLD = (
 
 @dataclass(frozen=True, slots=True)
 class ObjectSelector:
-    """A selection of the objects of a kind; `namespace` "" means all namespaces."""
+    """A selection of the objects of a kind; `namespace` "" means all namespaces.
+
+    It is about the objects in that `api_version`, "" for the one that they are stored in.
+    """
 
     resource: api_resources.APIResource
     namespace: str = ""
     labels: Selector = EVERYTHING
     fields: FieldSelector = _EVERY_FIELD
+    api_version: str = ""
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether it excludes objects of the namespace."""
+        return bool(self.labels.requirements or self.fields.requirements)
 
     def covers(self, stored: Stored) -> bool:
         if stored.resource.name != self.resource.name:
@@ -54,6 +63,9 @@ class ObjectSelector:
         metadata = stored.object.metadata
         if self.namespace and metadata.namespace != self.namespace:
             return False
+        if self.api_version and self.is_selective:
+            stored = stored.served_as(self.api_version)
+            metadata = stored.object.metadata
         if not self.labels.matches(metadata.labels):
             return False
         return not self.fields.requirements or self.fields.matches(_fields(stored))
@@ -113,6 +125,7 @@ class ListPage:
         if not api_version:
             return self
         selector = replace(self.selector, resource=self.selector.resource.served_as(api_version))
+        convert_all(self.items, api_version)
         items = tuple(stored.served_as(api_version) for stored in self.items)
         return replace(self, selector=selector, items=items)
 
@@ -204,14 +217,17 @@ class ReadableStore:
             raise too_large(version, self.version)
         return version
 
-    def page(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> ListPage:
+    def page(
+        self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS, api_version: str = ""
+    ) -> ListPage:
         """Return the page of a kind's objects, of one namespace (all for ""), that the options request.
 
-        Without a version it shows the newest state. Raises StoreError: 400 for malformed options, 410 for a version
-        that is no longer known, 422 for contradictory options, 504 for a version in the future. The refusal of a
-        continue token has another one, which continues the list at the newest version.
+        Without a version it shows the newest state. Of a custom kind, the objects in that `api_version` are selected.
+        Raises StoreError: 400 for malformed options, 410 for a version that is no longer known, 422 for contradictory
+        options, 504 for a version in the future. The refusal of a continue token has another one, which continues the
+        list at the newest version.
         """
-        selector = self._selector(kind, namespace, options)
+        selector = self._selector(kind, namespace, options, api_version)
         _check_list_options(options)
         version, start = self._place(options)
         if version < max(self.log.of(selector.resource.name).begin, self._oldest_listed) and version != self.version:
@@ -219,24 +235,27 @@ class ReadableStore:
             error.continue_token = _token(_NEWEST, start) if options.continue_token else ""
             raise error
         part = PartOfKind(self._revisions, selector.resource.name, namespace, start, version)
-        is_selective = bool(selector.labels.requirements or selector.fields.requirements)
-        found = filter(selector.covers, part) if is_selective else iter(part)
+        if selector.is_selective:
+            convert_all(part, selector.api_version)
+        found = filter(selector.covers, part) if selector.is_selective else iter(part)
         items = tuple(islice(found, options.limit) if options.limit > 0 else found)
-        if is_selective:
+        if selector.is_selective:
             rest, has_more = None, next(found, None) is not None
         else:
             rest = len(part) - len(items) or None
             has_more = rest is not None
         return ListPage(selector, items, version, _token(version, items[-1].key) if has_more else "", rest)
 
-    def watch(self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS) -> Watch:
-        """Return the watch of a kind's objects that the options request.
+    def watch(
+        self, kind: str, namespace: str = "", options: ListOptions = DEFAULT_LIST_OPTIONS, api_version: str = ""
+    ) -> Watch:
+        """Return the watch of a kind's objects in a version, "" for the stored ones, that the options request.
 
         Without a version, or with 0, it begins with the existing objects as ADDED. It also does so if initial events
         are requested, and then marks their end. Raises StoreError: 400 for a malformed version, 410 for a version after
         which events are no longer known, 422 for contradictory options, 504 for a version in the future.
         """
-        selector = self._selector(kind, namespace, options)
+        selector = self._selector(kind, namespace, options, api_version)
         if options.send_initial_events is None:
             if options.resource_version_match:
                 problem = "goes with sendInitialEvents alone in a watch"
@@ -247,18 +266,26 @@ class ReadableStore:
         if not (options.send_initial_events or (options.send_initial_events is None and not version)):
             begin = version or log.version
             log.check(begin, selector.resource.name)
-            return Watch(self._revisions, selector, begin, [])
+            return Watch(self._revisions, selector, begin, [], api_version)
         if version > log.version:
             raise too_large(version, log.version)
-        objects = filter(selector.covers, self._revisions.in_order(selector.resource.name, namespace))
-        initial = [Notice("ADDED", stored.raw, stored.version, stored) for stored in objects]
+        objects = self._revisions.in_order(selector.resource.name, namespace)
+        convert_all(objects, api_version)
+        served = [stored.served_as(api_version) for stored in filter(selector.covers, objects)]
+        initial = [Notice("ADDED", stored.raw, stored.version, stored) for stored in served]
+        watch = Watch(self._revisions, selector, log.version, initial, api_version)
         if options.send_initial_events:
-            initial.append(_bookmark(selector, log.version, {"annotations": {INITIAL_EVENTS_END: "true"}}))
-        return Watch(self._revisions, selector, log.version, initial)
+            initial.append(watch.bookmark_of({"annotations": {INITIAL_EVENTS_END: "true"}}))
+        return watch
 
-    def _selector(self, kind: str, namespace: str, options: ListOptions) -> ObjectSelector:
+    def _selector(self, kind: str, namespace: str, options: ListOptions, api_version: str) -> ObjectSelector:
         """Return the selection of the options. Raises StoreError 404 for an unknown kind, 400 for a malformed one."""
         resource = self.resources.named(kind)
+        if not resource.is_custom:
+            # Built-in kinds are selected by the fields of their stored objects.
+            api_version = ""
+        elif api_version:
+            resource = resource.served_as(api_version)
         try:
             labels, fields = parse_label_selector(options.label_selector), parse_field_selector(options.field_selector)
         except InputError as error:
@@ -268,7 +295,7 @@ class ReadableStore:
             if requirement.key not in known:
                 choice = f"{resource.kind} has {', '.join(known)}"
                 raise bad_request(f"field label not supported: {shown(requirement.key)}; {choice}")
-        return ObjectSelector(resource, namespace, labels, fields)
+        return ObjectSelector(resource, namespace, labels, fields, api_version)
 
     def _place(self, options: ListOptions) -> tuple[int, str]:
         """Return the version to list, and the key after which the page begins."""
@@ -382,15 +409,23 @@ class Watch:
     An object that starts to match is ADDED. One that no longer matches is DELETED, with its state before.
     """
 
-    def __init__(self, revisions: Revisions, selector: ObjectSelector, version: int, initial: list[Notice]) -> None:
-        """Begin after `version`; `initial` is delivered first."""
+    def __init__(
+        self,
+        revisions: Revisions,
+        selector: ObjectSelector,
+        version: int,
+        initial: list[Notice],
+        api_version: str = "",
+    ) -> None:
+        """Begin after `version`; `initial` is delivered first. Events are in that `api_version`, "" as stored."""
         self._log = revisions.log
         self._events = revisions.log.of(selector.resource.name)
         self._selector = selector
         self._waiting = initial
         self._wake: Callable[[], object] | None = None
-        self.api_version = ""
-        """The version of the kind in which all events are delivered; "" is the storage version."""
+        # The events that were taken from the log and whose objects are not converted yet.
+        self._taken: list[watch_log.WatchEvent] = []
+        self._api_version = api_version
         self.version = version
 
     @property
@@ -401,23 +436,32 @@ class Watch:
     def pull(self) -> list[Notice]:
         """Return all events since the last call.
 
-        Raises StoreError 410 if some of them are no longer known, which ends the watch.
+        Raises StoreError 410 if some of them are no longer known, and as the kind's converter does; StoreError ends the
+        watch, and after a CallNeededError the next call returns the same events first.
         """
+        if not self._taken:
+            if self._events.last > self.version:
+                if not self._events.is_ended:
+                    self._log.check(self.version, self._selector.resource.name)
+                self._taken = self._events.since(self.version)
+            self.version = self._log.version
+        events, version = self._taken, self._api_version
+        if version and events:
+            convert_all((event.stored for event in events), version)
+            convert_all((event.previous for event in events if event.previous is not None), version)
+        self._taken = []
         notices, self._waiting, covers = self._waiting, [], self._selector.covers
-        if self._events.last > self.version:
-            if not self._events.is_ended:
-                self._log.check(self.version, self._selector.resource.name)
-            for event in self._events.since(self.version):
-                was = event.previous is not None and covers(event.previous)
-                if event.type != "DELETED" and covers(event.stored):
-                    type_: Literal["MODIFIED", "ADDED"] = "MODIFIED" if was else "ADDED"
-                    notices.append(Notice(type_, event.stored.raw, event.version, event.stored))
-                elif was:
-                    notices.append(_deleted_notice(event))
-        self.version = self._log.version
+        for event in events:
+            was = event.previous is not None and covers(event.previous)
+            if event.type != "DELETED" and covers(event.stored):
+                type_: Literal["MODIFIED", "ADDED"] = "MODIFIED" if was else "ADDED"
+                stored = event.stored.served_as(version)
+                notices.append(Notice(type_, stored.raw, event.version, stored))
+            elif was:
+                notices.append(_deleted_notice(event, version))
         if self._wake is not None and not self._events.is_ended:
-            self._events.waiting[self] = self._wake
-        return [self._served(notice) for notice in notices] if self.api_version else notices
+            self.wake_by(self._wake)
+        return notices
 
     def wake_by(self, wake: Callable[[], object]) -> None:
         """Call `wake` when events may be available: immediately, or with the next event of the kind.
@@ -445,32 +489,24 @@ class Watch:
         """
         if self._waiting:
             raise ValueError("the watch has initial events that were not pulled")
-        return self._served(_bookmark(self._selector, self.version))
+        return self.bookmark_of({})
 
-    def _served(self, notice: Notice) -> Notice:
-        if not self.api_version:
-            return notice
-        if notice.stored is not None:
-            stored = notice.stored.served_as(self.api_version)
-            return Notice(notice.type, stored.raw, notice.version, stored)
-        raw = version_conversion.converted(self._selector.resource, notice.raw, self.api_version)
-        return Notice(notice.type, raw, notice.version)
+    def bookmark_of(self, metadata: Raw) -> Notice:
+        """Return a bookmark with the current version, and further metadata."""
+        resource = self._selector.resource
+        raw = {
+            "kind": resource.kind,
+            "apiVersion": self._api_version or resource.api_version,
+            "metadata": {"resourceVersion": str(self.version), **metadata},
+        }
+        return Notice("BOOKMARK", raw, self.version)
 
 
-def _deleted_notice(event: watch_log.WatchEvent) -> Notice:
+def _deleted_notice(event: watch_log.WatchEvent, api_version: str) -> Notice:
     """Return the DELETED notice for an object that is gone or no longer selected, with its last matching state."""
     if event.type == "DELETED" or event.previous is None:
-        return Notice("DELETED", event.stored.raw, event.version, event.stored)
-    raw = event.previous.raw
+        stored = event.stored.served_as(api_version)
+        return Notice("DELETED", stored.raw, event.version, stored)
+    raw = event.previous.served_as(api_version).raw
     metadata = {**raw["metadata"], "resourceVersion": str(event.version)}
     return Notice("DELETED", {**raw, "metadata": metadata}, event.version)
-
-
-def _bookmark(selector: ObjectSelector, version: int, metadata: Raw | None = None) -> Notice:
-    resource = selector.resource
-    raw = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
-        "metadata": {"resourceVersion": str(version), **(metadata or {})},
-    }
-    return Notice("BOOKMARK", raw, version)

@@ -77,19 +77,19 @@ class Store(creations.WritableStore):
         if self._writer is not None:
             self._writer.given = raw["metadata"].get("managedFields")
         raw = self._admitted(raw)
-        given = (
-            self.definitions.shaped(resource, raw)
-            if resource.is_custom
-            else self._admission.without_dropped_fields(previous, raw)
-        )
-        updated = replaced(previous, given)
-        problems = self.definitions.problems(resource, updated, previous.raw)
-        object_ = decoded(resource, updated, shared_spec_of(resource, updated), previous.raw, more=problems)
+        if resource.is_custom:
+            given = self.definitions.shaped(resource, raw)
+            seen = previous.served_as(given["apiVersion"])
+        else:
+            given, seen = self._admission.without_dropped_fields(previous, raw), previous
+        updated = replaced(seen, given)
+        problems = self.definitions.problems(resource, updated, seen.raw)
+        object_ = decoded(resource, updated, shared_spec_of(resource, updated), seen.raw, more=problems)
         if resource.name == DEFINITION:
             created = parse_time(updated["metadata"]["creationTimestamp"])
             judged = self.definitions.with_status(resource, updated, previous.raw, created)
             return self.commit(resource, previous, judged, object_)
-        check_update(previous, updated, self._release)
+        check_update(seen, updated, self._release)
         self._admission.check_update(previous, object_)
         if not isinstance(object_, DisruptionPolicy) or not isinstance(previous.object, DisruptionPolicy):
             return self.commit(resource, previous, updated, object_)
@@ -109,12 +109,16 @@ class Store(creations.WritableStore):
         `approves` it (422). Kinds without a status have no such subresource (404).
         """
         previous = self._precondition(raw)
-        return self._replace_status(previous, raw.get("status", _NOT_GIVEN), raw["metadata"], approves=approves)
+        seen = previous.served_as(raw["apiVersion"]) if previous.resource.is_custom else previous
+        return self._replace_status(seen, raw.get("status", _NOT_GIVEN), raw["metadata"], approves=approves)
 
     def _replace_status(
         self, previous: Stored, status: Any, metadata: Raw | None = None, *, approves: bool = False
     ) -> Stored:
-        """Write the status, if one is given, and the metadata that a status update of the kind may change."""
+        """Write the status, if one is given, and the metadata that a status update of the kind may change.
+
+        `previous` is in the version of the status.
+        """
         resource = previous.resource
         if not resource.has_status:
             raise errors.unknown_kind(f"{resource.name}/status")
@@ -167,12 +171,13 @@ class Store(creations.WritableStore):
         stored = self.get(kind, key)
         if subresource == "status" and isinstance(patch, patching.StatusPatch) and patch.before is stored.raw:
             return self._replace_status(stored, patch.after)
-        seen = version_conversion.converted(stored.resource, stored.raw, api_version)
-        result = patching.patched(stored.resource, seen, patch, type_, subresource)
-        result = version_conversion.as_stored(stored.resource, result, api_version)
+        seen = stored.served_as(api_version)
+        result = patching.patched(stored.resource, seen.raw, patch, type_, subresource)
+        if not stored.resource.is_custom:
+            seen, result = stored, version_conversion.as_stored(stored.resource, result, api_version)
         deletion.check_preconditions(stored, *deletion.preconditions_of(result["metadata"]))
         if subresource == "status":
-            return self._replace_status(stored, result.get("status", _NOT_GIVEN), result["metadata"])
+            return self._replace_status(seen, result.get("status", _NOT_GIVEN), result["metadata"])
         return self._replace(stored, complete(result))
 
     def delete(
@@ -242,13 +247,14 @@ class Store(creations.WritableStore):
         kind: str,
         namespace: str = "",
         options: listing.ListOptions = listing.DEFAULT_LIST_OPTIONS,
+        api_version: str = "",
         *,
         now: int,
         grace_seconds: int | None = None,
         propagation: deletion.Propagation = "",
     ) -> listing.ListPage:
         """Delete the objects that `page` finds; return that list. Raises as `page` and `delete`."""
-        page = self.page(kind, namespace, options)
+        page = self.page(kind, namespace, options, api_version)
         with self.transaction():
             for stored in page.items:
                 self.delete(kind, stored.key, now=now, grace_seconds=grace_seconds, propagation=propagation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections import deque
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -87,11 +88,9 @@ class Stored(msgspec.Struct, eq=False):
         """
         if api_version in ("", self.raw["apiVersion"]):
             return self
-        others = self._others = self._others or {}
-        if api_version not in others:
-            raw = converted(self.resource, self.raw, api_version)
-            others[api_version] = Stored(raw, self.object, self.version, self.resource.served_as(api_version), self.key)
-        return others[api_version]
+        if self._others is None or api_version not in self._others:
+            convert_all((self,), api_version)
+        return (self._others or {})[api_version]
 
     def leave(self, superseded: deque[Stored]) -> None:
         """Record that a newer version has superseded this one; `superseded` are such versions that keep their bytes."""
@@ -104,6 +103,20 @@ class Stored(msgspec.Struct, eq=False):
         if len(superseded) == superseded.maxlen:
             superseded[0]._encoded = superseded[0]._others = None
         superseded.append(self)
+
+
+def convert_all(objects: Iterable[Stored], api_version: str) -> None:
+    """Convert objects of one kind to that version, "" for none, in one call of the kind's webhook if it has one."""
+    waiting = [of for of in objects if api_version not in ("", of.raw["apiVersion"], *(of._others or ()))]
+    if not waiting:
+        return
+    resource = waiting[0].resource
+    served = resource.served_as(api_version)
+    raws = converted(resource, [stored.raw for stored in waiting], api_version)
+    for stored, raw in zip(waiting, raws, strict=True):
+        object_ = stored.object if resource.converter is None else reread(stored.object, stored.raw, raw)
+        other = Stored(raw, object_, stored.version, served, stored.key)
+        stored._others = {**(stored._others or {}), api_version: other}
 
 
 def reread(object_: Reading, old: Raw, new: Raw) -> Reading:

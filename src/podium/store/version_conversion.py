@@ -1,11 +1,9 @@
-"""Conversion between the versions of a kind.
-
-Custom kinds are converted by their `apiVersion` alone (the strategy None of their definitions).
-"""
+"""Conversion between the versions of a kind; `podium.store.custom_conversion` has that of custom kinds."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from podium.api.forms import KindForm, form_of
@@ -119,12 +117,12 @@ def _form_of(resource: APIResource, api_version: str) -> KindForm | None:
     return None if resource.is_custom else _FORMS.get(of) or form_of(*of)
 
 
-def converted(resource: APIResource, raw: Raw, api_version: str) -> Raw:
-    """Return an object of the storage version in the requested version; "" is the storage version."""
-    if api_version in ("", raw["apiVersion"]):
-        return raw
+def converted(resource: APIResource, raws: Sequence[Raw], api_version: str) -> list[Raw]:
+    """Return objects in another version than the one that they are stored in. Raises as their converter does."""
+    if resource.converter is not None:
+        return resource.converter(raws, api_version)
     form = _form_of(resource, api_version)
-    return {**(raw if form is None else form.from_stored(raw)), "apiVersion": api_version}
+    return [{**(raw if form is None else form.from_stored(raw)), "apiVersion": api_version} for raw in raws]
 
 
 def as_stored(resource: APIResource, raw: Raw, api_version: str) -> Raw:

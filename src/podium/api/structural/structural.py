@@ -121,10 +121,10 @@ def _repeated_bytes(node: Structural) -> int:
     return repeated + sum(map(_repeated_bytes, node.properties.values()))
 
 
-def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
+def shaped(raw: Raw, node: Structural, *, fills: bool = True) -> tuple[Raw, list[str]]:
     """Return an object in its stored form, and the paths of pruned fields, such as `spec.size`.
 
-    Raises TooLargeError for more bytes of defaults than an object can have.
+    `fills` adds defaults. Raises TooLargeError for more bytes of defaults than an object can have.
     """
     gone: list[str] = []
     kept = {name: raw[name] for name in TYPE_FIELDS if name in raw}
@@ -156,7 +156,7 @@ def shaped(raw: Raw, node: Structural) -> tuple[Raw, list[str]]:
                 found[name] = filled(of.default, of)
         return found
 
-    whole: Raw = filled(pruned, node)
+    whole: Raw = filled(pruned, node) if fills else pruned
     return {**kept, **{name: value for name, value in whole.items() if name not in TYPE_FIELDS}}, gone
 
 
@@ -216,10 +216,10 @@ _ANY = Declaration(DYN)
 _FORMATTED = ("byte", "date", "date-time", "duration")
 _USES_OLD = re.compile(r"\boldSelf\b")
 _RESERVED = frozenset(
-    """
-    as break const continue else false for function if import in let loop namespace null package return true var void
-    while
-    """.split()
+    (
+        *("as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let"),
+        *("loop", "namespace", "null", "package", "return", "true", "var", "void", "while"),
+    )
 )
 
 _ESCAPED = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))

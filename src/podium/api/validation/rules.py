@@ -46,6 +46,7 @@ _LIMITS: dict[str, list[str]] = {}
 _CHECKS: dict[str, Check] = {}
 # The details of findings for missing fields.
 _MISSING = {
+    "CustomResourceDefinitionSpec.versions": "must have at least one version",
     "PodOS.name": "cannot be empty",
     "accessModes": "at least 1 access mode is required",
     "exitCodes": "must be specified",

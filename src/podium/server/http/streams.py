@@ -28,6 +28,7 @@ from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import Notice, Watch
 from podium.store.stored import encoded, framed
+from podium.store.webhook_calls import CallNeededError, WebhookCall
 
 _LOG = logging.getLogger("podium.server")
 # More events than this are written by the stream's own task, so that other tasks can run.
@@ -52,6 +53,8 @@ class Stream:
     _pending: deque[Notice] = field(default_factory=deque)
     _is_stalled: bool = False
     _is_ended: bool = False
+    # The call of the webhook that converts the next events.
+    _needed: WebhookCall | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self, seconds: float) -> None:
@@ -88,6 +91,10 @@ class Stream:
         self.hub.keep()
         try:
             notices = self.watch.pull()
+        except CallNeededError as needed:
+            self._needed = needed.call
+            self._stall([])
+            return
         except StoreError as error:
             self.fail(error)
             return
@@ -100,6 +107,10 @@ class Stream:
             self.end()
         elif notices and self.transport.get_write_buffer_size() > self.hub.limits.pending_bytes:
             self._stall([])
+
+    def _resume(self) -> None:
+        self._is_stalled = False
+        self.send(Frames())
 
     def _stall(self, notices: list[Notice]) -> None:
         self._pending.extend(notices)
@@ -138,8 +149,11 @@ class Stream:
         while not self._is_ended:
             await self.writer.drain()
             if not self._pending:
-                self._is_stalled = False
-                self.send(Frames())
+                call, self._needed = self._needed, None
+                if call is None:
+                    self._resume()
+                else:
+                    await self.hub.backend.continue_with(call, self._resume)
                 if not self._is_stalled:
                     return
                 continue
