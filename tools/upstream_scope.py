@@ -45,7 +45,8 @@ E2E = """
 apimachinery/aggregator.go | Aggregator | aggregation
 apimachinery/apiserver_identity.go | kube-apiserver identity | etcd
 apimachinery/coordinatedleaderelection.go | CoordinatedLeaderElection | off
-apimachinery/crd_conversion_webhook.go, apimachinery/crd_selectable_fields.go | webhooks in containers | process
+apimachinery/crd_conversion_webhook.go | conversion webhooks in containers; those at a URL are called | process
+apimachinery/crd_selectable_fields.go | conversion webhooks in containers; those at a URL are called | process
 apimachinery/etcd_failure.go | Etcd failure | etcd
 apimachinery/flowcontrol.go | API priority and fairness: requests drowned out | load
 apimachinery/openapiv3.go | OpenAPIV3 of an aggregated API server | aggregation
@@ -128,6 +129,7 @@ apimachinery/aggregated_discovery.go, apimachinery/discovery.go | server/discove
 apimachinery/apply.go | apirequests/test_applying.py, store/test_managed_fields.py
 apimachinery/chunking.go | store/test_listing.py, server/tables/test_table.py
 apimachinery/table_conversion.go, apimachinery/watchlist.go | store/test_listing.py, server/tables/test_table.py
+apimachinery/crd_conversion_webhook.go, apimachinery/crd_selectable_fields.go | controlplane/test_conversion_webhooks.py
 apimachinery/crd_publish_openapi.go | server/openapi/test_documents.py, store/test_definitions.py
 apimachinery/crd_validation_rules.go | server/openapi/test_documents.py, store/test_definitions.py
 apimachinery/crd_validation_ratcheting.go | store/test_definitions.py, apirequests/test_custom_objects.py
