@@ -60,6 +60,7 @@ def test_a_plan_page_shows_its_impact_beside_the_baseline() -> None:
     outcome = page_of("plan", "drain", NODE, "--timeout", "5m", "-f", CLUSTER)
 
     assert outcome["headline"] == f"drain of {NODE} timed out after 5m: budget shop/fe holds shop/fe-66b5f7c9d8-m7p4d"
+    assert outcome["facts"][0].startswith("Plan: 0 placed, ")
     impact = next(table for table in outcome["tables"] if table["title"] == "Impact")
     assert impact["headings"][:5] == ["workload", "before", "lowest", "after", "wanted"]
     assert ["Deployment shop/report", 3, 3, 3, 3] in [row[:5] for row in impact["rows"]]

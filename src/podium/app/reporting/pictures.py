@@ -105,7 +105,7 @@ def picture_of_sweep(answer: SweepResult) -> AnswerPicture:
 def picture_of_plan(answer: PlanAnswer) -> AnswerPicture:
     """Return the picture of a plan, and of the run without it."""
     runs = zip(answer.runs, (answer.baseline, answer.result), strict=True)
-    facts = [*filter(None, (anyway_text(answer), node_hours_text(answer)))]
+    facts = [*filter(None, (answer.summary, anyway_text(answer), node_hours_text(answer)))]
     rows = ((Name(node.node, NODES), node.change, node.pods_before, node.pods_after) for node in answer.nodes)
     nodes = Section("nodes", "Nodes", tuple(rows), ("node", "change", "pods before", "pods after"))
     codes = tuple((finding.code, finding.message) for finding in answer.findings)
