@@ -173,32 +173,6 @@ class DecidingSimply(DecidingCluster):
         return plain_runner(cluster, extra=[ByTheNode(), ByThePods(), Fewest()])
 
 
-class Plainly:
-    """A plugin whose questions to its parent may depend on anything."""
-
-    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        found: int = super().score(state, pod, node)  # type: ignore[misc]
-        return found
-
-
-class ByTheNodePlainly(Plainly, ByTheNode):
-    pass
-
-
-class ByThePodsPlainly(Plainly, ByThePods):
-    pass
-
-
-class DecidingOpenly(DecidingCluster):
-    """With scores in the simple form that state no scope: of some the code shows that they read the node alone."""
-
-    def runner_on(self, cluster: Cluster) -> Runner:
-        return plain_runner(cluster, extra=[ByTheNode(), ByThePods()])
-
-    def new_runner_on(self, cluster: Cluster) -> Runner:
-        return plain_runner(cluster, extra=[ByTheNodePlainly(), ByThePodsPlainly()])
-
-
 DecidingCluster.TestCase.settings = settings(max_examples=usual(25), stateful_step_count=25)
 DecidingWidely.TestCase.settings = settings(max_examples=usual(12), stateful_step_count=20)
 TestRowLocalPods = DecidingCluster.TestCase
@@ -207,11 +181,9 @@ DecidingFairly.TestCase.settings = settings(max_examples=usual(6), stateful_step
 TestFairShares = DecidingFairly.TestCase
 DecidingSimply.TestCase.settings = settings(max_examples=usual(10), stateful_step_count=20)
 TestSimpleForm = DecidingSimply.TestCase
-DecidingOpenly.TestCase.settings = settings(max_examples=usual(10), stateful_step_count=20)
-TestNoScope = DecidingOpenly.TestCase
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply, DecidingOpenly])
+@pytest.mark.parametrize("machine", [DecidingCluster, DecidingWidely, DecidingFairly, DecidingSimply])
 def test_cached_answers_stay_correct_over_long_runs(machine: type[DecidingCluster]) -> None:
     long_runs(machine)

@@ -13,7 +13,7 @@ from podium.framework import simple_form
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope
 from podium.framework.runner import Runner
-from podium.framework.simple_form import FilterByRow, ScoreByNodeAlone, ScoreByRow
+from podium.framework.simple_form import FilterByRow, ScoreByRow
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unschedulable
 from tests.builders import cluster_of, node, plain_runner, pod
 
@@ -70,53 +70,6 @@ def test_without_a_scope_every_node_is_asked_about_in_every_attempt() -> None:
     for _ in range(2):
         decide(runner)
         assert plugin.asked() == ALL
-
-
-class Marked:
-    """Has no answer about nodes without a label; its code names nothing but the node."""
-
-    name = "Marked"
-
-    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        return int(node.labels["mark"]) - len(node.pods)
-
-
-def marks(*values: str) -> Cluster:
-    """Nodes with these marks; those without one are small."""
-    return cluster_of(
-        *(
-            node(f"n{at}", cpu=8 if value else 1, labels={"mark": value} if value else {})
-            for at, value in enumerate(values)
-        )
-    )
-
-
-def test_scores_that_read_only_the_node_are_cached_without_a_declared_scope() -> None:
-    cluster = marks("3", "5", "4")
-    runner = plain_runner(cluster, extra=[Marked()])
-    assert isinstance(runner.scoring.raters[-1].array, ScoreByNodeAlone)
-
-    for _ in range(5):
-        placement = place(runner, cluster.read(pod("p")), detailed=False)
-        assert placement.row is not None
-        assert cluster.nodes.name(placement.row) == "n1"
-
-    cluster.add_pod(cluster.read(pod("a", on="n1", cpu=1)))
-    cluster.add_pod(cluster.read(pod("b", on="n1", cpu=1)))
-    placement = place(runner, cluster.read(pod("p")), detailed=False)
-    assert placement.row is not None
-    assert cluster.nodes.name(placement.row) == "n2"
-
-
-def test_a_score_may_fail_for_nodes_that_the_pod_does_not_fit() -> None:
-    cluster = marks("3", "", "4")
-    runner = plain_runner(cluster, extra=[Marked()])
-
-    for _ in range(3):
-        assert place(runner, cluster.read(pod("p", cpu=2)), detailed=False).row == cluster.nodes.row_of["n2"]
-    for _ in range(3):
-        with pytest.raises(PluginError, match="plugin Marked failed at Score for pod default/q: KeyError: 'mark'"):
-            place(runner, cluster.read(pod("q", cpu=1)), detailed=False)
 
 
 @pytest.mark.parametrize("scope", [Scope.ROW, "row"])

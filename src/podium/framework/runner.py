@@ -33,7 +33,7 @@ from podium.framework.handle import (
 from podium.framework.pre_filters import PreFiltered, PreFilters
 from podium.framework.scoring import Scoring
 from podium.framework.settings.registry import Profile
-from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of, scores_by_node_alone
+from podium.framework.simple_form import FilterByNode, filter_by_node, scope_of
 from podium.framework.verdicts import SUCCESS, Calling, Outcome, PluginError, Status, failure, is_failure, unresolvable
 
 
@@ -94,7 +94,7 @@ class Runner:
         self._simple = [placed.array for placed in self._filters if isinstance(placed.array, FilterByNode)]
         foreign = [plugin for plugin in (*profile.filter, *profile.score) if not points.is_own(plugin)]
         # Answers that are cached by row may depend on fields that Podium's own plugins ignore.
-        if any(scope_of(plugin) is points.Scope.ROW or scores_by_node_alone(plugin) for plugin in foreign):
+        if any(scope_of(plugin) is points.Scope.ROW for plugin in foreign):
             cluster.notes_every_reading = True
         self._pre_filters = PreFilters(profile.pre_filter, cluster)
         self.rankings = Rankings(self)

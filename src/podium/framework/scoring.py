@@ -21,7 +21,7 @@ from podium.framework import plugin as points
 from podium.framework.cache.class_cache import CacheByClass, CachedRows
 from podium.framework.handle import CycleState
 from podium.framework.settings.registry import Profile
-from podium.framework.simple_form import ScoreByNodeAlone, scope_of, score_by_node
+from podium.framework.simple_form import scope_of, score_by_node
 from podium.framework.verdicts import Calling, PluginError
 
 
@@ -34,8 +34,6 @@ class Rater:
         self.array = plugin if isinstance(plugin, points.ArrayScorePlugin) else score_by_node(plugin, cluster)
         self.normalizing = plugin if isinstance(plugin, points.NormalizePlugin) else None
         self.scope = scope_of(self.array)
-        # It may have no answer for infeasible rows.
-        self.anywhere = self.array if isinstance(self.array, ScoreByNodeAlone) else None
         # Podium's own plugins keep to the range; scores of others are checked.
         self.checked = not points.is_own(plugin)
         # True if the final score of a row depends on that row alone.
@@ -179,10 +177,9 @@ class Scoring:
             total = np.zeros(len(view), dtype=np.int64)
             broken = np.zeros(len(view), dtype=np.bool_)
             for rater in raters:
-                anywhere = rater.anywhere
-                raw = anywhere.score_any_rows(state, pod, view) if anywhere else self.raw(rater, state, pod, view)
+                raw = self.raw(rater, state, pod, view)
                 total += raw * rater.weight
-                if rater.checked or rater.anywhere is not None:
+                if rater.checked:
                     broken |= (raw < 0) | (raw > points.MAX_NODE_SCORE)
             total[broken] = -1
             return total

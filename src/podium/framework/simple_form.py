@@ -2,18 +2,13 @@
 
 A plugin in the simple form may state its scope like one in the array form. It is then called for every node, even if
 another plugin rejected the pod there, once for each class of pods, and again only for changed rows: its answers must
-depend on nothing else. Without a scope its answers may depend on anything and are not cached, except for a score whose
-code evidently reads the node alone (`podium.framework.simple_form`).
+depend on nothing else. Without a scope its answers may depend on anything and are not cached.
 """
 
 from __future__ import annotations
 
-import builtins
-import dis
-from collections.abc import Callable, Iterator, Sequence
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType, FunctionType, MethodType
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +20,7 @@ from podium.cluster.view import NodeView, View
 from podium.framework import plugin as points
 from podium.framework.handle import CycleState
 from podium.framework.pre_filters import has_code, rejection
-from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status, Verdicts, is_failure
+from podium.framework.verdicts import SUCCESS, Calling, Code, PluginError, Status, Verdicts
 
 MOST_REFUSALS = 4096
 """The most different rejections that are distinguished if answers are cached."""
@@ -83,36 +78,6 @@ class ScoreByRow(ScoreByNode):
             f"plugin {self.name} scored {score!r} for pod {pod.key}; an integer within 0 and {points.MAX_NODE_SCORE} "
             "is needed (or a normalize method)"
         )
-
-
-class ScoreByNodeAlone(ScoreByRow):
-    """A Score plugin in the simple form without a scope whose code reads the node alone.
-
-    Its score of a node holds until the node changes. Unlike a plugin that states its scope it may lack an answer for
-    nodes that the pod does not fit.
-    """
-
-    def __init__(self, plugin: points.ScorePlugin, cluster: Cluster) -> None:
-        super().__init__(plugin, cluster)
-        self.scope = points.Scope.ROW
-
-    def score_any_rows(self, state: CycleState, pod: PodRecord, view: View) -> arrays.Int64s:
-        """Return the scores; -1 for free rows, and if the plugin fails or a score is out of range.
-
-        A caller that uses such a row calls `score_rows`, which raises the error.
-        """
-        scores = np.full(len(view), -1, dtype=np.int64)
-        positions = np.flatnonzero(view.take(view.cluster.nodes.present))
-        for position, node in zip(positions.tolist(), view.nodes(positions), strict=True):
-            try:
-                score: object = self._score(state, pod, node)
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                continue
-            if isinstance(score, int) and 0 <= score <= points.MAX_NODE_SCORE:
-                scores[position] = score
-        return scores
 
 
 class FilterByNode:
@@ -197,21 +162,7 @@ class FilterByRow(FilterByNode):
 
 def score_by_node(plugin: points.ScorePlugin, cluster: Cluster) -> ScoreByNode:
     """Return the plugin in the array form."""
-    if scores_by_node_alone(plugin):
-        return ScoreByNodeAlone(plugin, cluster)
     return ScoreByRow(plugin, cluster) if _is_of_rows(plugin) else ScoreByNode(plugin)
-
-
-def scores_by_node_alone(plugin: points.Plugin) -> bool:
-    """Return whether a plugin scores in the simple form, and only its code shows that it reads the node alone.
-
-    A plugin that prepares or normalizes is treated like any without a scope.
-    """
-    has_more = isinstance(
-        plugin, points.ArrayScorePlugin | points.NormalizePlugin | points.PreFilterPlugin | points.PreScorePlugin
-    )
-    is_open = isinstance(plugin, points.ScorePlugin) and not has_more and not hasattr(plugin, "scope")
-    return is_open and reads_alone(cast(points.ScorePlugin, plugin).score, "node")
 
 
 def filter_by_node(
@@ -227,70 +178,3 @@ def filter_by_node(
 def _is_of_rows(plugin: points.Plugin) -> bool:
     prepares = isinstance(plugin, points.PreFilterPlugin | points.PreScorePlugin)
     return scope_of(plugin) is points.Scope.ROW and not prepares
-
-
-_ODD = CO_ASYNC_GENERATOR | CO_COROUTINE | CO_GENERATOR | CO_VARARGS | CO_VARKEYWORDS
-# Built-in functions without side effects whose results depend on their arguments alone.
-_PLAIN = frozenset(
-    """
-    abs all any bool dict divmod enumerate filter float frozenset getattr hasattr int isinstance issubclass iter len
-    list map max min next pow range repr reversed round set slice sorted str sum tuple zip
-    """.split()
-)
-# Instructions that load local variables, some of them as one of several effects.
-_OF_LOCALS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_CLASSDEREF")
-# Instructions that create or change something beyond the call, or read what others may change.
-_REACHING_OUT = tuple(
-    """
-    STORE_ATTR STORE_SUBSCR STORE_SLICE STORE_GLOBAL STORE_NAME STORE_DEREF DELETE_ATTR DELETE_SUBSCR DELETE_GLOBAL
-    DELETE_NAME DELETE_DEREF LOAD_BUILD_CLASS LOAD_LOCALS LOAD_NAME LOAD_FROM_DICT_OR LOAD_SUPER IMPORT_ GET_AWAITABLE
-    """.split()
-)
-
-
-def reads_alone(method: Callable[..., Any], argument: str) -> bool:
-    """Return whether a method's result depends only on one of its arguments and what can be read from it.
-
-    It does if the code uses no other argument, nothing of its module and no variable around it, calls only built-in
-    functions of their arguments, and sets only its own variables. The same argument then has the same result, or the
-    same error. False means that this cannot be shown.
-    """
-    function = method.__func__ if isinstance(method, MethodType) else method
-    if not isinstance(function, FunctionType):
-        return False
-    code = function.__code__
-    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if code.co_flags & _ODD or code.co_freevars or argument not in named:
-        return False
-    others = frozenset(named) - {argument}
-    return all(_is_plain(each, others, function.__globals__) for each in _codes(code))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a function's code, and that of the functions within it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def _is_plain(code: CodeType, others: frozenset[str], module: dict[str, Any]) -> bool:
-    """Return whether code uses none of the ``others``, and nothing of the module.
-
-    A variable of an inner function with the name of one of the others counts as a use.
-    """
-    for instruction in dis.get_instructions(code):
-        name, subject = instruction.opname, instruction.argval
-        if name.startswith(_REACHING_OUT):
-            return False
-        if name.startswith("LOAD_GLOBAL") and not _is_plain_builtin(subject, module):
-            return False
-        subjects = subject if isinstance(subject, tuple) else (subject,)
-        if any(load in name for load in _OF_LOCALS) and not others.isdisjoint(subjects):
-            return False
-    return True
-
-
-def _is_plain_builtin(name: str, module: dict[str, Any]) -> bool:
-    found = None if name in module else getattr(builtins, name, None)
-    return name in _PLAIN or (isinstance(found, type) and issubclass(found, Exception)) if found is not None else False

@@ -25,7 +25,7 @@ from podium.api.collector import collector_paused
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench import clusters, measurement, scheduling
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
-from podium.app.bench.simulating import SCORES, SimulationInput, measure_score, measure_simulation
+from podium.app.bench.simulating import SimulationInput, measure_score, measure_simulation
 from podium.app.cluster import Cluster
 from podium.app.console.command import Command, option
 from podium.app.console.options import Source, original_source_options, output_option, release_options
@@ -182,7 +182,6 @@ WORKLOADS: dict[str, WorkloadSpec] = {
         "GPU fleets and jobs that come and end, with all controllers; then its answer as JSON", 1500, 8000
     ),
     "score": WorkloadSpec("a simulation with a score in the simple form, and without", 1500, 8000),
-    "score-unscoped": WorkloadSpec("the same with a score that does not state its scope", 1500, 8000),
     "load": WorkloadSpec("podium explain on a dump of an EKS-like cluster, to the first answer", 3000),
     "question": WorkloadSpec("one more question about such a dump, once it is loaded", 3000),
     "snapshot": WorkloadSpec("podium snapshot of that dump", 3000),
@@ -210,7 +209,7 @@ _SCHEDULING = (
 USUAL = (
     *_SCHEDULING,
     WorkloadSize("simulation", 1500, 2000),
-    *(WorkloadSize(name, 1500, 500) for name in SCORES),
+    WorkloadSize("score", 1500, 500),
     *(WorkloadSize(name, 300) for name in (*COMMANDS, "question")),
     WorkloadSize("reschedule"),
 )
@@ -218,7 +217,7 @@ USUAL = (
 
 FULL = (
     *_SCHEDULING,
-    *map(WorkloadSize, ("simulation", *SCORES, *COMMANDS, "question", "reschedule", "scale")),
+    *map(WorkloadSize, ("simulation", "score", *COMMANDS, "question", "reschedule", "scale")),
 )
 """All workloads at their own sizes: some minutes."""
 
@@ -240,7 +239,7 @@ def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice
         return [scheduling.measure_rescheduling(nodes, pods)]
     if name == "simulation":
         return measure_simulation(SimulationInput(files, nodes, pods), release)
-    return [measure_score(name, SimulationInput(files, nodes, pods), release)]
+    return [measure_score(SimulationInput(files, nodes, pods), release)]
 
 
 _EPILOG = """
@@ -295,13 +294,13 @@ def bench(
     """Measure CPU seconds, operations and peak memory of decisions, simulations and loading.
 
     Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
-    mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score, score-unscoped
-    (a simulation with a plugin); load, question, snapshot, up, pending, fit, plan-drain, plan-deploy, plan-fail
-    (commands on an EKS-like cluster); reschedule (a plan of a rescheduler). Without any named, most of them run, in
-    about two minutes. Each has a process of its own.
+    mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score (a
+    simulation with a plugin); load, question, snapshot, up, pending, fit, plan-drain, plan-deploy, plan-fail (commands
+    on an EKS-like cluster); reschedule (a plan of a rescheduler). Without any named, most of them run, in about two
+    minutes. Each has a process of its own.
 
-    simulation, score and score-unscoped play what -f and --context give, if anything, such as a trace that podium
-    simulate --save has written; a cluster is read once, before anything is measured.
+    simulation and score play what -f and --context give, if anything, such as a trace that podium simulate --save has
+    written; a cluster is read once, before anything is measured.
     """
     earlier = None if compare is None else measurement.read_run(compare)
     chosen = [

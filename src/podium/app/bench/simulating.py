@@ -31,22 +31,13 @@ _COUNTED_NODES, _COUNTED_PODS = 20, 20
 
 
 class FewestPods:
-    """The simplest score plugin. It does not state what its answers depend on."""
+    """A score plugin of a few lines, whose answer depends on the node and its pods."""
 
     name = "FewestPods"
+    scope = Scope.ROW
 
     def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
         return max(0, 100 - len(node.pods))
-
-
-class FewestPodsByRow(FewestPods):
-    """The same score with a stated scope: an answer depends on the node and its pods."""
-
-    scope = Scope.ROW
-
-
-SCORES = {"score": FewestPodsByRow, "score-unscoped": FewestPods}
-"""The workloads that add a score to a simulation, with the plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +91,12 @@ def measure_simulation(story: SimulationInput, release: ReleaseChoice) -> list[M
 
 
 @collector_paused()
-def measure_score(workload: str, story: SimulationInput, release: ReleaseChoice) -> Measurement:
+def measure_score(story: SimulationInput, release: ReleaseChoice) -> Measurement:
     """Measure a simulation without and with a score plugin, and compare their CPU seconds.
 
     Each is played twice, alternately, and the faster run counts: other load on the machine slows the other one.
     """
-    plugin = SCORES[workload]
-    score = {"enabled": [{"name": f"{plugin.__module__}:{plugin.__name__}"}]}
+    score = {"enabled": [{"name": f"{__name__}:{FewestPods.__name__}"}]}
     plain = RunOptions(release=release)
     scored = replace(
         plain, configuration=configuration_of({"schedulerName": "default-scheduler", "plugins": {"score": score}})
@@ -116,7 +106,7 @@ def measure_score(workload: str, story: SimulationInput, release: ReleaseChoice)
     turns = [_play(story, options) for options in (plain, scored, scored, plain)]
     without = min(turns[0].seconds, turns[3].seconds)
     with_score = min(turns[1], turns[2], key=lambda played: played.seconds)
-    found = with_score.measurement(workload, counted)
+    found = with_score.measurement("score", counted)
     return msgspec.structs.replace(found, times_without=round(with_score.seconds / without, 2))
 
 
