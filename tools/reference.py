@@ -195,10 +195,12 @@ def scope_page() -> str:
     for suite, text in (("test/e2e", upstream_scope.E2E), ("test/cmd", upstream_scope.TEST_CMD)):
         parts += [f"## Out of scope of {suite}\n", table(("path", "what", "reason"), upstream_scope.rows(text))]
     said = (
-        "Steps of these groups of test/e2e that are in scope were played against `podium up`, by scripts and not by "
-        "Kubernetes' own program, and had the results that the groups expect. The tests beside them state their rules."
+        "Steps of these groups that are in scope were played against `podium up`, by scripts and not by Kubernetes' "
+        "own programs, and had the results that the groups expect. The tests beside them state their rules."
     )
-    parts += ["## Played\n", f"{prose(said)}\n", table(("path", "tests"), upstream_scope.played())]
+    parts += ["## Played\n", f"{prose(said)}\n"]
+    for suite, text in (("test/e2e", upstream_scope.PLAYED), ("test/cmd", upstream_scope.PLAYED_CMD)):
+        parts += [f"### {suite}\n", table(("path", "tests"), upstream_scope.played(text))]
     return "\n".join(parts)
 
 

@@ -96,6 +96,7 @@ network/service.go | Services: traffic to them | network
 network/topology_hints.go, network/traffic_distribution.go | traffic by topology | network
 node/apparmor.go, node/security_context.go, node/mount_propagation.go | AppArmor, users, mounts | process
 node/container_termination_metrics.go | kubelets' ports | host
+node/pod_gc.go | a controller manager that keeps only 100 terminated pods | cloud
 node/kubelet.go, node/kubelet_authz.go, node/kubelet_perf.go | kubelets' ports | host
 node/crictl.go, node/gpu.go, node/node_problem_detector.go, node/ssh.go | what runs on a host | host
 node/examples.go, node/pre_stop.go | examples, PreStop | process
@@ -164,6 +165,7 @@ common/node/pods.go | controlplane/test_pod_status.py
 common/node/runtimeclass.go, node/runtimeclass.go | store/test_runtime_classes.py
 framework/conformance | store/test_patching.py, apirequests/test_applying.py
 instrumentation/core_events.go, instrumentation/events.go, node/events.go | controlplane/test_events.py
+kubectl/delete.go | server/kubectl/test_write.py
 kubectl/kubectl.go, kubectl/apply.go, kubectl/rollout.go | server/kubectl/test_write.py, server/kubectl/test_get.py
 network/apiserver.go | store/test_initial_objects.py
 network/endpoints.go, network/endpointslice.go | controllers/test_endpoints.py
@@ -176,26 +178,38 @@ node/taints.go | controllers/test_taint_eviction.py
 node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
 scheduling/predicates.go | controllers/test_scheduler.py, controlplane/test_pod_status.py
 scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_classes.py
-scheduling/priorities.go | controllers/test_scheduler.py
+scheduling/priorities.go, scheduling/ubernetes_lite.go | controllers/test_scheduler.py
 storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
 storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pvc_storageclass.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
-storage/pvc_protection.go | controlplane/test_volume_protection.py
+storage/pv_protection.go, storage/pvc_protection.go | controlplane/test_volume_protection.py
 """
 """Lines of paths below test/e2e of which the steps were played against `podium up`, and the tests of their rules."""
 
+PLAYED_CMD = """
+apps.sh | server/kubectl/test_workloads.py, server/kubectl/test_write.py
+batch.sh, run.sh | server/kubectl/test_write.py, server/kubectl/test_get.py
+core.sh: ConfigMaps, Pods, Services, ReplicationControllers | server/kubectl/test_write.py, server/kubectl/test_get.py
+results.sh | server/kubectl/test_get.py
+storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
+"""
+"""The same below test/cmd."""
 
-def played() -> list[tuple[str, str]]:
+
+def played(text: str) -> list[tuple[str, str]]:
     """Return the groups that were played, each with the paths of its tests. Raises ValueError for a missing test."""
     tests = Path(__file__).parent.parent / "tests"
     found = []
-    for line in PLAYED.strip().splitlines():
-        groups, paths = ([part.strip() for part in cell.split(",")] for cell in line.split("|"))
+    for line in text.strip().splitlines():
+        names, tested = line.split("|")
+        groups, _, part = names.partition(":")
+        paths = [path.strip() for path in tested.split(",")]
         missing = [path for path in paths if not (tests / path).exists()]
         if missing:
             raise ValueError(f"there is no {missing[0]}")
-        found.append((", ".join(f"`{group}`" for group in groups), ", ".join(f"`tests/{path}`" for path in paths)))
+        shown = ", ".join(f"`{group.strip()}`" for group in groups.split(","))
+        found.append((shown + (f": {part.strip()}" if part else ""), ", ".join(f"`tests/{path}`" for path in paths)))
     return found
 
 
