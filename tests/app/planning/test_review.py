@@ -6,11 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import podium
 from podium.app.planning.answer import MOST_CHARACTERS, plan_markdown, workflow_commands
-from podium.app.planning.impact import PlanFinding
+from podium.app.planning.impact import PlanFinding, WorkloadImpact
 from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, written
 
 HIGH = priority_class("high", 1000)
@@ -57,6 +58,30 @@ def test_markdown_has_a_line_for_each_workload_and_folds_the_answer_away(tmp_pat
     diff = markdown.partition("```diff\n")[2].partition("\n```")[0].splitlines()
     assert [line.partition(":")[0] for line in diff] == ["- ReplicaSet default/web", "+ Pod default/waits"]
     assert "<details><summary>The whole answer</summary>" in markdown
+
+
+@pytest.mark.parametrize(
+    ("changes", "sign"),
+    [
+        ({"missing": 1, "short_seconds": 9.0}, "-"),
+        ({"stuck": 1}, "-"),
+        ({"short_seconds": 9.0, "disruptions": {"preemption": 1}}, "!"),
+        ({"disruptions": {"preemption": 1}}, "~"),
+        ({"ready_after": 3, "disruptions": {"preemption": 1}}, "~"),
+        ({"pending_seconds": 5.0}, "~"),
+        ({"ready_after": 3}, "+"),
+        ({"short_seconds": -9.0}, "+"),
+        ({"is_new": True, "short_seconds": 9.0}, "+"),
+        ({"is_new": True, "missing": 1}, "-"),
+    ],
+)
+def test_the_sign_of_a_workload_is_its_worst_difference(tmp_path: Path, changes: Raw, sign: str) -> None:
+    same = WorkloadImpact("ReplicaSet default/web", 2, 2, 2, 2, 2, 0, 0, 0, 0.0, 0.0, {}, (), False, "")
+    answer = podium.load(cluster(tmp_path)).plan().deploy(WAITING)
+    answer = replace(answer, impact=(msgspec.structs.replace(same, **changes),))
+
+    assert f"{sign} ReplicaSet default/web  " in answer.text
+    assert f"\n{sign} ReplicaSet default/web: " in plan_markdown(answer)
 
 
 def test_markdown_is_never_longer_than_github_takes(tmp_path: Path) -> None:

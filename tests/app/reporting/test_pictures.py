@@ -63,7 +63,7 @@ def test_a_plan_page_shows_its_impact_beside_the_baseline() -> None:
     assert outcome["facts"][0].startswith("Plan: 0 placed, ")
     impact = next(table for table in outcome["tables"] if table["title"] == "Impact")
     assert impact["headings"][:5] == ["workload", "before", "lowest", "after", "wanted"]
-    assert ["Deployment shop/report", 3, 3, 3, 3] in [row[:5] for row in impact["rows"]]
+    assert ["~ Deployment shop/report", 3, 3, 3, 3] in [row[:5] for row in impact["rows"]]
     assert "workload Deployment shop/report" in impact["subjects"]
     assert [story["name"] for story in outcome["stories"]] == ["without the plan", "with the plan"]
     assert outcome["stories"][0]["events"]["time"] == []

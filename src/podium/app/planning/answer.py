@@ -42,6 +42,7 @@ _MAX_WORKLOADS = 20
 _MAX_NODES = 12
 _MAX_NAMES = 3
 _HEADINGS = ("workload", "before", "lowest", "after", "wanted", "short for", "waits", "disrupted", "")
+_STYLES = {"-": "bad", "!": "warn", "~": "", "+": "good"}
 _ANYWAY = {"pending": "waiting for a node at the end", "preempted": "preempted", "evicted": "evicted"}
 
 _COLUMNS: Mapping[str, Mapping[str, Kind]] = {
@@ -256,9 +257,9 @@ def node_hours_text(answer: PlanAnswer) -> str:
 
 
 def _impact_row(workload: WorkloadImpact) -> list[Part]:
-    style = "bad" if workload.missing else "warn" if workload.short_seconds > 0 else ""
+    sign = _sign(workload)
     return [
-        Name(workload.workload, cells.WORKLOADS, style),
+        Name(workload.workload, cells.WORKLOADS, _STYLES[sign], before=f"{sign} "),
         "new" if workload.is_new else workload.ready_before,
         "" if workload.is_new else workload.lowest_ready,
         workload.ready_after,
@@ -268,6 +269,18 @@ def _impact_row(workload: WorkloadImpact) -> list[Part]:
         ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items()),
         "; ".join(f"held by budget {held.budget} for {_duration_text(held.seconds) or '0s'}" for held in workload.held),
     ]
+
+
+def _sign(impact: WorkloadImpact) -> str:
+    """Return the sign of a workload: - short at the end, ! short between, ~ disrupted or later, + all else."""
+    if impact.missing > 0 or impact.stuck:
+        return "-"
+    if impact.is_new:
+        return "+"
+    if impact.short_seconds > 0:
+        return "!"
+    is_better = impact.ready_after > impact.ready_without_plan or impact.short_seconds < 0
+    return "+" if is_better and not impact.disruptions else "~"
 
 
 def lasting_text(impact: WorkloadImpact) -> str:
@@ -382,7 +395,7 @@ def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: s
 
 
 def diff_line(impact: WorkloadImpact) -> str:
-    """Return a line that a diff colors: + for more ready pods, - for fewer at the end, ! for disruptions between."""
+    """Return a line that a diff colors: the workload's sign, its name, and what differs."""
     what = []
     gain = impact.ready_after - impact.ready_without_plan
     if gain > 0:
@@ -396,9 +409,7 @@ def diff_line(impact: WorkloadImpact) -> str:
         what.append(f"short for {lasting_text(impact)}")
     if impact.why:
         what.append(impact.why)
-    is_hit = (impact.disruptions or impact.short_seconds > 0) and not impact.is_new
-    sign = "-" if impact.missing > 0 or impact.stuck else "!" if is_hit else "+"
-    return f"{sign} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
+    return f"{_sign(impact)} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
 
 
 def _escaped(text: str) -> str:
