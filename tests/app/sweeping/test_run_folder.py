@@ -4,7 +4,10 @@ import json
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -194,6 +197,35 @@ def test_runs_of_processes_that_died_are_played_by_others(tmp_path: Path, monkey
 
     assert len(list(tmp_path.iterdir())) == 2
     assert killed.csv() == podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=2).csv()
+
+
+class BreakingPool:
+    """A pool in which the first run ends when a process dies with all others."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.number = 0
+
+    def submit(self, _: Any, run: Run) -> Future[RunOutcome]:
+        future, self.number = Future[RunOutcome](), self.number + 1
+        if self.number == 1:
+            future.set_result(RunOutcome(None, error="ended"))
+        else:
+            future.set_exception(BrokenProcessPool("a process died"))
+        return future
+
+    def shutdown(self, **_: Any) -> None:
+        pass
+
+
+def test_runs_that_ended_when_a_process_died_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "ProcessPoolExecutor", BreakingPool)
+    monkeypatch.setattr(sweeping, "as_completed", reversed)
+    runs = [Run(0, seed) for seed in range(5)]
+
+    played = [run for run, _ in sweeping.processes(2)(cast("Sweep", None), runs)]
+
+    # One run ends in each pool, so that no two deaths are in a row.
+    assert played == runs
 
 
 def test_a_run_that_kills_each_process_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:

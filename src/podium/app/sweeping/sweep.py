@@ -342,8 +342,16 @@ def _play_in_pool(count: int, pickled: bytes, runs: Sequence[Run]) -> Iterator[t
     pool = ProcessPoolExecutor(count, mp_context=context, initializer=_learn, initargs=(pickled,))
     try:
         futures = {pool.submit(_play, run): run for run in runs}
+        broken: BaseException | None = None
         for future in as_completed(futures):
-            yield futures[future], future.result()
+            error = future.exception()
+            if isinstance(error, BrokenProcessPool):
+                # All runs that have not ended fail alike, but others may have ended at the same time.
+                broken = error
+            else:
+                yield futures[future], future.result()
+        if broken is not None:
+            raise broken
     finally:
         pool.shutdown(cancel_futures=True)
 
