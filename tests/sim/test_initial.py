@@ -92,6 +92,14 @@ def test_a_status_that_is_not_an_object_is_an_error() -> None:
         played({**workload("Deployment", "web", 1), "status": "x"})
 
 
+def test_a_status_of_a_kind_without_one_is_left_aside_like_any_unknown_field() -> None:
+    storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disk"}}
+
+    simulation = played({**storage, "provisioner": "example.com/disk", "status": "x"}, node("n1"), pod("a"))
+
+    assert reported(simulation)[0] == "0 Scheduled default/a on n1 by default-scheduler"
+
+
 def test_a_grace_period_that_began_before_all_times_says_nothing_about_the_start() -> None:
     long = {"deletionTimestamp": at(90), "deletionGracePeriodSeconds": 999_999_999_999}
 

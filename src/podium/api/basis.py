@@ -6,6 +6,7 @@ Each rule of this module looks for one thing that an answer cannot know. A cavea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -46,7 +47,7 @@ class Caveat(Struct, frozen=True):
         return {"about": self.about, "message": self.message, "count": self.count, "names": list(self.names)}
 
 
-class Basis(Struct, frozen=True):
+class Basis(Struct, frozen=True, dict=True):
     """The input of an answer.
 
     ``schedulers`` are the names of the schedulers that take part. ``simulates`` says whether controllers act on the
@@ -64,8 +65,16 @@ class Basis(Struct, frozen=True):
         """Return all caveats in a fixed order; () if the input is complete."""
         return (*(caveat for rule in _RULES for caveat in rule(self) if caveat.count), *self.further)
 
-    def objects(self, type_: type[Read]) -> Iterator[Read]:
-        return (each.object for each in self.found.documents if isinstance(each.object, type_))
+    def objects(self, type_: type[Read]) -> list[Read]:
+        """Return the objects of a kind, in the order of the input."""
+        return self._by_type.get(type_, [])
+
+    @cached_property
+    def _by_type(self) -> dict[type, list[Any]]:
+        found: dict[type, list[Any]] = {}
+        for document in self.found.documents:
+            found.setdefault(type(document.object), []).append(document.object)
+        return found
 
 
 def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
@@ -75,7 +84,7 @@ def caveat_of(about: str, message: str, names: Sequence[str]) -> Caveat:
 
 def lacks_status(document: Document) -> bool:
     """Return whether the object is a budget without a status."""
-    is_budget = isinstance(document.object, policy.PodDisruptionBudget)
+    is_budget = type(document.object) is policy.PodDisruptionBudget
     return is_budget and "disruptionsAllowed" not in document.raw.get("status", {})
 
 
@@ -103,9 +112,9 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
         return
     uids = {document.object.metadata.uid for document in basis.found.documents if document.object is not None}
     orphans: dict[tuple[str, str], list[str]] = {}
-    for object_ in basis.objects(meta.Kubernetes):
+    for object_ in (*basis.objects(Pod), *basis.objects(workloads.ReplicaSet)):
         owner = object_.metadata.controller
-        if isinstance(object_, Pod | workloads.ReplicaSet) and owner is not None and owner.uid not in uids:
+        if owner is not None and owner.uid not in uids:
             has_ended = isinstance(object_, Pod) and object_.is_terminal
             if owner.kind != _NODE and not has_ended:
                 orphans.setdefault((object_.kind, owner.kind), []).append(object_.key)
@@ -167,7 +176,7 @@ def _other_schedulers(basis: Basis) -> Iterator[Caveat]:
 def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for missing Namespace objects, whose labels a namespaceSelector needs."""
     known = {namespace.metadata.name for namespace in basis.objects(Namespace)}
-    pods = list(basis.objects(Pod))
+    pods = basis.objects(Pod)
     selectors = (
         term.namespace_selector
         for pod in pods

@@ -169,14 +169,12 @@ def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:
     """Return the objects of the documents; each budget without a status gets the one that follows from the pods."""
     open_budgets = [document for document in documents if basis.lacks_status(document)]
     statuses = dict(_computed(documents, open_budgets)) if open_budgets else {}
-    found: list[Kubernetes] = []
-    for document in documents:
-        object_ = document.object
-        if isinstance(object_, policy.PodDisruptionBudget) and object_.key in statuses:
-            object_ = replace(object_, status=statuses[object_.key])
-        if object_ is not None:
-            found.append(object_)
-    return found
+    return [
+        replace(each, status=statuses[each.key])
+        if isinstance(each, policy.PodDisruptionBudget) and each.key in statuses
+        else each
+        for each in _objects(documents)
+    ]
 
 
 def _computed(

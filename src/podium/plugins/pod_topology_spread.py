@@ -54,8 +54,8 @@ class SpreadConstraint(msgspec.Struct, frozen=True):
 class SpreadDomains(msgspec.Struct, frozen=True):
     """The domains of a constraint's key.
 
-    ``column`` had the domains of the nodes, as of its ``version``.
-    ``counted`` is ``[rows]`` the nodes whose pods count; ``all_labelled``: these are all nodes with the label.
+    ``column`` had the domains of nodes, as of its ``version``. ``counted`` is ``[rows]`` the nodes whose pods count,
+    ``rows`` are these, and ``row_codes`` the domain of each; ``all_labelled``: these are all nodes with the label.
     ``exists`` is ``[codes]`` the domains with such a node, and ``codes`` are their codes.
     """
 
@@ -63,6 +63,8 @@ class SpreadDomains(msgspec.Struct, frozen=True):
     column: LabelColumn
     version: int
     counted: Bools
+    rows: Int64s
+    row_codes: Int32s
     all_labelled: bool
     exists: Bools
     codes: Int64s
@@ -147,9 +149,13 @@ def _domains(view: View, pod_class: PodClass, constraint: SpreadConstraint, usab
     if constraint.honors_taints:
         counted &= ~kept_off(pod_class.spec.tolerations, view)
     exists = np.zeros(len(column.values), dtype=np.bool_)
-    exists[codes[counted]] = True
+    rows = np.flatnonzero(counted)
+    row_codes = codes[rows]
+    exists[row_codes] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
-    return SpreadDomains(constraint, column, column.version, counted, all_labelled, exists, np.flatnonzero(exists))
+    return SpreadDomains(
+        constraint, column, column.version, counted, rows, row_codes, all_labelled, exists, np.flatnonzero(exists)
+    )
 
 
 def matching_in_domains(cluster: Cluster, domains: SpreadDomains) -> Int64s:
@@ -161,10 +167,8 @@ def matching_in_domains(cluster: Cluster, domains: SpreadDomains) -> Int64s:
         counts = cluster.domain_counts(constraint.predicate, constraint.key).copy()
         counts[0] = 0
         return counts
-    view = View(cluster)
-    counted, codes = domains.counted, view.codes(constraint.key)
     result = np.zeros(len(domains.exists), dtype=np.int64)
-    np.add.at(result, codes[counted], view.count(constraint.predicate)[counted])
+    np.add.at(result, domains.row_codes, View(cluster).count(constraint.predicate)[domains.rows])
     return result
 
 

@@ -474,7 +474,7 @@ def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bo
     for document in documents:
         if document.object is not None:
             try:
-                check_played(document.read_raw, document.object)
+                check_played(document.object)
                 if not has_end:
                     check_end(document.object)
             except InputError as error:

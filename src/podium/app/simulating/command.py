@@ -162,11 +162,10 @@ def _read(source: shared.Source, validation: Validation | None, trace: Trace | N
 def _play(simulation: Simulation) -> None:
     from podium.api.times import format_duration
     from podium.app.console.progress import ProgressBar
-    from podium.sim.run import share_done
+    from podium.sim.run import play_on
 
-    def description() -> str:
-        return f"simulating, at {format_duration(simulation.elapsed_ns // 10**9 * 10**9)}"
+    def show(share: float, at_ns: int) -> None:
+        bar.update(share, lambda: f"simulating, at {format_duration(at_ns // 10**9 * 10**9)}")
 
     with ProgressBar("simulating") as bar:
-        while simulation.step():
-            bar.update(share_done(simulation), description)
+        play_on(simulation, show)

@@ -209,8 +209,8 @@ def disruption_state(objects: Iterable[Kubernetes], now: int, run: BudgetDisrupt
     policy: DisruptionPolicy = next(policies, DisruptionPolicy())
     pods: list[Pod] = by_kind[Pod]
     # Many pods share the properties that matter to budgets: namespace, labels, and why they are down.
-    states = ((pod.metadata.namespace, frozenset(pod.metadata.labels.items()), _down(pod)) for pod in pods)
-    alike = Counter(states) if budgets else Counter()
+    down = ((pod, why) for pod in pods if (why := _down(pod))) if budgets else ()
+    alike = Counter((pod.metadata.namespace, frozenset(pod.metadata.labels.items()), why) for pod, why in down)
     namespaces = {pod.metadata.namespace for pod in pods} if quotas else set()
     return DisruptionState(
         budgets=tuple(_budget(budget, alike, now, run) for budget in budgets),
@@ -234,14 +234,14 @@ def _down(pod: Pod) -> str:
 
 def _budget(
     budget: PodDisruptionBudget,
-    pods: Counter[tuple[str, frozenset[tuple[str, str]], str]],
+    down_pods: Counter[tuple[str, frozenset[tuple[str, str]], str]],
     now: int,
     counts: BudgetDisruptions | None,
 ) -> BudgetState:
     selector, status = compile_label_selector(budget.spec.selector), budget.status
     down: Counter[str] = Counter()
-    for (namespace, labels, why), number in pods.items():
-        if why and namespace == budget.metadata.namespace and selector.matches(dict(labels)):
+    for (namespace, labels, why), number in down_pods.items():
+        if namespace == budget.metadata.namespace and selector.matches(dict(labels)):
             down[why] += number
     is_known = bool(status.observed_generation or status.expected_pods or status.disruptions_allowed)
     numbers = (status.expected_pods, status.desired_healthy, status.current_healthy, status.disruptions_allowed)

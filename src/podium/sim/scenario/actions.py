@@ -82,7 +82,7 @@ class Manifest:
             read = read_object(self.raw, document.validation)
             if read.object is None:
                 raise InputError(f"the kind {shown(self.raw['kind'])} is not simulated", path=".kind")
-            steps.check_played(lambda: read.raw, read.object)
+            steps.check_played(read.object)
         except InputError as error:
             problem = f"{error.object}: {error.problem}" if error.object else error.problem
             raise InputError(problem, path=path + error.path) from None

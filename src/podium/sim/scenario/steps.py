@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from podium.api.errors import InputError, InputWarning, field_path, shown
+from podium.api.errors import InputError, InputWarning, field_path
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
@@ -144,23 +143,14 @@ class ScenarioStep:
         return located(self.place, self.path, problem)
 
 
-def check_played(read_raw: Callable[[], Raw], object_: Kubernetes) -> None:
-    """Raise InputError for invalid parts of an object that only a simulation reads.
-
-    These are the annotations of pods, pod templates and nodes, and the status. ``read_raw`` returns the wire form; pods
-    do not need it, since their status is parsed.
-    """
+def check_played(object_: Kubernetes) -> None:
+    """Raise InputError for invalid annotations of a pod, pod template or node, which only a simulation reads."""
     judged = [(pod_run.pod_problems(metadata.annotations), path) for metadata, path in _pod_metadata(object_)]
     if isinstance(object_, Node):
         judged.append((pod_run.node_problems(object_.metadata.annotations), ".metadata"))
     for problems, path in judged:
         for name, problem in problems.items():
             raise InputError(problem, path=_path(path, name))
-    if isinstance(object_, Pod):
-        return
-    status = read_raw().get("status", {})
-    if not isinstance(status, dict):
-        raise InputError(f"{shown(status)} is not an object", path=".status")
 
 
 def located(document: Document, path: str, problem: str) -> InputError:
