@@ -301,7 +301,7 @@ def test_late_or_missed_observations_break_nothing(story: str, what: str) -> Non
         ("refused", "a drain within a budget", instead(DisruptionController, "_on_finished", none_of_it)),
         ("refused", "a node that fails", instead(WorkloadController, "_on_finished", none_of_it)),
         ("refused", "one device, and then the next pod", instead(ResourceClaims, "_on_finished", none_of_it)),
-        ("crash after", "pods that are moved and bound", instead(Moves, "read_avoid_lists", nothing)),
+        ("crash after", "pods that are moved and bound", instead(Moves, "read_avoid_list", nothing)),
     ],
 )
 def test_a_bug_that_only_a_fault_shows_is_found(what: str, story: str, bug: Bug) -> None:

@@ -157,8 +157,8 @@ def _signals(draw: Random, cluster: Cluster) -> Signals:
             for name in sorted(cluster.nodes.row_of)
             if draw.random() < 0.6
         },
-        rejections={
-            (owner, name): draw.randint(1, 4)
+        turned_away={
+            (owner, name): dict.fromkeys(map(str, range(draw.randint(1, 4))), cluster.read(pod("rejected")))
             for owner in OWNERS
             for name in sorted(cluster.nodes.row_of)
             if draw.random() < 0.1

@@ -8,6 +8,7 @@ import pytest
 from podium.api.errors import InputError
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.framework.rescheduling.policy import AvoidingPolicy, Picture, PodSignals, Signals
 from tests.builders import DAY_ONE_NS, node, pod
@@ -25,7 +26,13 @@ def of(app: str, name: str, on: str, *, minutes: int = 60, ready: bool = True, *
 
 def faring(*pods: Pod, rejections: dict[tuple[str, str], int] | None = None, **report: PodSignals) -> Picture:
     """Return four nodes; ``report`` are pods by name."""
-    signals = Signals({f"default/{name}": signal for name, signal in report.items()}, {}, rejections or {})
+    rejected = Cluster().read(of("web", "rejected", "a"))
+    signals = Signals(
+        {f"default/{name}": signal for name, signal in report.items()},
+        turned_away={
+            place: dict.fromkeys(map(str, range(times)), rejected) for place, times in (rejections or {}).items()
+        },
+    )
     return picture_of(*(node(name) for name in "abcd"), *pods, signals=signals, now=NOW)
 
 
@@ -181,7 +188,7 @@ def turned_away(*report: tuple[str, str, int]) -> Picture:
         made = pod(f"{app}-{number}", on=on, owner=f"ReplicaSet/{app}", created=(100 - minutes) * 60, uid=f"u{number}")
         record = picture.cluster.read(made)
         found.setdefault((record.owner_uid, on), {})[record.uid] = record
-    signals = Signals(rejections={place: len(pods) for place, pods in found.items()}, turned_away=found)
+    signals = Signals(turned_away=found)
     return changed(picture, signals=signals)
 
 

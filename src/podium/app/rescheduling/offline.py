@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,15 +117,12 @@ def _plan(
         rescheduler.handle(change, now)
     due_ns = rescheduler.deadline().time_ns
     now = now if due_ns is None else max(now, due_ns)
-    bounds: tuple[Certificate, Certificate] | None = None
-    if forks and CAN_FORK and len(objects) > _MOST_ALONE:
-        # A copy of this process looks for the bounds while this one plans.
-        with forked(lambda *_: lower_bounds_of(rescheduler, now)) as begin:
-            finish = begin(None)
-            rescheduler.handle(Tick(), now)
-            bounds = finish(None)
-    else:
+    # A copy of this process looks for the bounds of a large cluster while this one plans.
+    is_shared = forks and CAN_FORK and len(objects) > _MOST_ALONE
+    with forked(lambda *_: lower_bounds_of(rescheduler, now)) if is_shared else nullcontext() as begin:
+        finish = None if begin is None else begin(None)
         rescheduler.handle(Tick(), now)
+        bounds: tuple[Certificate, Certificate] | None = None if finish is None else finish(None)
     plan = found[0] if found else round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
     kept = rescheduler.untouched(now)
     return plan, kept, certified(plan, bounds or lower_bounds_of(rescheduler, now))

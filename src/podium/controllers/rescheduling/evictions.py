@@ -7,7 +7,7 @@ pod's signature enqueued in the node's PreferAvoidPods").
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from podium.api.avoid_list import AwaitedPod, EvictionHints
@@ -15,10 +15,10 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.times import SECOND
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
-from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
+from podium.controllers.deadlines import AT_ONCE, Deadline, Deadlines
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.reconciler import Backoff, WorkQueue
-from podium.controllers.rescheduling.moves import Moves
+from podium.controllers.rescheduling.moves import Move, Moves
 from podium.controllers.rescheduling.planning import Planners
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
@@ -33,12 +33,8 @@ _LONGEST_WAIT_NS = 300 * SECOND
 _STUCK_AFTER = 2
 
 
-@dataclass(slots=True, eq=False)
-class Ordered:
-    """Moves that are made together, and those of them that are still to be started, in this order."""
-
-    planned: PlannedMoves
-    left: list[Planned]
+Ordered = tuple[PlannedMoves, list[Planned]]
+"""Moves that are made together, and those of them that are still to be started, in this order."""
 
 
 class Refusals:
@@ -46,31 +42,28 @@ class Refusals:
 
     def __init__(self) -> None:
         self._backoff: Backoff[str] = Backoff(_FIRST_WAIT_NS, _LONGEST_WAIT_NS)
-        self._until: dict[str, int] = {}
-        self.uids = self._until.keys()
+        self._until: Deadlines[str] = Deadlines()
+        self.deadline = self._until.deadline
+        self.uids = self._until.times.keys()
         """The uids of the pods; a live view."""
 
     def refuse(self, uid: str, now: int, wait_ns: int) -> None:
-        """Record that a pod's eviction was refused and that the server asks to wait for ``wait_ns``."""
+        """Record that a pod's eviction was refused and that the server asks to wait for ``wait_ns``.
+
+        The attempt after another refusal does not keep a simulation running.
+        """
         self._backoff.fail(uid, now, wait_ns)
-        self._until[uid] = self._backoff.until(uid, now) or now
+        self._until.set(uid, self._backoff.until(uid, now) or now, recurs=self._backoff.failures(uid) >= _STUCK_AFTER)
 
     def pass_time(self, now: int) -> None:
         """Drop the refusals whose time has passed."""
-        for uid in [uid for uid, until_ns in self._until.items() if until_ns <= now]:
-            del self._until[uid]
+        while self._until.take_due(now) is not None:
+            pass
 
     def forget(self, uid: str) -> None:
         """Forget a pod that is gone or terminating."""
-        self._until.pop(uid, None)
+        self._until.set(uid, None)
         self._backoff.forget(uid)
-
-    def deadline(self) -> Deadline:
-        """Return the time of the next attempt; another refusal does not keep a simulation running."""
-        if not self._until:
-            return NEVER
-        is_hopeful = any(self._backoff.failures(uid) < _STUCK_AFTER for uid in self._until)
-        return Deadline(earliest(self._until.values()), is_hopeful)
 
 
 @dataclass(eq=False)
@@ -92,7 +85,7 @@ class PlannedEvictions:
     _marking: str = ""
     _orders: deque[Ordered] = field(default_factory=deque)
     # The move whose answer is pending, with those that it is made with.
-    _requested: tuple[Planned, PlannedMoves] | None = None
+    _requested: tuple[Planned, PlannedMoves, Move] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._orders) or self._requested is not None
@@ -107,7 +100,7 @@ class PlannedEvictions:
         The pod that finds its place last is evicted first: others may need the capacity that it frees, and it needs
         none of theirs.
         """
-        self._orders.extend(Ordered(moves, list(reversed(moves.moves))) for moves in planned)
+        self._orders.extend((moves, list(reversed(moves.moves))) for moves in planned)
 
     def clear(self) -> None:
         self._orders.clear()
@@ -132,7 +125,7 @@ class PlannedEvictions:
         """Record the result of an eviction. A refused one is planned again when the next attempt is due."""
         if self._requested is None or self._requested[0].pod.uid != evict.uid:
             return []
-        (move, planned), self._requested = self._requested, None
+        (move, planned, begun), self._requested = self._requested, None
         answer = finished.answer
         if answer is Answer.DONE:
             self.refusals.forget(evict.uid)
@@ -144,13 +137,13 @@ class PlannedEvictions:
                 where = "" if move.target is None else f"; there is room on {move.target}"
                 message = f"moved off {move.source} by {planned.policy}: {planned.reason}{where}"
             return [Record(move.pod.key, move.pod.uid, "Normal", DESCHEDULED, message, move.source)]
-        if self._orders and self._orders[0].planned is planned:
+        if self._orders and self._orders[0][0] is planned:
             # The rest of its moves is dropped.
             self._orders.popleft()
         if answer is Answer.UNKNOWN:
-            self.moves.doubt(evict.uid)
+            self.moves.doubt(begun)
         else:
-            self.moves.drop(evict.uid)
+            self.moves.drop(begun)
         if answer not in (Answer.GONE, Answer.REPLACED):
             self.refusals.refuse(evict.uid, now, finished.wait_ns)
         return []
@@ -160,24 +153,23 @@ class PlannedEvictions:
         if self._marking:
             return []
         while (order := self._next()) is not None:
-            if self._holds(order, now):
+            if self._holds(*order, now):
                 return self.begin(now)
             self._orders.popleft()
         return []
 
     def begin(self, now: int) -> list[Action]:
         """Evict the next pod, or taint its node first if a taint keeps the replacement away."""
-        settings, order = self.planners.settings, self._orders[0]
-        planned, source = order.planned, order.left[0].source
+        settings, (planned, left) = self.planners.settings, self._orders[0]
+        source = left[0].source
         if source in self.nodes_to_mark() and source not in self.soft_taints.marked:
             self._marking = source
             return self.soft_taints.mark(source, now)
-        move = order.left.pop(0)
-        if not order.left:
+        move = left.pop(0)
+        if not left:
             self._orders.popleft()
-        self._requested = move, planned
         pod, target = move.pod, move.target or ""
-        self.moves.begin(pod, target, now, has_ended=move.has_ended)
+        self._requested = move, planned, self.moves.begin(pod, target, now, has_ended=move.has_ended)
         hint = "" if settings.guidance is Guidance.EVICT else target
         comes = planned.comes_after(move)
         # Other pods avoid the node until the pod that comes has its replacement there.
@@ -200,26 +192,26 @@ class PlannedEvictions:
         if settings.steering is not Steering.SOFT_TAINT or settings.guidance is not Guidance.EVICT:
             return frozenset()
         under_way = (move.source for move in self.moves.under_way())
-        return frozenset((*under_way, *(move.source for order in self._orders for move in order.left)))
+        return frozenset((*under_way, *(move.source for _, left in self._orders for move in left)))
 
-    def _holds(self, order: Ordered, now: int) -> bool:
+    def _holds(self, planned: PlannedMoves, left: Sequence[Planned], now: int) -> bool:
         """Return whether the rest of some moves should still be made.
 
         Moves that were started continue while their pods are in place: they were planned as one, and are half done.
         """
-        if any(move.has_ended for move in order.left):
-            return all(self.picture.observed.has_turned_away(move.pod) for move in order.left)
-        pods = [self.picture.pod(move.pod.uid) for move in order.left]
+        if any(move.has_ended for move in left):
+            return all(self.picture.observed.has_turned_away(move.pod) for move in left)
+        pods = [self.picture.pod(move.pod.uid) for move in left]
         present = [pod for pod in pods if pod is not None and not pod.terminating]
         if len(present) < len(pods) or any(
-            pod.node_name != move.source for pod, move in zip(present, order.left, strict=True)
+            pod.node_name != move.source for pod, move in zip(present, left, strict=True)
         ):
             # A pod has left its node by itself.
             return False
-        if len(order.left) < len(order.planned.moves):
+        if len(left) < len(planned.moves):
             return True
         self.look(now)
-        return self.planners.holds(order.planned, present, self.inputs(now), now)
+        return self.planners.holds(planned, present, self.inputs(now), now)
 
 
 _TAINT: Raw = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}

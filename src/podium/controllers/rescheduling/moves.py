@@ -9,14 +9,16 @@ Source: controlled-rescheduling.md, "/evict subresource and PreferAvoidPods".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from podium.api.avoid_list import AvoidEntry, avoid_list
 from podium.api.times import SECOND, parse_time
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.controllers.actions import RESCHEDULER
-from podium.controllers.deadlines import earliest
+from podium.controllers.deadlines import Deadlines, earliest
+from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PastMove
 from podium.framework.rescheduling.settings import MoveCriteria, ReschedulerSettings
@@ -34,7 +36,8 @@ class Move:
 
     ``entry_time`` is the time of its entry on the node's avoid list, "" until that is observed. ``is_doubtful``: the
     eviction got no answer, and nothing has shown that it was carried out. ``known`` are the uids of the owner's pods of
-    the same second that existed before; none of them is the replacement.
+    the same second that existed before; none of them is the replacement. ``guided_uid`` is the replacement that was
+    bound or nominated, ``made_uid`` the one that completed the move.
     """
 
     namespace: str
@@ -50,6 +53,8 @@ class Move:
     is_doubtful: bool = False
     is_over: bool = False
     replacement: PodRecord | None = field(default=None)
+    guided_uid: str = ""
+    made_uid: str = ""
 
     def may_have_made(self, pod: PodRecord) -> bool:
         """Return whether a pod of the owner was created after the eviction; times in objects are in whole seconds."""
@@ -58,18 +63,21 @@ class Move:
 
 
 class Moves:
-    """The moves started within the last hour or still under way, in the order of their evictions."""
+    """The moves of the last hour or under way. A look examines those of owners whose pods changed, or that are due."""
 
     def __init__(self, picture: ReschedulerView) -> None:
         self._picture = picture
-        self._moves: list[Move] = []
-        # The uids of evicted pods whose moves are not complete.
-        self._leaving: set[str] = set()
+        picture.on_pod_changed = self._pod_changed
+        self.returns = Returns(picture)
+        # Each with what a plan counts for it; by owner; when time alone changes it; and owners changed since a look.
+        self._moves: dict[Move, PastMove] = {}
+        self._of_owner: MultiMap[str, Move] = MultiMap()
+        self._due: Deadlines[Move] = Deadlines()
+        self._changed: dict[str, None] = {}
+        # The moves that are not complete, by the uid of the evicted pod.
+        self._leaving: dict[str, Move] = {}
         # The text of each node's avoid list when it was last read, by node name.
         self._read: dict[str, str] = {}
-
-    def __iter__(self) -> Iterator[Move]:
-        return iter(self._moves)
 
     def begin(self, pod: PodRecord, target: str, now: int, *, has_ended: bool = False) -> Move:
         """Record that a pod is about to be evicted; one that ``has_ended`` needs no replacement."""
@@ -87,77 +95,75 @@ class Moves:
             ),
             is_over=has_ended,
         )
-        self._moves.append(move)
-        self._leaving.add(pod.uid)
+        self._add(move)
+        self._leaving[pod.uid] = move
         return move
 
-    def doubt(self, pod_uid: str) -> None:
-        """Record that a pod's eviction got no answer."""
-        for move in self._moves:
-            if move.pod_uid == pod_uid and not move.entry_time:
-                move.is_doubtful = True
+    def doubt(self, move: Move) -> None:
+        """Record that the eviction of a move got no answer."""
+        move.is_doubtful = not move.entry_time
+        self._changed[move.owner_uid] = None
 
-    def drop(self, pod_uid: str) -> None:
-        """Record that a pod was not evicted."""
-        self._moves = [move for move in self._moves if move.pod_uid != pod_uid]
-        self._leaving.discard(pod_uid)
+    def drop(self, move: Move) -> None:
+        """Forget a move, whose pod was not evicted or which no longer counts."""
+        self._moves.pop(move, None)
+        self._of_owner.discard(move.owner_uid, move)
+        self._leaving.pop(move.pod_uid, None)
+        self._due.set(move, None)
+        self._changed[move.owner_uid] = None
 
-    def read_avoid_lists(self, node_names: Iterable[str]) -> None:
-        """Read the avoid lists of some nodes: unknown moves were started before a restart."""
-        for name in node_names:
-            text = self._picture.avoid_lists.get(name, "")
-            if text == self._read.get(name, ""):
+    def read_avoid_list(self, name: str) -> None:
+        """Read the avoid list of a node: unknown moves were started before a restart."""
+        text = self._picture.avoid_lists.get(name, "")
+        if text == (exchange(self._read, name, text or None) or ""):
+            return
+        found = avoid_list(text)
+        for entry in found.entries:
+            self._read_entry(name, entry)
+        for left in found.replacements:
+            # Complete a move from before a restart with the data left for its replacement.
+            theirs = (move for move in self._at(left.controller.uid, name) if not move.pod_uid)
+            for move in [move for move in theirs if move.entry_time == left.eviction_time][:1]:
+                move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
+                self._changed[move.owner_uid] = None
+
+    def look(self, now: int, settings: ReschedulerSettings) -> None:
+        """Update the progress of the moves, find pods that returned, and forget moves that no longer count."""
+        while (late := self._due.take_due(now)) is not None:
+            self._changed[late.owner_uid] = None
+        moves = self._of(self._changed)
+        self._changed.clear()
+        self.returns.look(moves, now, settings)
+        taken = {move.made_uid for move in moves}
+        for move in moves:
+            end_ns = self._progress(move, taken, now, settings.move_timeout_ns)
+            if end_ns <= now:
+                self.drop(move)
                 continue
-            if text:
-                self._read[name] = text
-            else:
-                del self._read[name]
-            found = avoid_list(text)
-            for entry in found.entries:
-                self._read_entry(name, entry)
-            for left in found.replacements:
-                # Complete a move from before a restart with the data left for its replacement.
-                place = left.controller.uid, name
-                theirs = (move for move in self._moves if (move.owner_uid, move.source) == place and not move.pod_uid)
-                for move in [move for move in theirs if move.entry_time == left.eviction_time][:1]:
-                    move.pod_uid, move.target = left.evicted_pod.uid, left.node_name
+            exchange(self._leaving, move.pod_uid, None if move.is_over else move)
+            self._moves[move] = _past(move)
+            self._due.set(move, end_ns)
 
-    def look(self, now: int, timeout_ns: int) -> None:
-        """Update the progress of the moves, and forget those that no longer count."""
-        for move in list(self._moves):
-            pod = self._picture.pod(move.pod_uid)
-            if move.is_doubtful and (pod is None or pod.terminating):
-                move.is_doubtful = False
-            elif move.is_doubtful and now >= move.evicted_ns + _UNANSWERED_NS:
-                self.drop(move.pod_uid)
-            if not move.pod_uid and (pods := self._picture.pods_of(move.owner_uid)):
-                # An avoid list entry from before a restart describes the owner, not the pod.
-                move.namespace = pods[0].namespace
-                move.has_budget = self._picture.budgets.counts(pods[0].pod_class)
-        taken: set[str] = set()
-        for move in self._moves:
-            if not move.is_over:
-                self._follow(move, taken)
-                move.is_over |= now >= move.evicted_ns + timeout_ns
-                if move.is_over:
-                    move.pod = move.replacement = None
-        self._moves = [move for move in self._moves if not move.is_over or now < move.evicted_ns + HOUR_NS]
-        self._leaving = {move.pod_uid for move in self._moves if not move.is_over}
+    def look_again(self) -> None:
+        """Look at all moves the next time, since the settings have changed."""
+        self._changed.update(dict.fromkeys(self._of_owner))
 
     def past(self) -> tuple[PastMove, ...]:
         """Return the moves as a plan counts them."""
-        return tuple(_past(move) for move in self._moves)
+        return tuple(sorted(self._moves.values(), key=_evicted_ns))
 
-    def expects(self, owner_uid: str) -> bool:
-        """Return whether a move of the owner's pods is under way whose replacement has no node yet."""
-        return any(move.owner_uid == owner_uid and _needs_room(move) for move in self._moves)
+    def expects(self, pod: PodRecord) -> bool:
+        """Return whether a move of the pod's owner has a replacement without a node, which may be this one."""
+        moves = self._of_owner.get(pod.owner_uid, ())
+        return any(map(_needs_room, moves)) and all(move.guided_uid != pod.uid for move in moves)
 
     def is_leaving(self, pod: PodRecord) -> bool:
         """Return whether the pod's eviction was requested, though it may not be observed as terminating yet."""
         return pod.uid in self._leaving
 
-    def under_way(self) -> list[Move]:
-        return [move for move in self._moves if not move.is_over]
+    def under_way(self, owner_uids: Iterable[str] | None = None) -> list[Move]:
+        """Return the moves under way, of some owners or all, in the order of their evictions."""
+        return [move for move in self._of(self._of_owner if owner_uids is None else owner_uids) if not move.is_over]
 
     def next_time(self, now: int, timeout_ns: int, *, counts_past: bool) -> int | None:
         """Return when the next move times out.
@@ -170,9 +176,27 @@ class Moves:
         doubts = (move.evicted_ns + _UNANSWERED_NS for move in self._moves if move.is_doubtful)
         return earliest(time for time in (*ends, *doubts) if time > now)
 
+    def _pod_changed(self, pod: PodRecord) -> None:
+        """Record that a pod changes or goes, which concerns the moves of its owner and its own, if it was adopted."""
+        move = self._leaving.get(pod.uid)
+        owners = (pod.owner_uid, pod.owner_uid if move is None else move.owner_uid)
+        self._changed.update((owner_uid, None) for owner_uid in owners if owner_uid in self._of_owner)
+
+    def _of(self, owner_uids: Iterable[str]) -> list[Move]:
+        """Return the moves of some owners, in the order of their evictions."""
+        return sorted((move for each in owner_uids for move in self._of_owner.get(each, ())), key=_evicted_ns)
+
+    def _at(self, owner_uid: str, node: str) -> list[Move]:
+        """Return the moves of an owner's pods off a node, in the order of their evictions."""
+        return [move for move in self._of([owner_uid]) if move.source == node]
+
+    def _add(self, move: Move) -> None:
+        self._moves[move] = _past(move)
+        self._of_owner.add(move.owner_uid, move)
+        self._changed[move.owner_uid] = None
+
     def _read_entry(self, node: str, entry: AvoidEntry) -> None:
-        place = entry.controller.uid, node
-        known = Counter(move.entry_time for move in self._moves if (move.owner_uid, move.source) == place)
+        known = Counter(move.entry_time for move in self._at(entry.controller.uid, node))
         for eviction in entry.evictions:
             time = eviction.eviction_time
             if eviction.reason != RESCHEDULER:
@@ -184,8 +208,7 @@ class Moves:
 
     def _take_in(self, node: str, entry: AvoidEntry, time: str) -> None:
         """Record a move that is not known with this time: it has just been started, or was started before a restart."""
-        of_entry = (move for move in self._moves if (move.owner_uid, move.source) == (entry.controller.uid, node))
-        requested = next((move for move in of_entry if not move.entry_time), None)
+        requested = next((move for move in self._at(entry.controller.uid, node) if not move.entry_time), None)
         if requested is not None:
             requested.entry_time, requested.is_doubtful = time, False
             return
@@ -193,8 +216,22 @@ class Moves:
         evicted_ns = _second(parse_time(time)) + SECOND - 1
         # The message of an entry names the pod.
         namespace = next((word.partition("/")[0] for word in entry.message.split() if "/" in word), "")
-        move = Move(namespace, entry.controller.uid, node, evicted_ns, entry_time=time)
-        self._moves = sorted((*self._moves, move), key=lambda move: move.evicted_ns)
+        self._add(Move(namespace, entry.controller.uid, node, evicted_ns, entry_time=time))
+
+    def _progress(self, move: Move, taken: set[str], now: int, timeout_ns: int) -> int:
+        """Update the progress of a move; return when time alone changes it, or when it ceased to count."""
+        pod, doubted_ns = self._picture.pod(move.pod_uid), move.evicted_ns + _UNANSWERED_NS
+        move.is_doubtful &= pod is not None and not pod.terminating
+        if move.is_doubtful and doubted_ns <= now:
+            return doubted_ns
+        end_ns = move.evicted_ns + timeout_ns
+        if not move.is_over:
+            self._follow(move, taken)
+            move.is_over |= end_ns <= now
+            if move.is_over:
+                move.pod = move.replacement = None
+        end_ns = move.evicted_ns + HOUR_NS if move.is_over else end_ns
+        return min(end_ns, doubted_ns) if move.is_doubtful else end_ns
 
     def _follow(self, move: Move, taken: set[str]) -> None:
         """Find the move's replacement and check whether the move is complete.
@@ -203,6 +240,9 @@ class Moves:
         of its owner's pods is terminating on its node.
         """
         pods = self._picture.pods_of(move.owner_uid)
+        if pods and not move.pod_uid:
+            # An avoid list entry from before a restart describes the owner, not the pod.
+            move.namespace, move.has_budget = pods[0].namespace, self._picture.budgets.counts(pods[0].pod_class)
         found = (pod for pod in pods if pod.uid not in taken and not pod.terminating and move.may_have_made(pod))
         move.replacement = next(found, None)
         if move.replacement is None:
@@ -213,6 +253,10 @@ class Moves:
         else:
             has_left = not any(pod.terminating and pod.node_name == move.source for pod in pods)
         move.is_over = move.replacement.ready and has_left
+        move.made_uid = move.replacement.uid if move.is_over else ""
+
+
+_evicted_ns = attrgetter("evicted_ns")
 
 
 def _second(time_ns: int) -> int:
@@ -278,7 +322,7 @@ class Returns:
         self._picture = picture
         self._returns: dict[tuple[str, str], _Return] = {}
 
-    def look(self, moves: Moves, now: int, settings: ReschedulerSettings) -> None:
+    def look(self, moves: Iterable[Move], now: int, settings: ReschedulerSettings) -> None:
         """Find the replacements that have returned since the moves began to a node that a pod was evicted from.
 
         Without computed targets, any node of the owner's pods counts.
@@ -306,11 +350,6 @@ class Returns:
             if now < found.cool_down.until_ns
             for node in found.nodes
         )
-
-    def next_time(self, now: int) -> int | None:
-        """Return when the next cool-down ends; None if there is none."""
-        ends = (found.cool_down.until_ns for found in self._returns.values())
-        return earliest(end for end in ends if end > now)
 
     def _look_at(
         self, place: tuple[str, str], made: Sequence[PodRecord], there: Sequence[PodRecord], now: int, cool_down_ns: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, escape
@@ -13,12 +13,12 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Record
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
-from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.planner import Planner, Weighted
 from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan, untouched_pods
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.rescheduling import policy as policies
 from podium.framework.rescheduling.configuration import CONFIG_MAP_KEY, parse_rescheduler, read_settings
-from podium.framework.rescheduling.policy import Picture, Policy, Proposal, Relocation
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
@@ -29,9 +29,6 @@ from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 IsMovable = Callable[[PodRecord], bool]
 WhyNot = Callable[[PodRecord], str]
 """Returns why a pod may not be moved; "" if it may be."""
-
-Weighted = tuple[Policy, float]
-
 
 MakePlanner = Callable[[Sequence[Weighted], ReschedulerSettings], Planner]
 
@@ -80,25 +77,22 @@ class Planners:
 
     def plan(self, inputs: PlanInputs, why_held: WhyNot, now: int) -> ReschedulingPlan:
         """Return a plan. ``why_held`` adds reasons against moving a pod."""
-        return self._run(self._planner, inputs, lambda pod: not why_held(pod), now)
+        return self._run(inputs, lambda pod: not why_held(pod), now)
 
     def untouched_pods(self, inputs: PlanInputs, why_held: WhyNot, now: int) -> ExcludedPods:
         """Return the pods that such a plan has to leave in place."""
-        why = self._planner.why_left_alone(self._look(self._planner, inputs, lambda pod: True, now), inputs)
+        why = self._planner.why_left_alone(self._look(inputs, lambda pod: True, now), inputs)
         return untouched_pods(self._picture.cluster.placed.values(), lambda pod: why(pod) or why_held(pod))
 
     def show(self, inputs: PlanInputs, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
         """Return the inputs of a plan: the picture, and the policies with their weights."""
-        return self._look(self._planner, inputs, lambda pod: True, now), self._policies
+        return self._look(inputs, lambda pod: True, now), self._policies
 
     def holds(self, planned: PlannedMoves, left: Sequence[PodRecord], inputs: PlanInputs, now: int) -> bool:
         """Return whether some pods of a plan should still be moved."""
         proposal = Proposal(tuple(Relocation(pod) for pod in left), planned.reason, planned.avoid_for_ns)
-        policies = [
-            (_SingleProposal(policy, [proposal] if policy.name == planned.policy else []), weight)
-            for policy, weight in self._policies
-        ]
-        return bool(self._run(self._make(policies, self.settings), inputs, lambda pod: pod in left, now).planned)
+        single = replace(inputs, only=(planned.policy, proposal))
+        return bool(self._run(single, lambda pod: pod in left, now).planned)
 
     def fits(self, pod: PodRecord, node_name: str) -> bool:
         """Return whether the pod passes its scheduler's filters on a node."""
@@ -108,15 +102,15 @@ class Planners:
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
             return not transaction.refusal(pod, row)
 
-    def _run(self, planner: Planner, inputs: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
-        picture = self._look(planner, inputs, is_movable, now)
+    def _run(self, inputs: PlanInputs, is_movable: IsMovable, now: int) -> ReschedulingPlan:
+        picture = self._look(inputs, is_movable, now)
         with ClusterTransaction(self._picture.cluster, self._runners, self._seed) as transaction:
-            return planner.plan(transaction, picture, inputs)
+            return self._planner.plan(transaction, picture, inputs)
 
-    def _look(self, planner: Planner, inputs: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
+    def _look(self, inputs: PlanInputs, is_movable: IsMovable, now: int) -> Picture:
         shown = self._picture
         shown.cluster.pass_time(now)
-        picture = planner.picture(
+        picture = self._planner.picture(
             shown.cluster,
             self._runners,
             self._kubelet,
@@ -127,24 +121,6 @@ class Planners:
         )
         allows = picture.is_movable
         return replace(picture, is_movable=lambda pod: is_movable(pod) and allows(pod))
-
-
-@dataclass(frozen=True, slots=True)
-class _SingleProposal:
-    """A policy with the objective of another one that makes a single proposal."""
-
-    policy: Policy
-    found: Sequence[Proposal]
-
-    @property
-    def name(self) -> str:
-        return self.policy.name
-
-    def objective(self, picture: Picture) -> float:
-        return self.policy.objective(picture)
-
-    def proposals(self, picture: Picture) -> Iterable[Proposal]:
-        return self.found
 
 
 def read_rescheduling(raw: Raw, path: str) -> ReschedulerSettings:

@@ -20,11 +20,11 @@ from podium.controllers.controller import PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, Deadlines, earliest, soonest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Measured, Observation, Tick
 from podium.controllers.rescheduling.evictions import PlannedEvictions, SoftTaints
-from podium.controllers.rescheduling.moves import CoolDown, Move, Moves, Returns
-from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Planners, SettingsMap, Weighted
+from podium.controllers.rescheduling.moves import CoolDown, Move, Moves
+from podium.controllers.rescheduling.planning import CONFIG_MAP, MakePlanner, Planners, SettingsMap
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
-from podium.decide.rescheduling.planner import Planner
+from podium.decide.rescheduling.planner import Planner, Weighted
 from podium.decide.rescheduling.round_robin import ExcludedPods, ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture
 from podium.framework.rescheduling.settings import Guidance, ReschedulerSettings, Steering
@@ -65,7 +65,6 @@ class Rescheduler:
         self._picture = ReschedulerView(release)
         self._planners = Planners(self._picture, settings, configuration, make_planner, seed)
         self._moves = Moves(self._picture)
-        self._returns = Returns(self._picture)
         self._emptying = Emptying()
         self._guide = ReplacementGuide(self._moves, self._planners)
         self._soft_taints = SoftTaints()
@@ -151,7 +150,7 @@ class Rescheduler:
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> None:
         makes_difference, name = self._picture.observe(object_, raw), object_.metadata.name
         if isinstance(object_, Node):
-            self._moves.read_avoid_lists([name])
+            self._moves.read_avoid_list(name)
             self._soft_taints.observe(object_, raw)
             if raw is None:
                 self._emptying.forget(name)
@@ -181,6 +180,7 @@ class Rescheduler:
         # Moves that were planned with other settings are planned again.
         self._evictions.clear()
         self._looks.set(_CHANGE, self._looks.times.get(_PERIODIC))
+        self._moves.look_again()
 
     # Consequences
 
@@ -237,16 +237,14 @@ class Rescheduler:
         return "it is being evicted" if self._moves.is_leaving(pod) else ""
 
     def _look_at_moves(self, now: int) -> None:
-        settings = self.settings
-        self._returns.look(self._moves, now, settings)
-        self._emptying.look(now, settings.cool_down_ns)
-        self._moves.look(now, settings.move_timeout_ns)
+        self._emptying.look(now, self.settings.cool_down_ns)
+        self._moves.look(now, self.settings)
 
     def _plan_inputs(self, now: int) -> PlanInputs:
         return PlanInputs(
             past=self._moves.past(),
             budgets=self._picture.budgets,
-            cooling=self._returns.cooling(now),
+            cooling=self._moves.returns.cooling(now),
             keeps_data=self._picture.keeps_data,
             refused=frozenset(self._evictions.refusals.uids),
             emptying=self._emptying.node,
@@ -316,25 +314,28 @@ class ReplacementGuide:
 
     _moves: Moves
     _planners: Planners
-    _guided: set[str] = field(default_factory=set)
+    # The owners of replacements that are to be guided.
+    _owners: dict[str, None] = field(default_factory=dict)
     is_due: bool = False
 
     def on_pod(self, pod: PodRecord) -> None:
-        if self._planners.settings.guidance is Guidance.EVICT or pod.node_name or pod.terminating:
-            return
-        self.is_due |= pod.uid not in self._guided and self._moves.expects(pod.owner_uid)
+        is_pending = not (pod.node_name or pod.terminating)
+        if is_pending and self._planners.settings.guidance is not Guidance.EVICT and self._moves.expects(pod):
+            self._owners[pod.owner_uid], self.is_due = None, True
 
     def work(self, now: int) -> list[Action]:
         """Guide the replacements that have been observed."""
         self.is_due = False
-        self._moves.look(now, self._planners.settings.move_timeout_ns)
-        under_way = self._moves.under_way()
-        self._guided &= {move.replacement.uid for move in under_way if move.replacement is not None}
-        return [action for move in under_way if (action := self._guidance(move)) is not None]
+        self._moves.look(now, self._planners.settings)
+        under_way = self._moves.under_way(self._owners)
+        actions = [action for move in under_way if (action := self._guidance(move)) is not None]
+        found = [move.replacement for move in under_way if move.replacement is not None]
+        self._owners = dict.fromkeys(pod.owner_uid for pod in found if not pod.node_name and self._moves.expects(pod))
+        return actions
 
     def _guidance(self, move: Move) -> Action | None:
         pod = move.replacement
-        if pod is None or not move.target or pod.node_name or pod.gates or pod.uid in self._guided:
+        if pod is None or not move.target or pod.node_name or pod.gates or pod.uid == move.guided_uid:
             return None
         settings, spec = self._planners.settings, pod.spec
         # A binding cannot choose volumes or devices together with the node.
@@ -347,5 +348,5 @@ class ReplacementGuide:
             return None
         if not self._planners.fits(pod, move.target):
             return None
-        self._guided.add(pod.uid)
+        move.guided_uid = pod.uid
         return action

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
@@ -52,6 +51,10 @@ class ReschedulerView(ClusterView):
         self._use = ReportedUse()
         # By the uid of their owner, the uids of the pods that have not ended.
         self._owned: MultiMap[str, str] = MultiMap()
+        # By the uid of their owner, the pods as `pods_of` last returned them, if none of them has changed.
+        self._sorted: dict[str, list[PodRecord]] = {}
+        self.on_pod_changed: Callable[[PodRecord], None] = lambda _: None
+        """Called with each pod after a change, also as it was before, and with each pod that is gone."""
 
     def observe(self, object_: Kubernetes, raw: Raw | None) -> bool:
         is_relevant = False
@@ -72,8 +75,12 @@ class ReschedulerView(ClusterView):
 
     def pods_of(self, owner_uid: str) -> list[PodRecord]:
         """Return the pods of an owner that have not ended: the oldest first, then by key."""
-        found = (self._updater.pods[uid] for uid in self._owned.get(owner_uid, ()))
-        return sorted(found, key=lambda pod: (pod.created_ns, pod.key))
+        if owner_uid not in self._owned:
+            return []
+        if owner_uid not in self._sorted:
+            pods = (self._updater.pods[uid] for uid in self._owned[owner_uid])
+            self._sorted[owner_uid] = sorted(pods, key=lambda pod: (pod.created_ns, pod.key))
+        return self._sorted[owner_uid]
 
     def signals(self, now: int) -> Signals:
         """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
@@ -119,13 +126,21 @@ class ReschedulerView(ClusterView):
         after = self.pod(pod.metadata.uid)
         if after is not None and (before is None or before.owner_uid != after.owner_uid):
             self._owned.replace(after.uid, () if before is None else (before.owner_uid,), (after.owner_uid,))
+        for record in (before, after):
+            self._changed(record)
         return makes_difference
 
     def _forget_pod(self, record: PodRecord | None) -> bool:
         if record is not None:
             self._use.pod_gone(record.uid)
             self._owned.discard(record.owner_uid, record.uid)
+            self._changed(record)
         return super()._forget_pod(record)
+
+    def _changed(self, record: PodRecord | None) -> None:
+        if record is not None:
+            self._sorted.pop(record.owner_uid, None)
+            self.on_pod_changed(record)
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
         name = node.metadata.name
@@ -181,9 +196,8 @@ class ObservedSignals:
         self._seen: dict[str, _Seen] = {}
         self._pods: dict[str, PodSignals] = {}
         self._nodes: dict[str, NodeSignals] = {}
-        self._rejections: Counter[tuple[str, str]] = Counter()
         self._turned_away: dict[tuple[str, str], dict[str, PodRecord]] = {}
-        self.signals = Signals(self._pods, self._nodes, self._rejections, self._turned_away)
+        self.signals = Signals(self._pods, self._nodes, self._turned_away)
         """The signals; they follow the observations."""
 
     def pod_changed(self, pod: Pod, raw: Raw, read: Callable[[Pod], PodRecord]) -> bool:
@@ -226,25 +240,16 @@ class ObservedSignals:
             return False
         if before is not None:
             self._pods.pop(before.uid, None)
-            self._count(before, -1)
-        if seen is not None:
-            if seen.rejected is None:
-                self._pods[seen.uid] = seen.signals
-            self._count(seen, 1)
+        if before is not None and before.rejected is not None:
+            pods = self._turned_away[before.rejected]
+            del pods[before.uid]
+            if not pods:
+                del self._turned_away[before.rejected]
+        if seen is not None and seen.rejected is not None and seen.record is not None:
+            self._turned_away.setdefault(seen.rejected, {})[seen.uid] = seen.record
+        elif seen is not None:
+            self._pods[seen.uid] = seen.signals
         return True
-
-    def _count(self, seen: _Seen, number: int) -> None:
-        rejected, record = seen.rejected, seen.record
-        if rejected is None or record is None:
-            return
-        pods = self._turned_away.setdefault(rejected, {})
-        if number > 0:
-            pods[seen.uid] = record
-        else:
-            del pods[seen.uid]
-        self._rejections[rejected] = len(pods)
-        if not pods:
-            del self._rejections[rejected], self._turned_away[rejected]
 
 
 _StatedUse = tuple[CPUWant, int]

@@ -26,6 +26,7 @@ from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
 from podium.decide.evictions import DAEMON_SET, Allowance, is_at_work, lost_work_ns
 from podium.decide.kubelet import CRITICAL_PRIORITY
+from podium.framework.rescheduling.policy import Proposal
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
@@ -75,17 +76,8 @@ class Guards:
         """
         if pod.row == NO_ROW:
             return "it is on no node that is known"
-        if pod.terminating:
-            return "it is going already"
-        why = self._of_class.get(pod.pod_class)
-        if why is None:
-            why = self._of_class[pod.pod_class] = self._out_of_scope(pod)
         return (
-            why
-            or self._why_kind(pod)
-            or self._why_spared(pod)
-            or (self._why_marked(pod.annotations) if pod.annotations else "")
-            or self._why_row(pod.row)
+            self._why_lasting(pod, pod.row)
             or self._why_young(pod)
             or self._why_lossy(pod)
             or self._why_disturbed(pod)
@@ -94,19 +86,20 @@ class Guards:
 
     def why_ended(self, pod: PodRecord, row: int) -> str:
         """Return why a finished pod on the node in a row is left there; "" if it may be evicted."""
-        if pod.terminating:
-            return "it is going already"
         if pod.uid in self._inputs.refused:
             return "its eviction was refused, and is tried again later"
         cooling = (pod.owner_uid, pod.node_name) in self._inputs.cooling
-        return (
-            self._out_of_scope(pod)
-            or self._why_kind(pod)
-            or self._why_spared(pod)
-            or self._why_marked(pod.annotations)
-            or self._why_row(row)
-            or (_COOLING if cooling else "")
-        )
+        return self._why_lasting(pod, row) or (_COOLING if cooling else "")
+
+    def _why_lasting(self, pod: PodRecord, row: int) -> str:
+        """Return the reason that follows from the pod itself and the node in a row."""
+        if pod.terminating:
+            return "it is going already"
+        why = self._of_class.get(pod.pod_class)
+        if why is None:
+            why = self._of_class[pod.pod_class] = self._out_of_scope(pod)
+        why = why or self._why_kind(pod) or self._why_spared(pod)
+        return why or (self._why_marked(pod.annotations) if pod.annotations else "") or self._why_row(row)
 
     def _out_of_scope(self, pod: PodRecord) -> str:
         """Return the reason that follows from the pod's namespace and labels."""
@@ -338,7 +331,7 @@ class PlanInputs:
     are the pods (uids) that would lose data by a move, ``refused`` those whose evictions were refused recently or are
     under way. ``emptying`` is the node that is being emptied pod by pod ("" for none), ``given_up`` the nodes for which
     that was abandoned recently. ``component_may_evict`` is how many evictions the component's cap allows now, None for
-    any number.
+    any number. ``only`` is a proposal, with the name of its policy, that is tried instead of those of the policies.
     """
 
     past: tuple[PastMove, ...]
@@ -349,3 +342,4 @@ class PlanInputs:
     emptying: str = ""
     given_up: Collection[str] = frozenset()
     component_may_evict: int | None = None
+    only: tuple[str, Proposal] | None = None

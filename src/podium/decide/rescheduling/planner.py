@@ -142,7 +142,13 @@ class _Planning:
         self._guards = guards
         # Nothing stored here refers back to this object, so that a plan is freed as soon as it is unused.
         touched: set[str] = set()
-        may_touch = picture.is_movable
+        known: dict[str, tuple[PodRecord, bool]] = {}
+
+        def may_touch(pod: PodRecord) -> bool:
+            if (found := known.get(pod.uid)) is None or found[0] is not pod:
+                found = known[pod.uid] = pod, picture.is_movable(pod)
+            return found[1]
+
         self._may_touch = may_touch
         self._touched = touched
         self._limits = limits = MoveLimits(inputs.past, settings, picture.now)
@@ -187,9 +193,10 @@ class _Planning:
         self._objectives.require_same(before)
         self._total = at_first = self._objectives.weighted(before)
         cost_before = self._objectives.monthly_cost()
-        kept_off, planned, is_cut = self._keep_off(), list[PlannedMoves](), False
+        only = self._inputs.only
+        kept_off, planned, is_cut = [] if only else self._keep_off(), list[PlannedMoves](), False
         stopped = self._limits.used_up
-        with closing(iter(self._turns)) as proposals:
+        with closing((each for each in [only]) if only else iter(self._turns)) as proposals:
             while not stopped and (entry := next(proposals, None)) is not None:
                 policy, proposal = entry
                 if self._tried >= self._settings.max_trials:

@@ -261,12 +261,13 @@ class PendingPodSeats:
         Pods that are already seated are not among them.
         """
         rows = np.array(sorted(left), dtype=np.int64)
+        # A replacement that is expected on another node (`keep_expected`) is placed.
+        waiting = [pod for pod in self._pods if pod.uid not in self._transaction.cluster.placed]
+        if all(pod.uid in self._seats or pod.priority < priority for pod in waiting):
+            return tuple((pod, self._seats[pod.uid]) for pod in waiting if pod.uid in self._seats)
         seats: list[tuple[PodRecord, int]] = []
         with self._transaction.temporarily():
-            for pod in self._pods:
-                if pod.uid in self._transaction.cluster.placed:
-                    # This replacement is expected on another node (`keep_expected`).
-                    continue
+            for pod in waiting:
                 row = self._seats.get(pod.uid)
                 if row is None and pod.priority >= priority:
                     fitting = self._transaction.fitting(pod, rows)

@@ -97,25 +97,21 @@ class RoundRobin:
         """Yield the proposals of a policy until it fails, and close its generator at the end."""
         iterator: Iterator[Proposal] = iter(())
         try:
-            with calling_policy(policy.name, "proposals"):
-                iterator = iter(policy.proposals(self._picture))
-            while True:
+            try:
                 with calling_policy(policy.name, "proposals"):
-                    proposal = next(iterator, None)
-                if proposal is None:
-                    return
-                _check(policy.name, proposal, self._picture)
-                yield proposal
+                    iterator = iter(policy.proposals(self._picture))
+                while True:
+                    with calling_policy(policy.name, "proposals"):
+                        proposal = next(iterator, None)
+                    if proposal is None:
+                        return
+                    _check(policy.name, proposal, self._picture)
+                    yield proposal
+            finally:
+                with calling_policy(policy.name, "proposals"):
+                    getattr(iterator, "close", lambda: None)()
         except PolicyError as error:
             self.errors.append(str(error))
-        finally:
-            close = getattr(iterator, "close", None)
-            if close is not None:
-                try:
-                    with calling_policy(policy.name, "proposals"):
-                        close()
-                except PolicyError as error:
-                    self.errors.append(str(error))
 
 
 def _check(policy: str, proposed: object, picture: Picture) -> None:

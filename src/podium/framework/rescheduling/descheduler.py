@@ -28,6 +28,7 @@ from podium.framework.rescheduling.settings import (
     PolicySettings,
     ReschedulerSettings,
     ReschedulingScope,
+    WrittenNamespaces,
     WrittenSelector,
     label_selector,
     names_of,
@@ -201,7 +202,7 @@ def _namespaces(conversion: Conversion, usual: ReschedulingScope) -> tuple[froze
         conversion.note("the policy", "plugins look at different namespaces; here all look at what all of them look at")
     includes = [names_of(each.include, ".namespaces.include") for each in given if each.include]
     included = frozenset.intersection(*includes) if includes else frozenset[str]()
-    excluded = frozenset[str]().union(*(names_of(each.exclude, ".namespaces.exclude") for each in given))
+    excluded = frozenset[str]().union(*(names_of(each.exclude or (), ".namespaces.exclude") for each in given))
     if includes and not included:
         raise InputError("its plugins have no namespace in common; one scope holds for all of them here")
     return included - excluded, excluded or usual.excluded - included
@@ -213,7 +214,7 @@ def _all_of(selectors: Sequence[Selector | None]) -> Selector | None:
 
 
 def _limits(
-    usual: MoveLimitSettings, own: MoveLimitSettings, of_plugins: Sequence[MoveLimitSettings]
+    usual: MoveLimitSettings, own: MoveLimitSettings, of_plugins: Sequence[_EvictionLimits]
 ) -> MoveLimitSettings:
     """Return the limits: the overall ones, else the defaults, bounded by those of each plugin."""
 
@@ -321,13 +322,6 @@ T = TypeVar("T", bound=Strict)
 _TYPE = ("apiVersion", "kind")
 
 
-class Namespaces(Strict, frozen=True, kw_only=True):
-    """Namespaces by name, included or excluded."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
 class Conversion:
     """The converted policies, by name with their arguments, and settings that hold for all of them.
@@ -340,9 +334,9 @@ class Conversion:
 
     policies: dict[str, dict[str, Any]] = field(default_factory=dict)
     enabled: set[str] = field(default_factory=set)
-    namespaces: list[Namespaces | None] = field(default_factory=list)
+    namespaces: list[WrittenNamespaces | None] = field(default_factory=list)
     selectors: list[WrittenSelector | None] = field(default_factory=list)
-    limits: list[MoveLimitSettings] = field(default_factory=list)
+    limits: list[_EvictionLimits] = field(default_factory=list)
     caveats: list[Caveat] = field(default_factory=list)
     unprotected_stay: bool = False
 
@@ -382,7 +376,7 @@ _ANYWHERE = "a pod is moved only where that is better for it or for others, and 
 class _Arguments(Strict, frozen=True, kw_only=True):
     """The namespaces that a plugin examines, and the conversion of its arguments."""
 
-    namespaces: Namespaces | None = None
+    namespaces: WrittenNamespaces | None = None
 
     def convert(self, conversion: Conversion, plugin: str) -> None:
         """Enable the plugin's counterpart."""
@@ -417,7 +411,7 @@ class _Utilization(_Arguments, frozen=True, kw_only=True):
 
     thresholds: _Thresholds = msgspec.field(default_factory=dict)
     metrics_utilization: _MetricsUtilization | None = None
-    namespaces: Namespaces | None = msgspec.field(default=None, name="evictableNamespaces")
+    namespaces: WrittenNamespaces | None = msgspec.field(default=None, name="evictableNamespaces")
     eviction_limits: _EvictionLimits = _EvictionLimits()
 
     def convert(self, conversion: Conversion, plugin: str) -> None:
@@ -432,8 +426,7 @@ class _Utilization(_Arguments, frozen=True, kw_only=True):
     def limit(self, conversion: Conversion) -> None:
         """Check the thresholds, and add the plugin's limits of evictions."""
         _check_percentages(self.thresholds, ".thresholds")
-        limits = self.eviction_limits
-        conversion.limits.append(MoveLimitSettings(total=limits.total, node=limits.node, namespace=limits.namespace))
+        conversion.limits.append(self.eviction_limits)
 
     def uses_metrics(self, conversion: Conversion, plugin: str) -> bool:
         """Return whether measured use counts instead of requests."""

@@ -77,14 +77,12 @@ NO_NODE_SIGNALS = NodeSignals()
 class Signals:
     """The signals of pods and nodes; those without any are in none of the mappings.
 
-    ``pods`` are by uid, ``nodes`` by name. ``rejections`` count, by a controller's uid and a node's name, the known
-    pods that the node's kubelet rejected (OutOfcpu, NodeAffinity and the like). ``turned_away`` are these pods by uid,
-    if they are retained; they run nowhere.
+    ``pods`` are by uid, ``nodes`` by name. ``turned_away`` are, by a controller's uid and a node's name, the pods by
+    uid that the node's kubelet rejected (OutOfcpu, NodeAffinity and the like); they run nowhere.
     """
 
     pods: Mapping[str, PodSignals] = field(default_factory=dict)
     nodes: Mapping[str, NodeSignals] = field(default_factory=dict)
-    rejections: Mapping[tuple[str, str], int] = field(default_factory=dict)
     turned_away: Mapping[tuple[str, str], Mapping[str, PodRecord]] = field(default_factory=dict)
 
     def of_pod(self, uid: str) -> PodSignals:

@@ -171,7 +171,6 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
         in_flight=MoveLimitSettings(total=20, node=3, namespace=8, owner=2),
         hourly=MoveLimitSettings(total=240, node=40, namespace=80, owner=12),
         without_budget=MoveLimitSettings(total=8, namespace=3, owner=1),
-        budget_reserve=1,
         budget_reserve_share=0.25,
         max_trials=500,
     ),
@@ -267,13 +266,11 @@ def label_selector(written: WrittenSelector | None, path: str) -> Selector | Non
         return None
     requirements: list[Requirement] = []
     for key, value in written.match_labels.items():
-        problem = requirement_problem(key, "In", (value,))
-        if problem is not None:
+        if (problem := requirement_problem(key, "In", (value,))) is not None:
             raise InputError(problem[1], path=f"{path}.matchLabels")
         requirements.append(Requirement(key, "In", (value,)))
     for position, condition in enumerate(written.match_expressions):
-        problem = requirement_problem(condition.key, condition.operator, condition.values)
-        if problem is not None:
+        if (problem := requirement_problem(condition.key, condition.operator, condition.values)) is not None:
             raise InputError(problem[1], path=f"{path}.matchExpressions[{position}].{problem[0]}")
         requirements.append(Requirement(condition.key, condition.operator, condition.values))
     return Selector(tuple(requirements))

@@ -106,9 +106,9 @@ class LeavePoorService:
         self._failures.look(picture)
         if picture is not self._picture:
             self._picture, self._turned_away = picture, {}
-            for (owner, node), times in picture.signals.rejections.items():
+            for (owner, node), pods in picture.signals.turned_away.items():
                 row = picture.cluster.nodes.row_of.get(node)
-                if row is not None and times >= self._args.min_rejections:
+                if row is not None and len(pods) >= self._args.min_rejections:
                     self._turned_away.setdefault(row, set()).add(owner)
 
     def _why(self, picture: Picture, pod: PodRecord) -> str:
