@@ -171,13 +171,14 @@ def test_a_stateful_set_reports_claims_pods_and_their_replacement() -> None:
         assert reported(cluster, "StatefulSet") == [
             ("SuccessfulCreate", "create Claim data-db-0 Pod db-0 in StatefulSet db success"),
             ("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"),
+            ("RecreatingFailedPod", "StatefulSet default/db is recreating failed Pod db-0"),
             ("SuccessfulDelete", "delete Pod db-0 in StatefulSet db successful"),
         ]
         cluster.advance("10s")
         assert [event["count"] for event in cluster.events("SuccessfulCreate")] == [1, 2]
 
 
-def test_a_refused_deletion_of_a_stateful_sets_pod_is_reported() -> None:
+def test_a_failed_pod_beyond_the_replicas_of_its_stateful_set_is_not_recreated() -> None:
     store = Store()
     owner = store.create({**numbered(replicas=0), "metadata": {"name": "db", "namespace": "default"}}, now=0)
     reference = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": owner.uid, "controller": True}

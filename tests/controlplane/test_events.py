@@ -67,16 +67,43 @@ def test_a_deleted_event_is_created_again() -> None:
     assert rig.asked == ["create", "patch", "create"]
 
 
+def about(reason: str) -> Record:
+    return Record("default/a", "uid-a", "Warning", reason, "no")
+
+
 def test_one_object_may_have_25_events_and_one_more_each_five_minutes() -> None:
     rig = Rig()
     for number in range(100):
-        rig.record(failed(message=f"{number}"))
+        rig.record(about(f"Reason{number}"))
 
     assert len(rig.counts()) == 25
-    rig.record(failed(message="late"), NOW + 300 * SECOND)
-    rig.record(failed(message="later"), NOW + 301 * SECOND)
+    rig.record(about("Late"), NOW + 300 * SECOND)
+    rig.record(about("Later"), NOW + 301 * SECOND)
     rig.record(failed("b"))
     assert len(rig.counts()) == 27
+
+
+def test_the_tenth_message_of_one_reason_and_further_ones_are_one_event_with_the_last_message() -> None:
+    rig = Rig()
+    for number in range(13):
+        rig.record(failed(message=f"{number}"), NOW + number * 600 * SECOND)
+    rig.record(failed(message="3"), NOW + 12 * 600 * SECOND)
+
+    events = [(stored.raw["message"], stored.raw["count"]) for stored in rig.store.objects("Event")]
+    assert sorted(events) == sorted(
+        [
+            *((f"{number}", 2 if number == 3 else 1) for number in range(9)),
+            ("(combined from similar events): 12", 4),
+        ]
+    )
+
+
+def test_messages_that_come_ten_minutes_after_the_last_one_are_not_combined() -> None:
+    rig = Rig()
+    for number in range(12):
+        rig.record(failed(message=f"{number}"), NOW + number * 601 * SECOND)
+
+    assert rig.counts() == [1] * 12
 
 
 def test_events_name_the_scheduler_as_pods_do_and_go_after_an_hour() -> None:

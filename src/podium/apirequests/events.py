@@ -1,9 +1,11 @@
-"""The Event recorder: repeated Events are counted, and excess Events about one object are dropped.
+"""The Event recorder: repeated Events are counted, similar ones combined, and excess ones about an object dropped.
 
 Source: k8s.io/client-go/tools/record/events_cache.go.
 """
 
 from __future__ import annotations
+
+from msgspec import structs
 
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.meta import Raw, key_of
@@ -15,16 +17,22 @@ from podium.store.errors import StoreError
 _KEPT = 4_096
 _BURST = 25
 _REFILL_NS = 300 * 10**9
+_MOST_SIMILAR = 10
+_SIMILAR_NS = 600 * 10**9
 
 
 class EventRecorder:
     """A converter of records into requests.
 
-    An Event that repeats one of the last 4,096 increments the count of that one. A component can write a burst of 25
-    Events about an object, and one more every 5 minutes; further ones are dropped.
+    An Event that repeats one of the last 4,096 increments the count of that one. If a component writes ten messages
+    with one reason about an object, at most 10 minutes apart, the tenth and further ones are one Event, which has the
+    last message. A component can write a burst of 25 Events about an object, and one more every 5 minutes; further ones
+    are dropped.
     """
 
     def __init__(self) -> None:
+        # By all of a record but its message, the messages that count as similar, and the time of the last one.
+        self._similar: dict[tuple[str, Record], tuple[set[str], int]] = {}
         # The key of each written Event, and the number of its occurrences; the newest last.
         self._known: dict[tuple[str, Record], tuple[str, int]] = {}
         # The tokens for Events of one component about one object, as of a time.
@@ -42,17 +50,18 @@ class EventRecorder:
             del self._allowances[next(iter(self._allowances))]
         if not may_write:
             return None
-        known = self._known.pop((component, action), None)
+        action, same = self._combined(action, component, now)
+        known = self._known.pop((component, same), None)
         if known is not None:
             key, count = known[0], known[1] + 1
-            counted: Raw = {"count": count, "lastTimestamp": format_time(now)}
+            counted: Raw = {"count": count, "lastTimestamp": format_time(now), "message": action.message}
             try:
                 yield Request(verb="patch", kind="Event", key=key, body=counted)
             except StoreError as error:
                 if error.code != 404:
                     raise
             else:
-                self._keep(component, action, key, count)
+                self._keep(component, same, key, count)
                 return None
         # Event names contain the time, and an object can have several Events at the same instant.
         self._last_ns = max(now, self._last_ns + 1)
@@ -60,8 +69,23 @@ class EventRecorder:
         metadata: Raw = dict(body["metadata"])
         metadata["name"] = f"{metadata['name'].rpartition('.')[0]}.{self._last_ns:x}"
         yield Request(verb="create", kind="Event", body={**body, "metadata": metadata})
-        self._keep(component, action, key_of(metadata), 1)
+        self._keep(component, same, key_of(metadata), 1)
         return None
+
+    def _combined(self, action: Record, component: str, now: int) -> tuple[Record, Record]:
+        """Return the record with the message to write, and the record whose repetitions are counted."""
+        alike = structs.replace(action, message="")
+        messages, last_ns = self._similar.pop((component, alike), (set[str](), now))
+        if now - last_ns > _SIMILAR_NS:
+            messages.clear()
+        is_combined = len(messages | {action.message}) >= _MOST_SIMILAR
+        if not is_combined:
+            messages.add(action.message)
+        self._similar[component, alike] = messages, now
+        if len(self._similar) > _KEPT:
+            del self._similar[next(iter(self._similar))]
+        message = f"(combined from similar events): {action.message}"
+        return (structs.replace(action, message=message), alike) if is_combined else (action, action)
 
     def _keep(self, component: str, action: Record, key: str, count: int) -> None:
         self._known[component, action] = key, count

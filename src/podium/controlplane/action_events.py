@@ -15,6 +15,7 @@ from msgspec import Struct
 from podium.api import meta, pod, workloads
 from podium.controllers import actions
 from podium.controllers.observations import ActionFinished, Answer
+from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.store.conditions import is_true
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -98,9 +99,8 @@ class ActionEvents(Struct, eq=False):
         owner, name = object_.metadata.controller, object_.metadata.name
         if owner is None or cause.partition(" ")[0] != owner.kind or object_.metadata.deletion_timestamp is not None:
             return
-        if isinstance(object_, pod.Pod) and object_.status.phase == "Failed" and owner.kind == "DaemonSet":
-            found = f"Found failed daemon pod {object_.key} on node {object_.spec.node_name}, will try to kill it"
-            yield actions.Record("", owner.uid, _WARNING, "FailedDaemonPod", found, workload=cause)
+        if isinstance(object_, pod.Pod) and object_.status.phase == "Failed":
+            yield from self._failed_pod(object_, cause)
         message = f"delete Pod {name} in StatefulSet {owner.name}" if owner.kind == _SET else ""
         if problem:
             message = f"{message} failed error: {problem}" if message else f"Error deleting: {problem}"
@@ -108,6 +108,19 @@ class ActionEvents(Struct, eq=False):
         else:
             message = f"{message} successful" if message else f"Deleted {_MADE[before.kind]} {name}"
             yield _of(cause, owner.uid, "SuccessfulDelete", message)
+
+    def _failed_pod(self, gone: pod.Pod, cause: str) -> Iterator[actions.Record]:
+        """Yield the Event about a failed pod that is deleted; none if a StatefulSet has no replica for it any more."""
+        kind, key = cause.split(" ", 1)
+        owner, name = self.store.get(kind, key), gone.metadata.name
+        if isinstance(owner.object, workloads.StatefulSet):
+            ordinal, spec = ordinal_of(owner.object.metadata.name, name), owner.object.spec
+            if ordinal in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
+                message = f"StatefulSet {key} is recreating failed Pod {name}"
+                yield actions.Record("", owner.uid, _WARNING, "RecreatingFailedPod", message, workload=cause)
+        elif kind == "DaemonSet":
+            message = f"Found failed daemon pod {gone.key} on node {gone.spec.node_name}, will try to kill it"
+            yield actions.Record("", owner.uid, _WARNING, "FailedDaemonPod", message, workload=cause)
 
 
 def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Record]:
