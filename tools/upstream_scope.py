@@ -188,9 +188,14 @@ storage/pv_protection.go, storage/pvc_protection.go | controlplane/test_volume_p
 """Lines of paths below test/e2e of which the steps were played against `podium up`, and the tests of their rules."""
 
 PLAYED_CMD = """
+apply.sh, diff.sh | apirequests/test_applying.py, server/kubectl/test_write.py
 apps.sh | server/kubectl/test_workloads.py, server/kubectl/test_write.py
+authorization.sh, certificate.sh | server/test_reviews.py, server/http/test_security.py
 batch.sh, run.sh | server/kubectl/test_write.py, server/kubectl/test_get.py
 core.sh: ConfigMaps, Pods, Services, ReplicationControllers | server/kubectl/test_write.py, server/kubectl/test_get.py
+crd.sh, discovery.sh | server/kubectl/test_custom_kinds.py, server/discovery/test_documents.py
+create.sh, delete.sh, template-output.sh | server/kubectl/test_write.py, server/kubectl/test_workloads.py
+get.sh | server/kubectl/test_get.py, server/tables/test_table.py
 results.sh | server/kubectl/test_get.py
 storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 """

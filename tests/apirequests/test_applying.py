@@ -9,7 +9,7 @@ import pytest
 
 from podium.apirequests.request import Request, Response
 from tests.apirequests.asking import API, NOW
-from tests.store.objects import SECOND, Raw
+from tests.store.objects import SECOND, Raw, pod
 from tests.store.test_definitions import definition, version
 
 KEY = "default/web"
@@ -262,6 +262,89 @@ class TestUpdating:
             ("maker", "Update", ""): {"f:data": {".": {}, "f:a": {}}},
             ("changer", "Update", ""): {"f:data": {"f:b": {}}},
         }
+
+    def test_what_admission_adds_to_a_pod_has_no_owner(self) -> None:
+        limits: Raw = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}]}
+        api = API({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"}, "spec": limits})
+        body = {**pod("web"), "metadata": {"name": "web"}, "spec": {"containers": [container()]}}
+
+        raw = api.ask("create", namespace="default", body=body, field_manager="maker").to_dict()
+
+        spec, owned = raw["spec"], entries(raw)["maker", "Update", ""]
+        for field in ("priority", "serviceAccountName", "tolerations", "volumes"):
+            assert spec[field] is not None
+        assert spec["containers"][0]["volumeMounts"]
+        assert spec["containers"][0]["resources"]["limits"] == {"cpu": "1"}
+        assert raw["metadata"]["annotations"]
+        names = ("image", "imagePullPolicy", "name", "resources", "terminationMessagePath", "terminationMessagePolicy")
+        of_container: Raw = {".": {}, **{f"f:{name}": {} for name in names}}
+        assert owned == {
+            "f:spec": {
+                "f:containers": {".": {}, 'k:{"name":"main"}': of_container},
+                "f:dnsPolicy": {},
+                "f:enableServiceLinks": {},
+                "f:restartPolicy": {},
+                "f:schedulerName": {},
+                "f:securityContext": {},
+                "f:terminationGracePeriodSeconds": {},
+            }
+        }
+
+    def test_the_creator_owns_what_it_states_even_if_admission_would_add_it(self) -> None:
+        api = API()
+        spec = {"containers": [container()], "serviceAccountName": "default", "priority": 0}
+        body = {**pod("web"), "metadata": {"name": "web"}, "spec": spec}
+
+        raw = api.ask("create", namespace="default", body=body, field_manager="maker").to_dict()
+
+        owned = entries(raw)["maker", "Update", ""]["f:spec"]
+        assert {"f:serviceAccount", "f:serviceAccountName", "f:priority"} <= owned.keys()
+        assert "f:volumes" not in owned
+
+    def test_addresses_and_node_ports_that_a_service_gets_have_no_owner(self) -> None:
+        api = API()
+        spec: Raw = {"type": "NodePort", "ports": [{"port": 80}], "selector": {"app": "web"}}
+        body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}
+
+        raw = api.ask("create", "Service", namespace="default", body=body, field_manager="maker").to_dict()
+
+        assert raw["spec"]["clusterIP"]
+        assert raw["spec"]["ports"][0]["nodePort"]
+        of_port: Raw = {".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}}
+        assert entries(raw)["maker", "Update", ""] == {
+            "f:spec": {
+                "f:externalTrafficPolicy": {},
+                "f:internalTrafficPolicy": {},
+                "f:ports": {".": {}, 'k:{"port":80,"protocol":"TCP"}': of_port},
+                "f:selector": {},
+                "f:sessionAffinity": {},
+                "f:type": {},
+            }
+        }
+
+    def test_the_protection_of_a_claim_has_no_owner(self) -> None:
+        api = API()
+        spec: Raw = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "web"}, "spec": spec}
+
+        raw = api.ask("create", "PersistentVolumeClaim", namespace="default", body=body, field_manager="a").to_dict()
+
+        assert raw["metadata"]["finalizers"]
+        assert entries(raw)["a", "Update", ""].keys() == {"f:spec"}
+
+    def test_kubectl_takes_over_a_pod_that_it_applied_on_its_own_side(self) -> None:
+        api = API()
+        body = {**pod("web"), "metadata": {"name": "web", "labels": {"a": "1"}}, "spec": {"containers": [container()]}}
+        made = api.ask("create", namespace="default", body=body, field_manager="kubectl").to_dict()
+        # kubectl turns its own account into that of an applier.
+        account = [{**one, "operation": "Apply"} for one in made["metadata"]["managedFields"]]
+        patch = {"metadata": {"managedFields": account}}
+        assert api.ask("patch", key=KEY, body=patch, patch_type="merge", field_manager="kubectl").code == 200
+
+        raw = applied(api, {**body, "metadata": {"name": "web", "labels": {"a": "2"}}}, "kubectl")
+
+        assert raw["metadata"]["labels"] == {"a": "2"}
+        assert raw["spec"]["containers"][0]["volumeMounts"]
 
     def test_without_a_manager_no_managed_fields_are_recorded(self) -> None:
         api = API()

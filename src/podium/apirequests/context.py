@@ -117,7 +117,7 @@ class Context(msgspec.Struct, frozen=True):
 
         A new one also gets the finalizer that protects it, or the volume of its service account's token.
         """
-        raw = defaults.with_defaults(resource.name, raw)
+        given, raw = raw, defaults.with_defaults(resource.name, raw)
         protection = _PROTECTIONS.get(resource.name)
         if protection is None and resource.name not in ("Pod", "Service"):
             return raw
@@ -125,6 +125,8 @@ class Context(msgspec.Struct, frozen=True):
         key = key_of({"namespace": "default", **metadata} if resource.namespaced else metadata)
         stored = self.store.find(resource.name, key)
         if resource.name == "Pod":
+            if stored is None:
+                self.store.note_asked(defaults.without_account(raw, given))
             if stored is not None or MIRROR_ANNOTATION in object_at(metadata, "annotations"):
                 return raw
             name = object_at(raw, "spec").get("serviceAccountName")
@@ -134,11 +136,14 @@ class Context(msgspec.Struct, frozen=True):
             previous = None if stored is None else stored.raw
             others = [service.raw for service in self.store.objects("Service") if service is not stored]
             networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
-            raw = defaults.with_addresses(raw, previous, others, networks)
+            given, raw = raw, defaults.with_addresses(raw, previous, others, networks)
+            if stored is None:
+                self.store.note_asked(defaults.without_allocations(raw, given))
             if found := defaults.allocation_problem(raw, previous, others, networks):
                 path, problem = found
                 raise invalid(resource, key, problem, path)
             return raw
+        self.store.note_asked(raw)
         finalizers = metadata.get("finalizers") or []
         if stored is not None or not isinstance(finalizers, list) or protection in finalizers:
             return raw

@@ -17,8 +17,9 @@ import msgspec
 
 from podium.api import ownership
 from podium.api.meta import Raw, object_at, objects_at, value_at
+from podium.api.objects import shared_spec
 from podium.api.ownership import EMPTY, Comparison, FieldSet, KeyMissingError, Shape
-from podium.api.schemas.schema import is_type
+from podium.api.schemas.schema import is_type, without_unknown
 from podium.api.times import format_time
 from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError, bad_request
@@ -342,7 +343,8 @@ class FieldWriter(msgspec.Struct):
     """A manager and the one object that it writes, which is of this `resource` and `shape`.
 
     `given` are the entries in the update itself, which are used if they can be read. `settled` are the entries that an
-    apply request computed, which are written unconditionally.
+    apply request computed, which are written unconditionally. `asked` is a new object before admission: no manager owns
+    what that adds.
     """
 
     manager: FieldManager
@@ -352,6 +354,7 @@ class FieldWriter(msgspec.Struct):
     now: int
     given: Any = None
     settled: Entries | None = None
+    asked: Raw | None = None
     is_done: bool = False
 
     def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
@@ -420,6 +423,7 @@ class FieldWriter(msgspec.Struct):
         if previous is not None:
             return changes_of(comparable(previous), comparable(raw), self.shape)
         # The client that registers a node also reports its status.
+        raw = raw if self.asked is None else without_unknown(self.asked)
         part = comparable(raw) if self.resource.name == "Node" else owned_part(raw, self.resource, "")
         added = _of_pod if self.resource.name == "Pod" else _added
         return Comparison(added(part, self.shape), {}, {})
@@ -444,6 +448,8 @@ def _of_pod(raw: Raw, shape: Shape) -> FieldSet:
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return _added(raw, shape)
+    shared = shared_spec(spec)
+    spec = spec if shared is None else shared.raw
     known = _specs.get(id(spec))
     if known is None or known[0] is not spec:
         known = spec, _added({"spec": spec}, shape)

@@ -179,7 +179,7 @@ def impersonated(headers: Mapping[str, str]) -> User | None:
     values = dict(impersonation)
     user = values.get(f"{_IMPERSONATE}user", "")
     if not user:
-        raise StoreError(500, "InternalError", "Internal error occurred: impersonation needs a user")
+        raise StoreError(500, "InternalError", "Internal error occurred: requested more without impersonating a user")
     groups = [value for name, value in impersonation if name == f"{_IMPERSONATE}group"]
     extra: dict[str, list[str]] = {}
     for name, value in impersonation:

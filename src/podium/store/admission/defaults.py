@@ -23,6 +23,7 @@ from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, 
 from podium.store.conditions import condition_of
 
 _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
+_ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
 _OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 
 
@@ -52,6 +53,17 @@ def _pod(raw: Raw) -> Raw:
     if requests:
         filled["resources"] = {**spec["resources"], "requests": requests}
     return {**raw, "spec": {**spec, **filled}} if filled else raw
+
+
+def without_account(raw: Raw, given: Raw) -> Raw:
+    """Return a pod with its defaults without the default service account, unless the `given` pod states one.
+
+    It is not a default of the API: admission sets it, as the token's volume (plugin/pkg/admission/serviceaccount).
+    """
+    names = ("serviceAccount", "serviceAccountName")
+    if any(object_at(given, "spec").get(name) for name in names):
+        return raw
+    return {**raw, "spec": {name: value for name, value in object_at(raw, "spec").items() if name not in names}}
 
 
 # Where containers find the token of their service account.
@@ -403,6 +415,13 @@ def with_addresses(
             free = before.get("healthCheckNodePort") or next(port for port in _NODE_PORTS if port not in used)
             spec.setdefault("healthCheckNodePort", free)
     return {**raw, "spec": spec}
+
+
+def without_allocations(raw: Raw, given: Raw) -> Raw:
+    """Return a Service with its defaults, but of its addresses and ports only those that the `given` one states."""
+    spec, stated = object_at(raw, "spec"), object_at(given, "spec")
+    kept = {name: value for name, value in spec.items() if name in stated or name not in _ALLOCATED}
+    return {**raw, "spec": {**kept, **({"ports": stated["ports"]} if "ports" in stated else {})}}
 
 
 def _without_former(spec: Raw, before: Raw) -> Raw:
