@@ -98,6 +98,7 @@ def reschedule(
             raise click.UsageError(
                 "A ConfigMap is read while this runs: for one plan, give its text with --rescheduler."
             )
+        from podium.api.collector import collector_paused
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
         from podium.app.console.reading import read_shown
@@ -106,11 +107,10 @@ def reschedule(
         source = program.cluster
         cluster = source if source.context or source.kubeconfig or not files else None
         read = read_shown(options.Source(files, cluster, source.allows_exec_plugins), validation)
-        honors_avoid_lists = own["honors_avoid_lists"]
         question = PlanSettings(
-            rescheduling, configuration, honors_avoid_lists, ignore_extenders, program.release, True
+            rescheduling, configuration, own["honors_avoid_lists"], ignore_extenders, program.release, True
         )
-        with ProgressBar("planning"):
+        with ProgressBar("planning"), collector_paused():
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))
         return
