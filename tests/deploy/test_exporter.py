@@ -20,6 +20,7 @@ from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, Live
 from podium.app.live.command import exporter
 from podium.app.live.logs import Log
 from podium.app.live.metrics import HealthSettings
+from podium.app.planning.deciding.decisions import Decisions
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration
 from tests.app.exporter.clusters import Raw, Workload, cluster_of, node
@@ -52,7 +53,7 @@ def rules() -> list[dict[str, Any]]:
 def metric_text() -> str:
     nodes, web = [node("n1"), node("n2")], Workload("web", ["n1"] * 3 + ["n2"] * 3)
     metrics = ExporterMetrics(lambda: NOW)
-    metrics.latest = evaluate(podium.load(cluster_of(nodes, web)), EvaluationSettings())
+    metrics.latest = evaluate(Decisions(podium.load(cluster_of(nodes, web))), EvaluationSettings())
     return metrics.text().decode()
 
 

@@ -14,11 +14,18 @@ Raw = dict[str, Any]
 ZONE, POOL, HOST = "topology.kubernetes.io/zone", "eks.amazonaws.com/nodegroup", "kubernetes.io/hostname"
 _TRUE = {"status": "True"}
 _OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "")
-_CLASSES = {"low": 0, "middle": 100, "high": 1000, "daemon": 10_000}
-_TOLERATIONS = [
-    {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-    for name in ("not-ready", "unreachable")
-]
+_CLASSES = {"low": 0, "middle": 100, "patient": 500, "high": 1000, "daemon": 10_000}
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _tolerations(seconds: int) -> list[Raw]:
+    return [
+        {"key": f"node.kubernetes.io/{name}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+        for name in ("not-ready", "unreachable")
+    ]
+
+
+_TOLERATIONS = _tolerations(300)
 
 
 def node(name: str, zone: str = "a", pool: str = "big", cpu: int = 4, **spec: Any) -> Raw:
@@ -55,6 +62,8 @@ class Workload:
         owned: Raw = {"name": self.name, "uid": f"uid-{self.name}", "controller": True}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{self.milli}m"}}}
         spec = {"priorityClassName": self.priority, "tolerations": _TOLERATIONS, "containers": [container], **self.spec}
+        if self.priority == "patient":
+            spec["preemptionPolicy"] = "Never"
         found: list[Raw] = []
         if self.owner:
             template = {"metadata": {"labels": labels}, "spec": spec}
@@ -87,10 +96,13 @@ class Workload:
 
 def cluster_of(nodes: list[Raw], *workloads: Workload) -> Raw:
     """Return a List of the nodes, the workloads with their pods, and the priority classes."""
-    classes = [
+    classes: list[Raw] = [
         {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
         for name, value in _CLASSES.items()
     ]
+    for each in classes:
+        if each["metadata"]["name"] == "patient":
+            each["preemptionPolicy"] = "Never"
     return {"apiVersion": "v1", "kind": "List", "items": [*nodes, *classes, *(o for w in workloads for o in w.objects)]}
 
 
@@ -115,7 +127,11 @@ def random_cluster(seed: int, nodes: int = 8) -> Raw:
     free = {name: left - 250 for name, left in free.items()}
     for index in range(draw.randint(2, nodes + 1)):
         workloads.append(_random_workload(draw, f"w{index}", free, nodes))
-    return cluster_of(made, *workloads)
+    found = cluster_of(made, *workloads)
+    for each in workloads[1:]:
+        if draw.random() < 0.2:
+            found["items"].append(budget(each.name, draw.randint(0, 2), len(each.nodes)))
+    return found
 
 
 def settled(objects: Raw) -> Raw:
@@ -137,21 +153,36 @@ def _random_node(draw: random.Random, name: str) -> Raw:
 
 def _random_workload(draw: random.Random, name: str, free: dict[str, int], most: int) -> Workload:
     made = Workload(name, [], draw.choice(_OWNERS), draw.choice((250, 500, 1000, 1500)))
-    made.priority = draw.choice(("low", "low", "middle", "high"))
+    made.priority = draw.choice(("low", "low", "low", "middle", "patient", "high", "high"))
+    made.spec["tolerations"] = _tolerations(draw.choice((300, 300, 60, 0)))
     if draw.random() < 0.3:
-        made.spec["tolerations"] = [*_TOLERATIONS, {"key": "dedicated", "operator": "Exists"}]
-    kind = draw.random()
-    term = {"labelSelector": made.selector, "topologyKey": HOST}
-    if kind < 0.15:
-        made.spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    elif kind < 0.3:
-        spread = {"topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": made.selector}
-        made.spec["topologySpreadConstraints"] = [{"maxSkew": draw.randint(1, 2), **spread}]
-    elif kind < 0.4:
-        made.spec["nodeSelector"] = {POOL: draw.choice(("big", "small"))}
+        made.spec["tolerations"] += [{"key": "dedicated", "operator": "Exists"}]
+    made.spec |= draw.choice(_rules(draw, made)) if draw.random() < 0.6 else {}
     for _ in range(draw.randint(1, max(6, most // 2))):
         allowed = [on for on in free if free[on] >= made.milli]
         made.nodes.append(draw.choice(allowed) if allowed else "")
         if allowed:
             free[made.nodes[-1]] -= made.milli
     return made
+
+
+def _rules(draw: random.Random, workload: Workload) -> list[Raw]:
+    """Return fields of which each limits where the pods may go, or what they may do."""
+    key, spread = draw.choice((ZONE, HOST)), draw.choice(("DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"))
+    own = {"labelSelector": workload.selector, "topologyKey": key}
+    other = {"labelSelector": {"matchLabels": {"app": f"w{draw.randint(0, 3)}"}}, "topologyKey": key}
+    constraint = {"maxSkew": draw.randint(1, 2), "whenUnsatisfiable": spread, **own}
+    honors = {**constraint, "nodeTaintsPolicy": "Honor"}
+    least = {**constraint, "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{workload.milli}m"}}}
+    return [
+        {"affinity": {"podAntiAffinity": {_REQUIRED: [{**own, "topologyKey": HOST}]}}},
+        {"affinity": {"podAntiAffinity": {_REQUIRED: [other]}}},
+        {"affinity": {"podAffinity": {_REQUIRED: [{**own, "topologyKey": ZONE}]}}},
+        {"affinity": {"podAffinity": {_REQUIRED: [{**other, "topologyKey": ZONE}]}}},
+        {"topologySpreadConstraints": [constraint]},
+        {"topologySpreadConstraints": [honors]},
+        {"topologySpreadConstraints": [least]},
+        {"nodeSelector": {POOL: draw.choice(("big", "small"))}},
+        {"containers": [{**container, "ports": [{"containerPort": 80, "hostPort": draw.choice((80, 81))}]}]},
+    ]

@@ -36,7 +36,7 @@ spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "3"}}}]}
 
 
 def evaluation(objects: Raw, settings: EvaluationSettings = EvaluationSettings()) -> Evaluation:  # noqa: B008
-    return replace(evaluate(podium.load(objects), settings), at_ns=100 * SECOND, seconds=1.5)
+    return replace(evaluate(Decisions(podium.load(objects)), settings), at_ns=100 * SECOND, seconds=1.5)
 
 
 def samples(found: Evaluation | None) -> dict[str, dict[tuple[str, ...], float]]:
@@ -52,10 +52,10 @@ def samples(found: Evaluation | None) -> dict[str, dict[tuple[str, ...], float]]
 
 
 class TwoTasks(Tasks):
-    """Tasks of each list of which a process takes two, as if others took the rest."""
+    """Tasks of which a process takes two, as if others took the rest."""
 
-    def take(self, number: int, *, preempts: bool) -> Iterator[int]:
-        return islice(super().take(number, preempts=preempts), 2)
+    def take(self, number: int) -> Iterator[int]:
+        return islice(super().take(number), 2)
 
 
 def test_a_pool_tolerates_the_failures_after_which_all_pods_fit() -> None:
@@ -151,7 +151,7 @@ def test_shares_are_parts_of_the_same_evaluation() -> None:
     objects = cluster_of([node("n1"), node("n2", "b")], Workload("web", ["n1"] * 3 + ["n2"] * 3))
     whole = evaluation(objects)
     decisions = Decisions(podium.load(objects))
-    tasks = TwoTasks(decisions)
+    tasks = TwoTasks()
     shares = [share_of(decisions, EvaluationSettings(), tasks, is_first=place == 0) for place in range(3)]
     assert [len(share.failures) for share in shares] == [2, 2, 2]
     found = combined(shares)
@@ -164,11 +164,11 @@ def test_shares_are_parts_of_the_same_evaluation() -> None:
 def test_groups_that_are_not_evaluated_keep_their_answers_and_their_age() -> None:
     nodes = [node("n1"), node("n2", "b"), node("n3", "c")]
     decisions = Decisions(podium.load(cluster_of(nodes)))
-    before = combined([share_of(decisions, EvaluationSettings(), Tasks(decisions))], None, 1, 7)
+    before = combined([share_of(decisions, EvaluationSettings(), Tasks())], None, 1, 7)
     assert set(before.groups.values()) == {(1, 7)}
     full = Workload("web", ["n1"] * 4 + ["n2"] * 4 + ["n3"] * 4)
     later = Decisions(podium.load(cluster_of([*nodes, node("n4", "d")], full)))
-    share = share_of(later, EvaluationSettings(), Tasks(later), [("zone", "b")])
+    share = share_of(later, EvaluationSettings(), Tasks(), [("zone", "b")])
     found = combined([share], before, 2, 9)
     outcomes = {(each.scope, each.name): each for each in found.failures}
     assert (outcomes["zone", "a"].replaced, outcomes["zone", "b"].replaced, outcomes["node", "n1"].replaced) == (

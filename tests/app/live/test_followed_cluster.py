@@ -13,6 +13,7 @@ from podium.api.meta import Kubernetes
 from podium.api.versions.release import DEFAULT_RELEASE
 from podium.app.exporter.evaluation import Evaluation, EvaluationSettings, evaluate
 from podium.app.live.followed_cluster import FollowedCluster
+from podium.app.planning.deciding.decisions import Decisions
 from podium.controllers.observations import Changed, Deleted
 from podium.framework.settings.configuration import default_configuration
 from tests.app.exporter.clusters import Raw, random_cluster
@@ -62,7 +63,7 @@ def test_a_followed_cluster_has_the_answers_of_a_loaded_one(seed: int) -> None:
             elif before is not None:
                 cluster.handle(Deleted(read(before)), NOW)
         loaded = podium.load({"apiVersion": "v1", "kind": "List", "items": list(known.values())})
-        expected = answers(evaluate(loaded, EvaluationSettings()))
+        expected = answers(evaluate(Decisions(loaded), EvaluationSettings()))
         assert answers(evaluate(cluster.decisions(NOW), EvaluationSettings())) == expected
 
 

@@ -19,14 +19,13 @@ from msgspec.structs import replace
 from podium.api.errors import InputError
 from podium.api.node import UNREACHABLE, ZONE_LABEL, Taint, is_ready
 from podium.api.pod import Pod
-from podium.app.cluster import Cluster
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import RESOURCES
 from podium.app.inputs import read_objects
 from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
-from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, QueueResult
+from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, replacement
 from podium.cluster.arrays import Bools
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
@@ -91,7 +90,7 @@ class Evaluation(msgspec.Struct, frozen=True):
 
     ``skipped`` counts groups beyond `MAX_GROUPS` by kind, ``pending`` pods by cause. ``blocks`` has nodes by budget,
     ``members`` by pool. ``groups`` has the time (0: not yet) and the number of changes as of which each was
-    evaluated. In the share of one process, ``preempting`` has those ``failures`` that may differ with preemption.
+    evaluated.
     """
 
     failures: tuple[FailureOutcome, ...]
@@ -104,7 +103,6 @@ class Evaluation(msgspec.Struct, frozen=True):
     groups: dict[Group, tuple[int, int]] = {}
     at_ns: int = 0
     seconds: float = 0
-    preempting: tuple[FailureOutcome, ...] = ()
 
     @property
     def counts(self) -> Counter[tuple[str, str]]:
@@ -122,32 +120,25 @@ class Evaluation(msgspec.Struct, frozen=True):
 
 
 class Tasks:
-    """Two lists of tasks that several processes do together: each takes the next one when it has done one.
+    """A list of tasks that several processes do together: each takes the next one when it has done one."""
 
-    The lists have the same failures, without preemption and with it. ``fits`` has 1 for those that need none.
-    """
+    def __init__(self) -> None:
+        self._next = multiprocessing.Value("q", 0)
 
-    def __init__(self, decisions: Decisions) -> None:
-        most = 2 * decisions.cluster.nodes.count + len(GROUPS) * MAX_GROUPS
-        self._next = {preempts: multiprocessing.Value("q", 0) for preempts in (False, True)}
-        self.fits = multiprocessing.RawArray("b", most)
-
-    def take(self, number: int, *, preempts: bool) -> Iterator[int]:
+    def take(self, number: int) -> Iterator[int]:
         """Yield the indexes of tasks, below ``number``, that no process has taken."""
-        following = self._next[preempts]
         while True:
-            with following.get_lock():
-                index = following.value
-                following.value += 1
+            with self._next.get_lock():
+                index = self._next.value
+                self._next.value += 1
             if index >= number:
                 return
             yield index
 
 
-def evaluate(cluster: Cluster | Decisions, settings: EvaluationSettings) -> Evaluation:
-    """Return all answers about a cluster. Raises InputError for objects that no API server accepts."""
-    decisions = cluster if isinstance(cluster, Decisions) else Decisions(cluster)
-    return combined([share_of(decisions, settings, Tasks(decisions))])
+def evaluate(decisions: Decisions, settings: EvaluationSettings) -> Evaluation:
+    """Return all answers about a cluster."""
+    return combined([share_of(decisions, settings, Tasks())])
 
 
 def share_of(
@@ -187,8 +178,7 @@ def share_of(
     # The tasks that take longest come first, so that the processes end at about the same time.
     scopes = [*evaluated, *pairs, *(FailureScope(NODE, name, (name,)) for name in labels)]
     scopes.sort(key=lambda scope: -len(scope.nodes))
-    alone, preempting = (_outcomes(decisions, scopes, tasks, preempts=preempts) for preempts in (False, True))
-    return replace(others, failures=alone, preempting=preempting)
+    return replace(others, failures=_outcomes(decisions, scopes, tasks))
 
 
 def combined(
@@ -198,13 +188,7 @@ def combined(
 
     The answers about groups that were not evaluated are those of the one ``before``.
     """
-    preempting = {(each.scope, each.name): each for share in shares for each in share.preempting}
-    by_name = {}
-    for without in (each for share in shares for each in share.failures):
-        key = without.scope, without.name
-        outcome = preempting.get(key, without)
-        verdict = UNPLACED if outcome.unplaced else PREEMPTS if without.unplaced else FITS
-        by_name[key] = replace(outcome, unplaced_alone=without.unplaced, outcome=verdict)
+    by_name = {(each.scope, each.name): each for share in shares for each in share.failures}
     groups = {key: (at_ns, changes) if key in by_name else as_of for key, as_of in shares[0].groups.items()}
     if before is not None:
         kept = {(each.scope, each.name): each for each in before.failures if each.scope in GROUPS}
@@ -216,7 +200,7 @@ def combined(
         one, two = worst.outcome, by_name[PAIR, pool].outcome
         tolerances.append(PoolTolerance(pool, (one == FITS) + (one == two == FITS), worst.name, one, two))
     answers = {"failures": tuple(by_name.values()), "pools": tuple(tolerances), "groups": groups}
-    return replace(shares[0], **answers, preempting=(), at_ns=at_ns)
+    return replace(shares[0], **answers, at_ns=at_ns)
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:
@@ -303,20 +287,11 @@ class FailureOutcome(msgspec.Struct, frozen=True):
         return -self.unplaced, -self.unplaced_alone, -self.replaced, self.name
 
 
-def _outcomes(
-    decisions: Decisions, scopes: Sequence[FailureScope], tasks: Tasks, *, preempts: bool
-) -> tuple[FailureOutcome, ...]:
-    """Return the outcomes of the failures that this process takes, after pending pods that fit now have been placed."""
-    found = []
+def _outcomes(decisions: Decisions, scopes: Sequence[FailureScope], tasks: Tasks) -> tuple[FailureOutcome, ...]:
+    """Return the outcomes of the failures that this process takes, after the scheduler has placed pending pods."""
     with decisions.what_if():
-        base = decisions.schedule(decisions.pending, preempts=preempts, replaces=preempts)
-        trials = _Trials(decisions, base, preempts=preempts)
-        for index in tasks.take(len(scopes), preempts=preempts):
-            # If the pending pods preempt none, a failure without unplaced pods has the same outcome.
-            if not tasks.fits[index] or base.preemptors:
-                found.append(trials.outcome(scopes[index]))
-                tasks.fits[index] = not found[-1].unplaced
-    return tuple(found)
+        trials = _Trials(decisions)
+        return tuple(trials.outcome(scopes[index]) for index in tasks.take(len(scopes)))
 
 
 def _fate(pod: PodRecord) -> str:
@@ -336,22 +311,9 @@ def _stays_ns(pod: PodRecord) -> int | None:
     return None if seconds is None else max(seconds, 0) * 10**9
 
 
-def _replacement(pod: PodRecord, turn: int = 0) -> PodRecord:
-    """Return the pod that the controller creates instead."""
-    fields = {"created_ns": _LATER_NS + turn, "start_ns": NOT_STARTED_NS, "ready": False, "preempted": False}
-    return pod.without_node(uid=f"{pod.uid}/again", **fields)
-
-
 def _as_waiting(pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
     """Return pods that have been tried at one time."""
     return tuple(replace(pod, created_ns=_EARLIER_NS) if pod.created_ns else pod for pod in pods)
-
-
-def _sees_taint(pod: PodRecord) -> bool:
-    """Return whether the taint of a failed node means more to the pod than that the node takes no pods."""
-    constraints = pod.spec.topology_spread_constraints
-    tolerant = any(tolerates(each, _TAINTS[0]) for each in pod.spec.tolerations)
-    return tolerant or any(each.node_taints_policy == "Honor" for each in constraints)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +329,17 @@ class _Counted:
 
 
 class _Trials:
-    """Failures tried one by one on a cluster whose pending pods have been placed, with or without preemption."""
+    """Failures tried one by one on a cluster whose pending pods have been placed.
 
-    def __init__(self, decisions: Decisions, base: QueueResult, *, preempts: bool) -> None:
+    In a trial, pods are ready as soon as they have a node, and the status of budgets follows.
+    """
+
+    def __init__(self, decisions: Decisions) -> None:
+        """Place the pending pods."""
         self._decisions = decisions
-        self._preempts = preempts
+        # The attempts that have failed before a failure, without and with preemption.
+        self._failed = [FailedAttempts(decisions.cluster, decisions.runners, preempts=each) for each in (False, True)]
+        base = decisions.schedule(decisions.pending, preempts=True, replaces=True, failed=self._failed[True])
         self._counted: dict[PodClass, _Counted | None] = {}
         # Equal pods of nodes in equal domains share an answer.
         self._accepts: dict[tuple[PodClass, tuple[str | None, ...]], Bools] = {}
@@ -381,65 +349,123 @@ class _Trials:
         for name, row in decisions.cluster.nodes.row_of.items():
             self._health.replace(name, node := decisions.cluster.nodes.node(row), is_healthy=is_ready(node))
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
-        # Other pods that wait fit nowhere after a failure either, unless one preempts: nodes that fail free nothing.
-        known = _as_waiting(base.waiting)
-        self._waiting = tuple(pod for pod in known if self._counted_for(pod) != _Counted())
-        self._all_waiting = known if preempts else ()
+        self._waiting = _as_waiting(base.waiting)
+        # Others fit nowhere after a failure either, unless one preempts: nodes that fail free nothing.
+        self._count_others = [pod for pod in self._waiting if self._counted_for(pod) != _Counted()]
+        # The further ready pods of budgets in a trial.
+        self._more_ready: Counter[str] = Counter()
 
     def outcome(self, scope: FailureScope) -> FailureOutcome:
-        """Return the outcome of one failure; without preemption ``unplaced`` counts the pods that do not fit."""
-        decisions, turns = self._decisions, self._health.turns(scope.nodes)
+        """Return the outcome of one failure."""
+        turns = self._health.turns(scope.nodes)
         pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
-        ending = (pod for fate in FATES for pod in pods.get(fate, ()) if _stays_ns(pod) is not None)
-        leaving = [pod for pod in ending if pod.node_name in turns]
-        evicted = Counter(pod.pod_class for pod in leaving)
+        never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
+        stays = ((_stays_ns(pod), pod) for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns)
+        leaving = [(turns[pod.node_name] + stay_ns, pod) for stay_ns, pod in stays if stay_ns is not None]
+        evicted = Counter(pod.pod_class for _, pod in leaving)
         # Evictions may make room for those that count the pods that do not terminate.
-        waiting = tuple(pod for pod in self._waiting if self._is_concerned(pod, evicted))
-        unplaced = None if waiting else self._certain(scope, replaced, evicted)
-        if unplaced is None:
-            waiting = left = self._all_waiting or waiting
-            victims = 0
-            times = by_key((turns[pod.node_name] + (_stays_ns(pod) or 0), pod) for pod in leaving)
-            in_turn = [of_time for _, of_time in sorted(times.items())]
-            at_once = -(-len(in_turn) // _MAX_TURNS)
-            failed = FailedAttempts(decisions.cluster, decisions.runners, preempts=self._preempts)
-            with decisions.what_if() as what_if:
-                closes = self._counts_pods and not any(map(_sees_taint, (*waiting, *replaced)))
-                for row in map(decisions.cluster.nodes.row_of.__getitem__, scope.nodes):
-                    if closes:
-                        what_if.close_node(row)
-                        continue
-                    node = decisions.cluster.nodes.node(row)
-                    taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
-                    what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
-                for turn in range(0, len(in_turn), max(at_once, 1)):
-                    terminating = [*chain(*in_turn[turn : turn + at_once])]
-                    for pod in terminating:
-                        what_if.replace_pod(replace(pod, terminating=True))
-                    made = [_replacement(pod, turn) for pod in terminating if _fate(pod) == _REPLACED]
-                    queue = (*left, *made)
-                    result = decisions.schedule(queue, preempts=self._preempts, replaces=self._preempts, failed=failed)
-                    # A preemption lets all pods that wait try again.
-                    left = _as_waiting(result.waiting) if result.preemptors else result.waiting
-                    victims += len(result.preemptors)
-            unplaced, found = list(left), replace(found, preempted=victims)
-        unplaced += [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
-        workloads = list(map(decisions.workloads.of, decisions.in_order(unplaced)))
-        # A workload lacks as many pods as wait beyond those that waited before.
-        lacking = Counter(workloads) - Counter(map(decisions.workloads.of, waiting))
-        first = next((each for each in workloads if each in lacking), "")
-        return replace(found, unplaced=lacking.total(), first=first, unplaced_by=dict(sorted(lacking.items())))
+        ids = {pod_class.id for pod_class in evicted}
+        known = map(self._counted_for, self._count_others)
+        is_open = any(counted is None or any(map(ids.intersection, counted.live)) for counted in known)
+        certain = None if is_open else self._certain(scope, replaced, evicted)
+        lacking = alone = self._lacking([*(certain or ()), *never])
+        victims = 0
+        if certain is None or certain:
+            of_times = [of_time for _, of_time in sorted(by_key(leaving).items())]
+            at_once = max(-(-len(of_times) // _MAX_TURNS), 1)
+            in_turn = [[*chain(*of_times[turn : turn + at_once])] for turn in range(0, len(of_times), at_once)]
+            with self._decisions.what_if() as what_if:
+                self._let_fail(scope, replaced)
+                left, victims, before = self._play(in_turn, self._waiting, preempts=True)
+                lacking = self._lacking([*left, *never], self._waiting)
+                alone = alone if certain else lacking
+                if certain is None and before is not None:
+                    # Until a pod preempts, everything happens without preemption, too.
+                    savepoint, turn, left = before
+                    what_if.roll_back(savepoint)
+                    left, _, _ = self._play(in_turn, left, turn, preempts=False)
+                    alone = self._lacking([*left, *never], self._waiting)
+            self._decisions.scratch.follower = None
+        numbers = {"unplaced_alone": alone.total(), "unplaced": lacking.total(), "preempted": victims}
+        outcome = UNPLACED if lacking else PREEMPTS if alone else FITS
+        by_workload = dict(sorted(lacking.items()))
+        return replace(found, outcome=outcome, **numbers, first=next(iter(lacking), ""), unplaced_by=by_workload)
+
+    def _let_fail(self, scope: FailureScope, replaced: Iterable[PodRecord]) -> None:
+        """Let nodes fail: their pods are not ready, and no others come."""
+        nodes, what_if = self._decisions.cluster.nodes, self._decisions.scratch
+        what_if.follower = self
+        self._more_ready.clear()
+        for pod in chain.from_iterable(self._by_node.get(name, ()) for name in scope.nodes):
+            self.on_pod_left(pod)
+        specs = [pod.spec for pod in (*self._waiting, *replaced)]
+        tolerant = any(tolerates(each, _TAINTS[0]) for spec in specs for each in spec.tolerations)
+        honors = any(each.node_taints_policy == "Honor" for spec in specs for each in spec.topology_spread_constraints)
+        # Otherwise the taint means no more than that the node takes no pods.
+        closes = self._counts_pods and not tolerant and not honors
+        for row in map(nodes.row_of.__getitem__, scope.nodes):
+            if closes:
+                what_if.close_node(row)
+                continue
+            node = nodes.node(row)
+            taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
+            what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
+
+    def comes(self, pod: PodRecord, _: int) -> None:
+        self._count_ready(pod, 1)
+
+    def on_pod_left(self, pod: PodRecord) -> None:
+        if pod.is_healthy or pod.start_ns == NOT_STARTED_NS:
+            self._count_ready(pod, -1)
+
+    def _count_ready(self, pod: PodRecord, number: int) -> None:
+        """Update the status of budgets as the disruption controller does."""
+        for key in [budget.key for budget in self._decisions.cluster.budgets.over(pod.pod_class)]:
+            self._more_ready[key] += number
+            known = self._decisions.budgets[key]
+            status = known.status
+            allowed = max(0, status.current_healthy + self._more_ready[key] - status.desired_healthy)
+            if status.expected_pods and allowed != status.disruptions_allowed:
+                self._decisions.put(replace(known, status=replace(status, disruptions_allowed=allowed)))
+
+    def _play(
+        self, in_turn: Sequence[Sequence[PodRecord]], left: tuple[PodRecord, ...], first: int = 0, *, preempts: bool
+    ) -> tuple[tuple[PodRecord, ...], int, tuple[int, int, tuple[PodRecord, ...]] | None]:
+        """Evict pods in turns, from the ``first`` turn on, and place those that wait.
+
+        Return the pods that wait at the end, the number of victims, and for the first turn in which pods preempt a
+        savepoint, its number, and the pods that wait before it.
+        """
+        decisions, failed, victims, before = self._decisions, self._failed[preempts].copy(), 0, None
+        for turn in range(first, len(in_turn)):
+            savepoint, waiting = decisions.scratch.savepoint(), left
+            for pod in in_turn[turn]:
+                decisions.scratch.replace_pod(replace(pod, terminating=True))
+            replaced = (pod for pod in in_turn[turn] if _fate(pod) == _REPLACED)
+            queue = (*waiting, *(replacement(pod, created_ns=_LATER_NS + turn) for pod in replaced))
+            result = decisions.schedule(queue, preempts=preempts, replaces=preempts, failed=failed)
+            left = result.waiting
+            if result.preemptors:
+                # A preemption lets all pods that wait try again.
+                left, victims = _as_waiting(left), victims + len(result.preemptors)
+                before = before or (savepoint, turn, waiting)
+        return left, victims, before
+
+    def _lacking(self, unplaced: Iterable[PodRecord], waiting: Iterable[PodRecord] = ()) -> Counter[str]:
+        """Return how many pods each workload lacks beyond those that waited before, the most important pod's first."""
+        workload_of = self._decisions.workloads.of
+        return Counter(map(workload_of, self._decisions.in_order(unplaced))) - Counter(map(workload_of, waiting))
 
     def _certain(
         self, scope: FailureScope, replaced: Sequence[PodRecord], evicted: Mapping[PodClass, int]
     ) -> list[PodRecord] | None:
-        """Return the pods that find no place wherever the others go; None if that is not certain.
+        """Return the pods that find no place without preemption wherever the others go; None if that is not certain.
 
         Each pod placed takes room on one node. A pod fits if more nodes accept it than there are pods before it, and
-        without preemption it fits nowhere if none does.
+        it fits nowhere if none does.
         """
         row_of = self._decisions.cluster.nodes.row_of
         failed = np.array([row_of[name] for name in scope.nodes], dtype=np.int64)
@@ -447,15 +473,11 @@ class _Trials:
         for pod_class, pod in {pod.pod_class: pod for pod in replaced}.items():
             accepts = self._accepting(pod, evicted)
             left = 0 if accepts is None else int(accepts.sum() - accepts[failed].sum())
-            if accepts is None or (left < len(replaced) and (left or self._preempts)):
+            if accepts is None or 0 < left < len(replaced):
                 return None
             if not left:
                 never.add(pod_class)
-        return [_replacement(pod) for pod in replaced if pod.pod_class in never]
-
-    def _is_concerned(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> bool:
-        counted = self._counted_for(pod)
-        return counted is None or any(other.id in ids for ids in counted.live for other in evicted)
+        return [pod for pod in replaced if pod.pod_class in never]
 
     def _accepting(self, pod: PodRecord, evicted: Mapping[PodClass, int]) -> Bools | None:
         """Return by row whether it accepts an evicted pod in any case; None if that depends on the others."""

@@ -217,7 +217,7 @@ class LiveExporter(FollowingProgram):
         """
         settings, loop, changes = self._settings, asyncio.get_running_loop(), cluster.changes
         decisions = cluster.decisions(began_ns)
-        tasks = evaluation.Tasks(decisions)
+        tasks = evaluation.Tasks()
 
         def work(place: int, _: object) -> Evaluation | str:
             try:

@@ -81,6 +81,12 @@ class FailedAttempts:
         # A pod of each kind, and the rows that filters of single rows reject, also without less important pods.
         self._rejected: dict[PodKind, tuple[PodRecord, Bools]] = {}
 
+    def copy(self) -> FailedAttempts:
+        """Return attempts that have failed so far, to which others can be added."""
+        copied = FailedAttempts(self._cluster, self._runners, preempts=self._preempts)
+        copied._rejected = {kind: (pod, rejected.copy()) for kind, (pod, rejected) in self._rejected.items()}
+        return copied
+
     def attempt(self, pod: PodRecord, make: Callable[[], tuple[Found, ...]]) -> tuple[Found, ...]:
         """Make an attempt that returns () if it fails, unless it is certain to fail, and record that."""
         if self._fails_again(pod):

@@ -37,6 +37,7 @@ from podium.framework.verdicts import PluginError
 from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
+_OF_NODES = (DAEMON_SET, "Node")
 CAPPED, VICTIMS = "capped", "victims"
 """The types of obstacles to a preemption that would help: a cap on disruptions, and victims that terminate."""
 
@@ -320,7 +321,9 @@ class Decisions:
                 if victims:
                     hopeless.clear()
                     failed.leave(victims)
-                    replacements += filter(None, map(_replacement, victims)) if replaces else ()
+                    # Others get none, or one for the same node only.
+                    again = (each for each in victims if each.controller and each.controller.kind not in _OF_NODES)
+                    replacements += map(replacement, again) if replaces else ()
             if len(placed) == number:
                 break
             left = list(self.in_order([*(pod for pod in left if pod.uid not in done), *replacements]))
@@ -392,12 +395,10 @@ class Decisions:
         return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in placements)
 
 
-def _replacement(victim: PodRecord) -> PodRecord | None:
-    """Return the pod that a controller makes in place of the victim; None if none does, or for the same node only."""
-    if victim.controller is None or victim.controller.kind in (DAEMON_SET, "Node"):
-        return None
-    uid = f"{victim.uid}/again"
-    return victim.without_node(uid=uid, start_ns=NOT_STARTED_NS, ready=False, terminating=False, preempted=False)
+def replacement(pod: PodRecord, **others: Any) -> PodRecord:
+    """Return the pod that a controller makes in place of one that leaves; ``others`` are fields of it."""
+    fields = {"start_ns": NOT_STARTED_NS, "ready": False, "terminating": False, "preempted": False, **others}
+    return pod.without_node(uid=f"{pod.uid}/again", **fields)
 
 
 def sampled_decisions(
