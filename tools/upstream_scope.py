@@ -195,6 +195,7 @@ batch.sh, run.sh | server/kubectl/test_write.py, server/kubectl/test_get.py
 core.sh: ConfigMaps, Pods, Services, ReplicationControllers | server/kubectl/test_write.py, server/kubectl/test_get.py
 crd.sh, discovery.sh | server/kubectl/test_custom_kinds.py, server/discovery/test_documents.py
 create.sh, delete.sh, template-output.sh | server/kubectl/test_write.py, server/kubectl/test_workloads.py
+generic-resources.sh | server/kubectl/test_write.py, server/kubectl/test_workloads.py
 get.sh | server/kubectl/test_get.py, server/tables/test_table.py
 results.sh | server/kubectl/test_get.py
 storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
