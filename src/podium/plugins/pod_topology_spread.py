@@ -54,9 +54,9 @@ class SpreadConstraint(msgspec.Struct, frozen=True):
 class SpreadDomains(msgspec.Struct, frozen=True):
     """The domains of a constraint's key.
 
-    ``column`` had the domains of nodes, as of its ``version``. ``counted`` is ``[rows]`` the nodes whose pods count,
-    ``rows`` are these, and ``row_codes`` the domain of each; ``all_labelled``: these are all nodes with the label.
-    ``exists`` is ``[codes]`` the domains with such a node, and ``codes`` are their codes.
+    ``column`` had the domains of nodes, as of its ``version``. ``counted`` is ``[rows]`` the nodes whose pods count;
+    ``all_labelled``: these are all nodes with the label. If not, ``rows`` are these nodes, and ``row_codes`` their
+    domains. ``exists`` is ``[codes]`` the domains with such a node, and ``codes`` are their codes.
     """
 
     constraint: SpreadConstraint
@@ -153,6 +153,9 @@ def _domains(view: View, pod_class: PodClass, constraint: SpreadConstraint, usab
     row_codes = codes[rows]
     exists[row_codes] = True
     all_labelled = bool((counted | (codes == 0) | ~view.take(view.cluster.nodes.present)).all())
+    if all_labelled:
+        # The counts of whole domains are kept elsewhere; rows of each class would take much memory.
+        rows, row_codes = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
     return SpreadDomains(
         constraint, column, column.version, counted, rows, row_codes, all_labelled, exists, np.flatnonzero(exists)
     )
