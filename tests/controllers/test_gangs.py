@@ -425,6 +425,15 @@ class TestAnotherArrangement:
         assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
         assert rig.holds(pods[0]) == rig.holds(pods[1]) != rig.holds(pods[2])
 
+    def test_an_arrangement_that_preemption_finds_without_victims_is_bound_at_once(self) -> None:
+        rig = driver(node("a", cpu=4), node("b", cpu=4), pod_group("g", 3))
+        pods = [*workers(2), member("g", "g-2", cpu=4)]
+        rig.see(*pods)
+
+        # No victim that ends would wake the members later.
+        assert bound(rig.attempts()) == ["g-0", "g-1", "g-2"]
+        assert rig.holds(pods[0]) == rig.holds(pods[1]) != rig.holds(pods[2])
+
     def test_too_few_steps_find_none(self) -> None:
         rig, _ = self.given(maxArrangementSteps=1)
 

@@ -208,8 +208,8 @@ class GroupPostFilterResult(msgspec.Struct, frozen=True):
     where the members are placed together, "" without a topology. ``plan``, ``retry_ns``, ``evicts`` and ``waits_for``
     are as in `PostFilterResult`. ``keeps_nominations``: the victims of an earlier plan are still terminating, so that
     the members' nominations stay; otherwise nominations end if there is no new plan. ``binds_first``: bind the members
-    as soon as the victims' deletions are under way. ``states`` are those of the placements if these are bound now
-    although there is no capacity yet: their kubelets hold the pods until there is.
+    as soon as the victims' deletions are under way. ``states`` are those of the placements if these are bound now: they
+    need no victims, or there is no capacity yet and their kubelets hold the pods until there is.
     """
 
     status: Status

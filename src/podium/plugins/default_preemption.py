@@ -286,7 +286,8 @@ class DefaultPreemption:
             )
         chosen = plan.chosen
         binds_first = self._binds_first and chosen.victims_by_node.keys() <= {name for _, name in chosen.placements}
-        if binds_first and chosen.victims and all(victim.terminating for victim in chosen.victims):
+        # An arrangement without victims, which placing one by one has missed: no victim's end would wake the members.
+        if not chosen.victims or (binds_first and all(victim.terminating for victim in chosen.victims)):
             placed = {member.uid: node_name for member, node_name in chosen.placements}
             bound = self._bound_early(plan, demand, handle, placed)
             if bound is not None:
@@ -308,7 +309,7 @@ class DefaultPreemption:
     def _bound_early(
         plan: GangPlan, demand: GroupDemand, handle: GroupHandle, node_of: Mapping[str, str]
     ) -> GroupPostFilterResult | None:
-        """Return the result that binds members before their victims are gone; None if that is not possible.
+        """Return the result that binds members before their victims are gone, if any; None if that is not possible.
 
         ``node_of`` has their nodes by uid. It is possible if only terminating pods are in their way.
         """
@@ -316,7 +317,9 @@ class DefaultPreemption:
         if not bound:
             return None
         placements = tuple((member, node_name) for member, node_name, _ in bound)
-        status = Status(reasons=("preemption: the members are bound before their victims are gone",))
+        is_free = plan.chosen is not None and not plan.chosen.victims
+        how = "as they fit without victims" if is_free else "before their victims are gone"
+        status = Status(reasons=(f"preemption: the members are bound {how}",))
         return GroupPostFilterResult(status, placements, plan=plan, states=tuple(state for _, _, state in bound))
 
     def plan_group(self, demand: GroupDemand, handle: GroupHandle) -> GangPlan:
