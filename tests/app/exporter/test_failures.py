@@ -9,8 +9,9 @@ import pytest
 
 import podium
 from podium.api.node import UNREACHABLE
-from podium.app.exporter import evaluation
-from podium.app.exporter.evaluation import EvaluationSettings, FailureOutcome, evaluate
+from podium.app.exporter import failures
+from podium.app.exporter.evaluation import EvaluationSettings, evaluate
+from podium.app.exporter.failures import FailureOutcome
 from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
@@ -126,16 +127,16 @@ def test_a_pending_pod_that_fits_takes_its_place_before_the_failure() -> None:
 def test_a_failure_that_is_certain_has_the_outcome_of_placing_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = [random_cluster(seed, nodes=20) for seed in range(SEED, SEED + usual(15))]
     certain, found = Counter[bool](), []
-    decide = evaluation._Trials._certain
+    decide = failures.FailureTrials._certain
 
     def counted(*arguments: object) -> object:
         unplaced = decide(*arguments)  # type: ignore[arg-type]
         certain[unplaced is not None] += 1
         return unplaced
 
-    monkeypatch.setattr(evaluation._Trials, "_certain", counted)
+    monkeypatch.setattr(failures.FailureTrials, "_certain", counted)
     found = [outcomes(cluster) for cluster in clusters]
-    monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
+    monkeypatch.setattr(failures.FailureTrials, "_certain", lambda *_: None)
     assert [outcomes(cluster) for cluster in clusters] == found
     assert certain[True] > certain.total() // 4
 
@@ -195,7 +196,7 @@ def test_a_failure_without_preemption_is_that_of_a_scheduler_that_does_not_preem
 
 
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluation._Trials, "_certain", lambda *_: None)
+    monkeypatch.setattr(failures.FailureTrials, "_certain", lambda *_: None)
     clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + usual(12))]
     left_out, decide = Counter[bool](), FailedAttempts._fails_again
 

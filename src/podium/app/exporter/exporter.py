@@ -22,7 +22,8 @@ from podium.api.times import SECOND, format_exact_time
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
 from podium.app.exporter import evaluation
-from podium.app.exporter.evaluation import FITS, GROUPS, NODE, Evaluation, EvaluationSettings, Group
+from podium.app.exporter.evaluation import GROUPS, NODE, Evaluation, EvaluationSettings, Group
+from podium.app.exporter.failures import FATES, FITS, OUTCOMES, UNPLACED
 from podium.app.forking import forked
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
 from podium.app.live.live_program import ProgramSettings
@@ -98,7 +99,7 @@ def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     shown = [*failing[:MAX_NAMES], *(each for kind in GROUPS for each in found.of_kind(kind))]
     unplaced = [((each.scope, each.name, "without"), each.unplaced_alone) for each in shown]
     unplaced += [((each.scope, each.name, "with"), each.unplaced) for each in shown]
-    fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in evaluation.FATES]
+    fates = [((each.scope, each.name, fate), getattr(each, fate)) for each in shown for fate in FATES]
     oldest = {NODE: found.at_ns}
     for (kind, _), (at_ns, _) in found.groups.items():
         if at_ns:
@@ -108,7 +109,7 @@ def _metrics(found: Evaluation, now: int) -> Iterator[Metric]:
     of_kinds = [((kind,), age_s) for kind, age_s in ages.items()]
     yield "answer_age_seconds", "scope", of_kinds, "Age of the oldest answer about nodes, zones, pools and racks."
     yield "evaluation_duration_seconds", "", [((), found.seconds)], "Duration of the last evaluation."
-    counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in evaluation.OUTCOMES]
+    counts = [((kind, outcome), found.counts[kind, outcome]) for kind in _KINDS for outcome in OUTCOMES]
     yield "failure_scopes", "scope outcome", counts, "Number of failures by outcome: fits, preempts or unplaced."
     skipped = [((kind,), number) for kind, number in found.skipped.items()]
     yield "failure_scopes_skipped", "scope", skipped, "Number of zones, pools and racks that are not evaluated."
@@ -135,7 +136,7 @@ def report_of(found: Evaluation | None) -> PlanAnswer:
     failures = {kind: found.of_kind(kind) for kind in _KINDS}
     shown = {**failures, NODE: [each for each in failures[NODE] if each.outcome != FITS]}
     fitting = {NODE: f"{len(failures[NODE]) - len(shown[NODE]):,} more fit"}
-    bad = (f"{found.counts[kind, evaluation.UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
+    bad = (f"{found.counts[kind, UNPLACED]:,} of {counted(len(failures[kind]), kind)}" for kind in _KINDS)
     facts = {"at": format_exact_time(found.at_ns), "seconds": round(found.seconds, 1), "skipped": found.skipped}
     blocks = [{"budget": budget, "nodes": nodes} for budget, nodes in found.blocks.items()]
     drains = f"{counted(found.undrainable, 'node')} cannot be drained now"

@@ -24,7 +24,8 @@ from podium.app.explaining.command import explain
 from podium.app.explaining.on_node import answer_on, verdict_table
 from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.exporter import evaluation
-from podium.app.exporter.evaluation import FITS, GROUPS, NODE, Evaluation, EvaluationSettings
+from podium.app.exporter.evaluation import GROUPS, NODE, Evaluation, EvaluationSettings
+from podium.app.exporter.failures import FITS, PREEMPTS, UNPLACED
 from podium.app.inputs import DecisionSettings
 from podium.app.planning.answer import PlanAnswer, PlanProgress, write_answer
 from podium.app.planning.command import plan
@@ -176,7 +177,7 @@ def _losses(found: Evaluation) -> dict[str, Any]:
         {"workload": workload, "pods": worst[workload][0], "worst": worst[workload][1], "nodes": len(short[workload])}
         for workload in order[:MAX_ROWS]
     ]
-    counts = {outcome: found.counts[NODE, outcome] for outcome in (evaluation.UNPLACED, evaluation.PREEMPTS)}
+    counts = {outcome: found.counts[NODE, outcome] for outcome in (UNPLACED, PREEMPTS)}
     worst_nodes = {each.name: each.unplaced for each in nodes[:_MAX_NODES] if each.unplaced}
     return {"nodes": len(nodes), **counts, "workloads": rows, "number": len(short), "short": worst_nodes}
 
