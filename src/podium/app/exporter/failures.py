@@ -6,7 +6,7 @@ Their pods are evicted node by node, and replacements are placed on the other no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -18,11 +18,12 @@ from msgspec.structs import replace
 from podium.api.node import UNREACHABLE, Taint, is_ready
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import RESOURCES
+from podium.app.exporter.failure_queue import LATER_NS, FailureQueue
 from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions, replacement
 from podium.cluster.arrays import Bools
 from podium.cluster.pod_classes import PodClass
-from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.cluster.view import tolerates
 from podium.controllers.nodes.node_lifecycle import ZoneDisruption
 from podium.framework.handle import CycleState
@@ -33,8 +34,8 @@ FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
 _TAINTS = tuple(Taint(key=UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
-# Pods that were tried at one time come in order of names, and replacements after all of the same priority.
-_EARLIER_NS, _LATER_NS = 0, 1 << 62
+# Pods that were tried at one time come in order of names.
+_EARLIER_NS = 0
 # In how many turns the nodes of larger groups are evicted.
 _MAX_TURNS = 20
 
@@ -118,6 +119,21 @@ class _Counted:
     keys: tuple[str, ...] = ()
 
 
+class _Turn(NamedTuple):
+    """Pods that are evicted at one time after the first node got its taint, and when the last one did, up to then."""
+
+    pods: tuple[PodRecord, ...]
+    now_ns: int
+    tainted_ns: int
+
+    @classmethod
+    def of(cls, times: Sequence[tuple[int, Sequence[PodRecord]]], taints: Collection[int]) -> _Turn:
+        """Return one turn for several times, the last of which counts."""
+        now_ns = times[-1][0]
+        tainted_ns = max((taint_ns for taint_ns in taints if taint_ns <= now_ns), default=now_ns)
+        return cls(tuple(chain.from_iterable(pods for _, pods in times)), now_ns, tainted_ns)
+
+
 class FailureTrials:
     """Failures tried one by one on a cluster whose pending pods have been placed.
 
@@ -164,19 +180,20 @@ class FailureTrials:
         lacking = alone = self._lacking([*(certain or ()), *never])
         victims = 0
         if certain is None or certain:
-            of_times = [of_time for _, of_time in sorted(by_key(leaving).items())]
-            at_once = max(-(-len(of_times) // _MAX_TURNS), 1)
-            in_turn = [[*chain(*of_times[turn : turn + at_once])] for turn in range(0, len(of_times), at_once)]
+            times = sorted(by_key(leaving).items())
+            at_once = max(-(-len(times) // _MAX_TURNS), 1)
+            taints = set(turns.values())
+            in_turn = [_Turn.of(times[turn : turn + at_once], taints) for turn in range(0, len(times), at_once)]
             with self._decisions.what_if() as what_if:
                 self._let_fail(scope, replaced)
-                left, victims, before = self._play(in_turn, self._waiting, preempts=True)
+                left, victims, before = self._play(in_turn, self._waiting)
                 lacking = self._lacking([*left, *never], self._waiting)
                 alone = alone if certain else lacking
                 if certain is None and before is not None:
                     # Until a pod preempts, everything happens without preemption, too.
                     savepoint, turn, left = before
                     what_if.roll_back(savepoint)
-                    left, _, _ = self._play(in_turn, left, turn, preempts=False)
+                    left = self._play_alone(in_turn, left, turn)
                     alone = self._lacking([*left, *never], self._waiting)
             self._decisions.scratch.follower = None
         numbers = {"unplaced_alone": alone.total(), "unplaced": lacking.total(), "preempted": victims}
@@ -208,7 +225,7 @@ class FailureTrials:
         self._count_ready(pod, 1)
 
     def on_pod_left(self, pod: PodRecord) -> None:
-        if pod.is_healthy or pod.start_ns == NOT_STARTED_NS:
+        if pod.is_healthy or pod.start_ns >= LATER_NS:
             self._count_ready(pod, -1)
 
     def _count_ready(self, pod: PodRecord, number: int) -> None:
@@ -222,27 +239,34 @@ class FailureTrials:
                 self._decisions.put(replace(known, status=replace(status, disruptions_allowed=allowed)))
 
     def _play(
-        self, in_turn: Sequence[Sequence[PodRecord]], left: tuple[PodRecord, ...], first: int = 0, *, preempts: bool
+        self, in_turn: Sequence[_Turn], left: tuple[PodRecord, ...]
     ) -> tuple[tuple[PodRecord, ...], int, tuple[int, int, tuple[PodRecord, ...]] | None]:
-        """Evict pods in turns, from the ``first`` turn on, and place those that wait.
+        """Evict pods in turns, and place those that wait, also by preemption.
 
         Return the pods that wait at the end, the number of victims, and for the first turn in which pods preempt a
         savepoint, its number, and the pods that wait before it.
         """
-        decisions, failed, victims, before = self._decisions, self._failed[preempts].copy(), 0, None
-        for turn in range(first, len(in_turn)):
-            savepoint, waiting = decisions.scratch.savepoint(), left
-            for pod in in_turn[turn]:
-                decisions.scratch.replace_pod(replace(pod, terminating=True))
-            replaced = (pod for pod in in_turn[turn] if _fate(pod) == _REPLACED)
-            queue = (*waiting, *(replacement(pod, created_ns=_LATER_NS + turn) for pod in replaced))
-            result = decisions.schedule(queue, preempts=preempts, replaces=preempts, failed=failed)
-            left = result.waiting
-            if result.preemptors:
-                # A preemption lets all pods that wait try again.
-                left, victims = _as_waiting(left), victims + len(result.preemptors)
-                before = before or (savepoint, turn, waiting)
-        return left, victims, before
+        queue, before = FailureQueue(self._decisions, self._failed[True].copy(), left), None
+        for number, turn in enumerate(in_turn):
+            savepoint, waiting = self._decisions.scratch.savepoint(), tuple(queue.waiting)
+            queue.try_pods(self._evict(turn), turn.now_ns, turn.tainted_ns)
+            if queue.victims and before is None:
+                before = savepoint, number, waiting
+        return tuple(queue.waiting), queue.victims, before
+
+    def _play_alone(self, in_turn: Sequence[_Turn], left: tuple[PodRecord, ...], first: int) -> tuple[PodRecord, ...]:
+        """Evict pods in turns, from the ``first`` one on, and place those that wait; return those that still do."""
+        failed = self._failed[False].copy()
+        for turn in in_turn[first:]:
+            left = self._decisions.schedule((*left, *self._evict(turn)), failed=failed).waiting
+        return left
+
+    def _evict(self, turn: _Turn) -> list[PodRecord]:
+        """Let the pods of a turn terminate, and return their replacements."""
+        for pod in turn.pods:
+            self._decisions.scratch.replace_pod(replace(pod, terminating=True))
+        now_ns = LATER_NS + turn.now_ns
+        return [replacement(pod, created_ns=now_ns) for pod in turn.pods if _fate(pod) == _REPLACED]
 
     def _lacking(self, unplaced: Iterable[PodRecord], waiting: Iterable[PodRecord] = ()) -> Counter[str]:
         """Return how many pods each workload lacks beyond those that waited before, the most important pod's first."""

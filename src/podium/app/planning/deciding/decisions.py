@@ -160,9 +160,13 @@ class Decisions:
         return self._source
 
     def in_order(self, pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
-        """Return the pods in queue order: by importance, then age, then key."""
+        """Return the pods in queue order."""
+        return tuple(sorted(pods, key=self.order_of))
+
+    def order_of(self, pod: PodRecord) -> tuple[object, ...]:
+        """Return the pod's sort key in the queue: by importance, then age, then key, then uid."""
         runner = next(iter(self.runners.values()))
-        return tuple(sorted(pods, key=lambda pod: (*runner.sort_key(pod, pod.created_ns), pod.key)))
+        return *runner.sort_key(pod, pod.created_ns), pod.key, pod.uid
 
     @contextmanager
     def what_if(self) -> Iterator[ClusterTransaction]:
@@ -190,11 +194,28 @@ class Decisions:
 
     def place(self, pod: PodRecord, node: str) -> None:
         """Put the pod on a node and end its nomination."""
-        nominations = self.cluster.nominations
-        nominated = nominations.remove(pod.uid)
-        if nominated:
-            self.scratch.on_roll_back(lambda: nominations.put(pod, nominated))
+        self.end_nomination(pod)
         self.scratch.place(pod, self.cluster.nodes.row_of[node])
+
+    def nominate(self, pod: PodRecord, node: str, victims: Sequence[PodRecord]) -> None:
+        """Nominate the pod to the node that its victims leave."""
+        self.end_nomination(pod)
+        nominations = self.cluster.nominations
+        nominations.put(pod, node, [victim.uid for victim in victims])
+        self.scratch.on_roll_back(partial(nominations.remove, pod.uid))
+
+    def end_nomination(self, pod: PodRecord) -> bool:
+        """End the pod's nomination; return whether it had one."""
+        nominations = self.cluster.nominations
+        victims, node = nominations.victims_of(pod.uid), nominations.remove(pod.uid)
+        if node:
+            self.scratch.on_roll_back(partial(nominations.put, pod, node, victims))
+        return bool(node)
+
+    @staticmethod
+    def is_replaced(pod: PodRecord) -> bool:
+        """Return whether a controller replaces the pod if it is preempted, on whatever node."""
+        return pod.controller is not None and pod.controller.kind not in _OF_NODES
 
     def preempt(self, victims: Sequence[PodRecord]) -> None:
         """Remove the victims, and count them against the schedulers' caps and the budgets."""
@@ -309,7 +330,7 @@ class Decisions:
             for pod in tried:
                 if pod.uid in done:
                     continue
-                attempt = partial(self._attempt, pod, postponed, preempts=preempts)
+                attempt = partial(self.attempt, pod, preempts=preempts, postponed=postponed)
                 found = () if kind_of(pod) in hopeless else failed.attempt(pod, attempt)
                 if not found:
                     hopeless.add(kind_of(pod))
@@ -321,16 +342,24 @@ class Decisions:
                 if victims:
                     hopeless.clear()
                     failed.leave(victims)
-                    # Others get none, or one for the same node only.
-                    again = (each for each in victims if each.controller and each.controller.kind not in _OF_NODES)
-                    replacements += map(replacement, again) if replaces else ()
+                    replacements += map(replacement, filter(self.is_replaced, victims)) if replaces else ()
             if len(placed) == number:
                 break
             left = list(self.in_order([*(pod for pod in left if pod.uid not in done), *replacements]))
         return QueueResult(tuple(placed), tuple(left), postponed)
 
-    def _attempt(self, pod: PodRecord, postponed: dict[PodKind, Obstacle], *, preempts: bool) -> tuple[PlacedPod, ...]:
-        """Place the pod, or its whole gang; () if it waits, for what ``postponed`` then says."""
+    def attempt(
+        self,
+        pod: PodRecord,
+        *,
+        preempts: bool,
+        nominates: bool = False,
+        postponed: dict[PodKind, Obstacle] | None = None,
+    ) -> tuple[PlacedPod, ...]:
+        """Place the pod, or its whole gang; () if it waits, for what ``postponed`` then says.
+
+        With ``nominates`` a single pod that preempts is nominated, and placed otherwise.
+        """
         runner, ties = self.runners.get(pod.scheduler_name), self._ties
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
             return ()
@@ -345,7 +374,9 @@ class Decisions:
                 ties.record(runner, pod, preempts=preempts)
             placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is None:
-                return self._preempt(runner, placement, pod, postponed) if preempts and not placement.error else ()
+                if not preempts or placement.error:
+                    return ()
+                return self._preempt(runner, placement, pod, {} if postponed is None else postponed, nominates)
             name = self.cluster.nodes.name(placement.row)
             if self.reserve(runner, placement, pod, name):
                 self.place(pod, name)
@@ -355,16 +386,25 @@ class Decisions:
         return ()
 
     def _preempt(
-        self, runner: Runner, placement: Placement, pod: PodRecord, postponed: dict[PodKind, Obstacle]
+        self,
+        runner: Runner,
+        placement: Placement,
+        pod: PodRecord,
+        postponed: dict[PodKind, Obstacle],
+        nominates: bool,
     ) -> tuple[PlacedPod, ...]:
         plugin = preemption_of(runner)
         if plugin is None:
             return ()
         plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement), seed=self._seed)
         if plan.chosen is not None:
-            self.preempt(plan.chosen.victims)
-            self.place(pod, plan.chosen.node_name)
-            return (PlacedPod(pod, plan.chosen.node_name, plan.chosen.victims),)
+            victims, node = plan.chosen.victims, plan.chosen.node_name
+            self.preempt(victims)
+            if nominates:
+                self.nominate(pod, node, victims)
+            else:
+                self.place(pod, node)
+            return (PlacedPod(pod, node, victims),)
         if plan.put_off is not None:
             postponed[kind_of(pod)] = Obstacle(CAPPED, f"preemption is put off: {plan.put_off.cap}")
         elif plan.reason == NOT_ELIGIBLE_TERMINATING:
