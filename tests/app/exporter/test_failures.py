@@ -277,6 +277,12 @@ def _compare(seeds: Iterable[int]) -> Counter[str]:
     return counts
 
 
+def test_pods_that_preempt_in_turns_end_an_evaluation() -> None:
+    # In a zone of this cluster, replacements of victims are preempted again and again.
+    found = outcomes(settled(random_cluster(647)))
+    assert {scope for scope, _ in found} >= {"node", "zone", "pool"}
+
+
 def test_failures_have_the_outcome_of_plan_fail() -> None:
     # In these clusters pods preempt, wait nominated, and lose their nomination or room.
     counts = _compare((1, 24, 45, 94, 135, 294))

@@ -13,17 +13,19 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from podium.app.planning.deciding.attempts import FailedAttempts, PodKind, kind_of
-from podium.app.planning.deciding.decisions import Decisions, replacement
+from podium.app.planning.deciding.decisions import Decisions, origin_of, replacement
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.queued_pod import QueueSettings
-
-# Further attempts do not lengthen a pod's backoff.
-_MOST_ATTEMPTS = 5
 
 LATER_NS = 1 << 62
 """The time of the failure: what comes after it is younger than all else."""
 
+# Further attempts do not lengthen a pod's backoff.
+_MOST_ATTEMPTS = 5
 _FLUSH_NS = QueueSettings().unschedulable_flush_ns
+# Pods that preempt in turns, such as through one another's affinity, would never end. A pod and its replacements may
+# preempt so often at one time, and then wait for the next one.
+_MOST_PREEMPTIONS = 8
 
 _Entry = tuple[tuple[object, ...], PodRecord]
 
@@ -49,6 +51,8 @@ class FailureQueue:
         self._rejected: list[PodRecord] = []
         # The kinds of pods whose attempts have failed since the last pod was woken.
         self._hopeless: set[PodKind] = set()
+        # How often a pod and its replacements have preempted at this time, by the uid of the first.
+        self._preemptions = Counter[str]()
 
     def try_pods(self, created: Iterable[PodRecord], now_ns: int, woken_ns: int) -> None:
         """Try the pods that were created now, and those that wait when a preemption wakes them.
@@ -56,6 +60,7 @@ class FailureQueue:
         All pods were woken at ``woken_ns``, and each is tried again after five minutes in any case.
         """
         self._now_ns = now_ns
+        self._preemptions.clear()
         self._activate(created)
         waits = [(now_ns - max(self._tried_ns.get(pod.uid, woken_ns), woken_ns), pod) for pod in self.waiting]
         self._activate(pod for wait_ns, pod in waits if wait_ns % _FLUSH_NS == 0)
@@ -70,6 +75,10 @@ class FailureQueue:
             if pod.uid in self._decisions.cluster.placed:
                 # With its gang.
                 continue
+            if self._preemptions[origin_of(pod)] >= _MOST_PREEMPTIONS:
+                self._decisions.end_nomination(pod)
+                self.waiting.append(pod)
+                continue
             attempt = partial(self._decisions.attempt, pod, preempts=True, nominates=True)
             found = () if kind_of(pod) in self._hopeless else self._failed.attempt(pod, attempt)
             if not found:
@@ -79,14 +88,17 @@ class FailureQueue:
                 if each.victims:
                     self._failed.leave(each.victims)
                     self.victims += len(each.victims)
+                    self._preemptions[origin_of(each.pod)] += 1
                     owned = filter(self._decisions.is_replaced, each.victims)
                     self._activate([*(replacement(victim, created_ns=LATER_NS + now_ns) for victim in owned), *asleep])
                     asleep = []
                 if each.pod.uid in self._decisions.cluster.nominations:
+                    self._attempts[each.pod.uid] += 1
                     self._back_off(each.pod)
             if found:
                 self._wake()
-        self.waiting = [pod for pod in (*asleep, *self._rejected) if pod.uid not in self._decisions.cluster.placed]
+        waiting = (*self.waiting, *asleep, *self._rejected)
+        self.waiting = [pod for pod in waiting if pod.uid not in self._decisions.cluster.placed]
         self._rejected = []
 
     def _reject(self, pod: PodRecord) -> None:
@@ -104,13 +116,9 @@ class FailureQueue:
         rejected, self._rejected = self._rejected, []
         self._hopeless.clear()
         for pod in rejected:
-            self._enter_backoff(pod)
+            self._back_off(pod)
 
     def _back_off(self, pod: PodRecord) -> None:
-        self._attempts[pod.uid] += 1
-        self._enter_backoff(pod)
-
-    def _enter_backoff(self, pod: PodRecord) -> None:
         attempts = min(self._attempts[pod.uid], _MOST_ATTEMPTS)
         heappush(self._backoff, ((attempts, *self._decisions.order_of(pod)), pod))
 
