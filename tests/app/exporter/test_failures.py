@@ -187,7 +187,7 @@ def test_a_more_important_pod_that_waits_takes_the_room_of_a_preemptor() -> None
     full, victim = Workload("full", ["n2"], priority="high", milli=3000), Workload("victim", ["n2"])
     objects = cluster_of([node("n1", cpu=1), node("n2")], late, waits, full, victim)
     found = outcomes(objects)["node", "n1"]
-    # The waiting pod preempts nobody, but is woken at once, while the preemptor backs off.
+    # The waiting pod never preempts, but is woken at once, while the preemptor backs off.
     assert found.unplaced_by == _unplaced(podium.load(objects), ["n1"])
     assert found.unplaced_by == {"ReplicaSet default/late": 1, "ReplicaSet default/victim": 1}
 
