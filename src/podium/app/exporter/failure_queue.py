@@ -23,8 +23,8 @@ LATER_NS = 1 << 62
 # Further attempts do not lengthen a pod's backoff.
 _MOST_ATTEMPTS = 5
 _FLUSH_NS = QueueSettings().unschedulable_flush_ns
-# Pods that preempt in turns, such as through one another's affinity, would never end. A pod and its replacements may
-# preempt so often at one time, and then wait for the next one.
+# A pod and its replacements preempt at most so often at one time, and then wait for the next: a victim that keeps its
+# preemptor off again, by anti-affinity, would be preempted without end.
 _MOST_PREEMPTIONS = 8
 
 _Entry = tuple[tuple[object, ...], PodRecord]
@@ -55,9 +55,9 @@ class FailureQueue:
         self._preemptions = Counter[str]()
 
     def try_pods(self, created: Iterable[PodRecord], now_ns: int, woken_ns: int) -> None:
-        """Try the pods that were created now, and those that wait when a preemption wakes them.
+        """Try the pods that were created now, and the waiting ones that a preemption wakes.
 
-        All pods were woken at ``woken_ns``, and each is tried again after five minutes in any case.
+        All that wait were last woken together at ``woken_ns``. Each is tried again five minutes after its last attempt.
         """
         self._now_ns = now_ns
         self._preemptions.clear()

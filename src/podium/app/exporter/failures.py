@@ -120,7 +120,7 @@ class _Counted:
 
 
 class _Turn(NamedTuple):
-    """Pods that are evicted at one time after the first node got its taint, and when the last one did, up to then."""
+    """Pods that are evicted at one time, and when the last node before that got its taint, from the first taint on."""
 
     pods: tuple[PodRecord, ...]
     now_ns: int
