@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from podium.api.meta import Raw
-from podium.store.conditions import with_condition
 from podium.store.store import Store
-from podium.store.stored import Stored
+from podium.store.stored import Stored, with_condition
 
 
 def set_pod_status(store: Store, key: str, fields: Raw, conditions: Sequence[Raw], *, now: int) -> Stored:

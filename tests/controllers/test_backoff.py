@@ -1,6 +1,6 @@
 """The backoff of operations that keep failing."""
 
-from podium.controllers.reconciler import Backoff
+from podium.controllers.controller import Backoff
 
 FIRST, LONGEST = 10, 80
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.controllers.ledger.consumption import HOUR_NS, Consumption, UsageEntry
+from podium.controllers.ledger.disruption import HOUR_NS, Consumption, UsageEntry
 from tests.builders import pod
 
 MINUTE = 60 * 10**9

@@ -3,8 +3,8 @@
 import pytest
 
 from podium.controllers.actions import DeleteObject
+from podium.controllers.controller import WorkQueue
 from podium.controllers.observations import ActionFinished, Problem
-from podium.controllers.reconciler import WorkQueue
 
 SECOND = 10**9
 

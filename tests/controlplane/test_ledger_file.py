@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.errors import InputError
-from podium.controllers.ledger.consumption import UsageEntry
-from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, ReplacementPod
+from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, ReplacementPod, UsageEntry
 from podium.controlplane.ledger_file import LedgerFile, is_ledger, read_ledger
 
 SOURCES = str(Path(podium.__file__).parents[1])

@@ -14,8 +14,7 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.apirequests.request import Request
-from podium.app.live.logs import Log
-from podium.app.live.metrics import HealthSettings
+from podium.app.live.metrics import HealthSettings, Log
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
 from podium.client.credentials import ClusterAccess, Identity
 from podium.client.usage_poller import METRICS_GROUP

@@ -13,9 +13,9 @@ from podium.api.meta import Raw
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, PodCondition
 from podium.apirequests.request import Conversation, Request
 from podium.controllers.actions import ReportUnschedulable
-from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.patching import StatusPatch
+from podium.store.stored import with_conditions
 from podium.store.strategic_patch import DELETE_FROM, ORDER, MergeSchema, merge_schema_of
 
 _PLAIN = frozenset((str, int, type(None)))

@@ -17,9 +17,8 @@ from podium.api.pod import Pod
 from podium.api.selectors import selector_from_labels
 from podium.api.workloads import Service
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, owner_reference
-from podium.controllers.controller import NO_CHANGE, PLACED
+from podium.controllers.controller import NO_CHANGE, PLACED, Reconciler
 from podium.controllers.indexes import LabelIndex, SelectorIndex, exchange
-from podium.controllers.reconciler import Reconciler
 
 SERVICE_NAME = "kubernetes.io/service-name"
 """Label of an EndpointSlice: its Service."""

@@ -21,11 +21,10 @@ from podium.api.storage import (
 )
 from podium.api.times import format_time
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
-from podium.controllers.controller import CLAIMING, NO_CHANGE
+from podium.controllers.controller import CLAIMING, NO_CHANGE, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
-from podium.controllers.reconciler import Reconciler
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
-from podium.store.conditions import with_condition
+from podium.store.stored import with_condition
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"

@@ -6,8 +6,7 @@ from podium.api.meta import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import COMPONENT, Request, Response
-from podium.controllers.ledger.consumption import Consumption
-from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
+from podium.controllers.ledger.disruption import Consumption, Disruption, DisruptionTotals, FollowUp, since
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.store import Store

@@ -16,9 +16,8 @@ from podium.api import meta, pod, workloads
 from podium.controllers import actions
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads.stateful_sets import ordinal_of
-from podium.store.conditions import is_true
 from podium.store.store import Store
-from podium.store.stored import Stored
+from podium.store.stored import Stored, is_true
 
 _NORMAL, _WARNING = "Normal", "Warning"
 _SET = "StatefulSet"

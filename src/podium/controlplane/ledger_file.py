@@ -22,8 +22,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.times import SECOND
-from podium.controllers.ledger.consumption import UsageEntry
-from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, disruption_of
+from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, UsageEntry, disruption_of
 from podium.controllers.ledger.outcomes import MOST_OPEN
 from podium.store.journal_tables import check_identity
 

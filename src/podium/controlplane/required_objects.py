@@ -18,11 +18,10 @@ from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
 from podium.controlplane.service_ranges import RANGE, SERVICE, keep_range
-from podium.store.conditions import with_condition
 from podium.store.errors import StoreError
 from podium.store.initial_objects import dangling_condition
 from podium.store.store import Store
-from podium.store.stored import Stored
+from podium.store.stored import Stored, with_condition
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 

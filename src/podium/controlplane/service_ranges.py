@@ -5,10 +5,9 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 
 from podium.api.meta import list_at, objects_at, value_at
-from podium.store.conditions import with_condition
 from podium.store.initial_objects import READY_RANGE, SERVICE_RANGE_FINALIZER
 from podium.store.store import Store
-from podium.store.stored import Stored
+from podium.store.stored import Stored, with_condition
 
 RANGE, SERVICE = "ServiceCIDR", "Service"
 

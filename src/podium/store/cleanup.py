@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
-from podium.store.conditions import with_conditions
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import Stored
+from podium.store.stored import Stored, with_conditions
 from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN, Propagation, is_terminating_namespace
 
 REMEMBERED_NS = 600 * 10**9

@@ -18,12 +18,11 @@ from podium.api.structural.validation import find_problems
 from podium.api.validation import findings
 from podium.store import version_conversion
 from podium.store.api_resources import BUILT_IN, APIResource, APIResources, ScalePaths
-from podium.store.conditions import is_true, with_condition, with_conditions
 from podium.store.custom_conversion import converter_of
 from podium.store.definition_rules import find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, reread
+from podium.store.stored import Stored, is_true, reread, with_condition, with_conditions
 from podium.store.watch_log import WatchEvent
 from podium.store.webhook_calls import WebhookCalls
 

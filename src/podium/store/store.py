@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.store import conditions, creations, errors, listing, patching, version_conversion, watch_log
+from podium.store import creations, errors, listing, patching, stored, version_conversion, watch_log
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
@@ -338,7 +338,7 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
         status.pop("nominatedNodeName", None)
     read = _READ_SCHEDULED
     if before := status.get("conditions"):
-        status["conditions"] = conditions.with_condition(before, _SCHEDULED, now)
+        status["conditions"] = stored.with_condition(before, _SCHEDULED, now)
         read = convert(status["conditions"], _CONDITIONS)
     else:
         status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]

@@ -22,8 +22,15 @@ from podium.api.times import SECOND, format_duration, format_time, parse_duratio
 from podium.app.accounting.reconstruction import EventRecord, PodObject, Reconstruction, event_records
 from podium.app.console import options, progress
 from podium.app.console.cells import by_key, counted
-from podium.controllers.ledger.consumption import Consumption, UsageEntry
-from podium.controllers.ledger.disruption import Cause, Disruption, Seconds, disruption_of, since
+from podium.controllers.ledger.disruption import (
+    Cause,
+    Consumption,
+    Disruption,
+    Seconds,
+    UsageEntry,
+    disruption_of,
+    since,
+)
 from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
 from podium.sim.results.result import SCHEMA_VERSION
 

@@ -15,8 +15,7 @@ from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted
-from podium.controllers.ledger.consumption import UsageEntry
-from podium.controllers.ledger.disruption import Disruption, Seconds
+from podium.controllers.ledger.disruption import Disruption, Seconds, UsageEntry
 from podium.sim.results.result import SCHEMA_VERSION
 
 _MAX_CHAINS = 8

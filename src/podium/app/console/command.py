@@ -34,7 +34,7 @@ SUBCOMMANDS = {
     "explain": ("podium.app.explaining.command:explain", "Explain what would happen to a pod now, and why."),
     "simulate": ("podium.app.simulating.command:simulate", "Simulate a cluster in virtual time."),
     "plan": ("podium.app.planning.command:plan", "Predict the impact of a change, an outage or a drain on workloads."),
-    "use": ("podium.app.using.command:use", "Read a cluster once for the next questions."),
+    "use": ("podium.app.using.session:use", "Read a cluster once for the next questions."),
     "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
     "ui": ("podium.app.live.command:ui", "Show a cluster in a browser, and what is wrong in it."),
     "ledger": ("podium.app.accounting.command:ledger", "Report which pods were disrupted, why, and at what cost."),

@@ -17,8 +17,7 @@ from podium.api.kinds import KINDS
 from podium.api.reading import DURATION_SCHEMA
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, is_type
 from podium.api.times import format_duration
-from podium.controllers.ledger.consumption import UsageEntry
-from podium.controllers.ledger.disruption import Disruption
+from podium.controllers.ledger.disruption import Disruption, UsageEntry
 from podium.sim.history import SimEvent
 from podium.sim.results.disruption_state import DisruptionState
 from podium.sim.results.result import FinalNode

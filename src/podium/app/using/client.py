@@ -116,7 +116,7 @@ def answer_command(words: Sequence[str]) -> int | None:
         # Standard input or output is closed, the folder is gone, or a word is not in UTF-8.
         return None
     if reply is not None and "outdated" in reply and _COMPLETION not in os.environ:
-        from podium.app.using.command import use_again
+        from podium.app.using.session import use_again
 
         use_again(reply["outdated"])
         reply = send(request, descriptors)

@@ -16,11 +16,10 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.autoscaling.node_removals import NodeRemovals, ScaleDownSettings
-from podium.controllers.controller import PLACEMENT_KINDS
+from podium.controllers.controller import PLACEMENT_KINDS, Backoff, WorkQueue
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
 from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
-from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.decide import autoscaling as scaling
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.runner import Runner

@@ -16,7 +16,7 @@ from msgspec import Meta
 from podium.api.meta import Raw
 from podium.api.reading import Duration
 from podium.api.times import SECOND
-from podium.controllers import deadlines, observations, reconciler
+from podium.controllers import controller, deadlines, observations
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject, deletion_of, versioned_patch
 from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
@@ -60,7 +60,7 @@ class NodeRemovals:
     cause: str
     residents: Callable[[str], Residents]
     why_kept: Callable[[str], str]
-    _queue: reconciler.WorkQueue[str] = field(default_factory=reconciler.WorkQueue)
+    _queue: controller.WorkQueue[str] = field(default_factory=controller.WorkQueue)
     # By name: the start of the removal; the pods that can be moved; failed writes in a row.
     _began_ns: dict[str, int] = field(default_factory=dict)
     _checked: dict[str, frozenset[str]] = field(default_factory=dict)

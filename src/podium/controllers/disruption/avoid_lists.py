@@ -16,7 +16,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
-from podium.controllers import indexes, observations, reconciler
+from podium.controllers import controller, indexes, observations
 from podium.controllers.actions import Action, Record, versioned_patch
 from podium.controllers.controller import AVOIDED, NO_CHANGE, IdleDeferral
 from podium.controllers.deadlines import AT_ONCE, Deadline, earliest
@@ -32,7 +32,7 @@ _CONTROLLERS = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, S
 _KNOWABLE = {(group_of(KIND_OF[type_].api_version), type_.__name__) for type_ in _CONTROLLERS}
 
 
-class AvoidListController(reconciler.Reconciler[str]):
+class AvoidListController(controller.Reconciler[str]):
     """Removes entries from the avoid lists of nodes (by name) when they are over.
 
     An entry is over `avoidLists.expireAfter` after the eviction, if it has a time; when its controller is gone, or of

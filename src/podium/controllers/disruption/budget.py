@@ -15,7 +15,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.times import parse_time, time_of
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers import actions, deadlines, indexes
-from podium.store.conditions import condition_of, with_condition
+from podium.store.stored import condition_of, with_condition
 
 DELETION_TIMEOUT_NS = 120 * 10**9
 """How long an accepted disruption counts against a pod that is not deleted."""

@@ -16,8 +16,8 @@ from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owned_object, versioned_patch
+from podium.controllers.controller import Reconciler
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
-from podium.controllers.reconciler import Reconciler
 from podium.store.admission.priorities import NO_RULES, PriorityRules
 
 DEFAULT_BUDGET = "podium.dev/default-budget"

@@ -12,12 +12,12 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.times import time_of
-from podium.controllers import deadlines, observations, reconciler
+from podium.controllers import controller, deadlines, observations
 from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
 from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
-from podium.store.conditions import condition_of, with_condition
+from podium.store.stored import condition_of, with_condition
 
 _CAUSE = "disruption-controller"
 RATE_USED_UP = "DisruptionRateUsedUp"
@@ -33,7 +33,7 @@ _Key = tuple[str, str]
 """The kind and the key of an object."""
 
 
-class DisruptionController(reconciler.Reconciler[_Key]):
+class DisruptionController(controller.Reconciler[_Key]):
     """Writes the status of each budget that a change affects, and ends disruptions that do not happen.
 
     The API server debits a budget in its status when it accepts an eviction. The status is computed from the newest

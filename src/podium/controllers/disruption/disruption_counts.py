@@ -17,7 +17,7 @@ from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.cluster.pods import PREEMPTED
-from podium.controllers import controller, indexes, reconciler
+from podium.controllers import controller, indexes
 from podium.controllers.actions import Action, PatchObject
 from podium.store.verbs.deletion import is_protected
 
@@ -27,7 +27,7 @@ _BUDGET, _POLICY = "PodDisruptionBudget", "DisruptionPolicy"
 _COMPONENTS = {PREEMPTED: disruption_policy.SCHEDULER, EVICTED: ""}
 
 
-class DisruptionCounter(reconciler.Reconciler[str]):
+class DisruptionCounter(controller.Reconciler[str]):
     """Counts disruptions of pods that were healthy when last observed alive.
 
     The previous leader has counted pods that terminate when first observed. Keys are those of budgets, and

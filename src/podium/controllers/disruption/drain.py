@@ -18,10 +18,9 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.times import SECOND
 from podium.api.workloads import DaemonSet
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
-from podium.controllers.controller import NO_CHANGE
+from podium.controllers.controller import NO_CHANGE, Backoff
 from podium.controllers.deadlines import NEVER, Deadline, earliest
 from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
-from podium.controllers.reconciler import Backoff
 from podium.decide.evictions import DrainAction, DrainOptions, DrainPlan, PodOnNode, plan_drain
 from podium.decide.kubelet import has_empty_dir
 

@@ -9,7 +9,7 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import SECOND
-from podium.controllers import controller, observations, reconciler
+from podium.controllers import controller, observations
 from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.deadlines import Deadline, Deadlines, soonest
 from podium.controllers.kubelets import kubelet_reports as reports
@@ -47,7 +47,7 @@ class Kubelet:
         self._pods: dict[str, tuple[str, str]] = {}
         self._deadlines: Deadlines[str] = Deadlines()
         # The subjects of failed reports, and the last report of each with its node.
-        self._retries: reconciler.WorkQueue[_Subject] = reconciler.WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
+        self._retries: controller.WorkQueue[_Subject] = controller.WorkQueue(_FIRST_RETRY_NS, _LONGEST_RETRY_NS)
         self._failed: dict[_Subject, tuple[str, _Report]] = {}
         self._actions: list[Action] = []
 

@@ -17,11 +17,10 @@ from podium.api.pod import Pod
 from podium.api.reading import Duration
 from podium.api.times import SECOND, format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
-from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral
+from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral, Reconciler
 from podium.controllers.observations import ActionFinished, HeartbeatsResumed, HeartbeatsStopped, Observation
-from podium.controllers.reconciler import Reconciler
 from podium.framework.settings.arguments import Strict
-from podium.store.conditions import with_condition
+from podium.store.stored import with_condition
 
 TaintName = tuple[str, str]
 """Key and effect of a taint."""

@@ -13,11 +13,10 @@ from podium.api.pod import Pod, PodCondition
 from podium.api.times import SECOND, time_of
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
-from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral
+from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral, Reconciler
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import ActionFinished
-from podium.controllers.reconciler import Reconciler
 from podium.decide.kubelet import is_static
 
 

@@ -15,9 +15,9 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.times import SECOND
 from podium.controllers.actions import DESCHEDULED, RESCHEDULER, Action, Evict, PatchObject, Record
+from podium.controllers.controller import Backoff, WorkQueue
 from podium.controllers.deadlines import AT_ONCE, Deadline, Deadlines
 from podium.controllers.observations import ActionFinished, Answer
-from podium.controllers.reconciler import Backoff, WorkQueue
 from podium.controllers.rescheduling.moves import Move, Moves
 from podium.controllers.rescheduling.planning import Planners
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView

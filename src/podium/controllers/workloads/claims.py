@@ -12,10 +12,9 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, PodResourceClaim
 from podium.api.storage import PersistentVolumeClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
-from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral
+from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
 from podium.controllers.observations import ActionFinished
-from podium.controllers.reconciler import Reconciler
 
 _NAME = "resource-claim-controller"
 # How long an unobserved consumer is waited for, because kinds may be observed out of order.

@@ -14,7 +14,7 @@ from podium.api.workloads import CronJob, Job
 from podium.controllers.actions import Action, DeleteObject, Record, owned_object
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads import jobs, owned_pods, workload_controller
-from podium.store.conditions import is_true
+from podium.store.stored import is_true
 
 SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: its scheduled time."""

@@ -20,8 +20,8 @@ from podium.api.times import SECOND
 from podium.api.workloads import ControllerRevision, DaemonSet
 from podium.cluster.view import KEEPS_OFF, tolerated
 from podium.controllers.actions import Action, CreateObject
+from podium.controllers.controller import Backoff
 from podium.controllers.indexes import exchange
-from podium.controllers.reconciler import Backoff
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import REVISION_LABEL, RevisionedController, is_outdated
 

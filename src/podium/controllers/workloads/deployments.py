@@ -17,7 +17,7 @@ from podium.controllers.actions import Action, owned_object, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.store.conditions import condition_of, with_condition
+from podium.store.stored import condition_of, with_condition
 
 HASH_LABEL = "pod-template-hash"
 """Label of a ReplicaSet and its pods: their Deployment's template."""

@@ -21,7 +21,7 @@ from podium.controllers.workloads import job_pods
 from podium.controllers.workloads.job_pods import JobState, Progress, index_of, is_tracked
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.store.conditions import is_true, with_condition
+from podium.store.stored import is_true, with_condition
 
 _Workload = WorkloadObject[Job]
 _CONTROLLER = "job-controller"

@@ -19,7 +19,7 @@ from podium.api.selectors import Selector, parse_int64
 from podium.api.times import SECOND, time_of
 from podium.controllers.actions import PatchObject, owned_object, owner_reference, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap
-from podium.store.conditions import condition_of
+from podium.store.stored import condition_of
 
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
 

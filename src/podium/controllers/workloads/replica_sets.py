@@ -13,7 +13,7 @@ from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads.owned_pods import OwnerPods, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
-from podium.store.conditions import condition_of, with_condition
+from podium.store.stored import condition_of, with_condition
 
 _Workload = WorkloadObject[ReplicaSet | ReplicationController]
 _FAILURE = "ReplicaFailure"

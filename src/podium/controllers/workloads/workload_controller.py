@@ -25,11 +25,10 @@ from podium.controllers.actions import (
     ReplaceStatus,
     deletion_of,
 )
-from podium.controllers.controller import NO_CHANGE, OWNER_ASPECTS, UNOWNED
+from podium.controllers.controller import NO_CHANGE, OWNER_ASPECTS, UNOWNED, Backoff, Reconciler
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
 from podium.controllers.observations import ActionFinished, Answer
-from podium.controllers.reconciler import Backoff, Reconciler
 from podium.controllers.workloads import owned_pods
 
 Kind = TypeVar("Kind", bound=Kubernetes)

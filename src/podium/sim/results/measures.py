@@ -16,7 +16,7 @@ from podium.api.resource_requests import effective_spec, node_allocatable, pod_r
 from podium.api.selectors import compile_label_selector
 from podium.api.times import seconds
 from podium.controllers.actions import Evict
-from podium.controllers.ledger.consumption import UsageEntry
+from podium.controllers.ledger.disruption import UsageEntry
 from podium.controllers.observations import ActionFinished, Answer, Problem
 from podium.sim.history import Backlog, Write
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness

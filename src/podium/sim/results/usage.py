@@ -18,7 +18,7 @@ from podium.api.resource_requests import effective_spec, node_allocatable, pod_r
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.indexes import SelectorIndex
-from podium.controllers.ledger.consumption import Consumption
+from podium.controllers.ledger.disruption import Consumption
 
 _HOUR = 3600 * 10**9
 

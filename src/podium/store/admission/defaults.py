@@ -20,7 +20,7 @@ from podium.api.pod import PodSpec
 from podium.api.quantity import milli_value
 from podium.api.resource_requests import pod_level_requests
 from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
-from podium.store.conditions import condition_of
+from podium.store.stored import condition_of
 
 _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
 _ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")

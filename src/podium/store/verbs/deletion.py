@@ -20,10 +20,9 @@ from podium.api.policy import SYSTEM_CLASSES, PodDisruptionBudget
 from podium.api.times import MAX_TIME_NS, SECOND, format_duration, format_time, parse_time
 from podium.store.admission.priorities import current_policy
 from podium.store.api_resources import POD
-from podium.store.conditions import with_condition
 from podium.store.errors import StoreError, conflict, forbidden, invalid_options, not_found, too_many_requests
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, reread
+from podium.store.stored import Stored, reread, with_condition
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 """The deletion propagation: dependents are deleted after the owner, before it, or not at all.

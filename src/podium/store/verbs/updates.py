@@ -24,9 +24,8 @@ from podium.api.versions.release import Release
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission.defaults import with_defaults
 from podium.store.api_resources import APIResource
-from podium.store.conditions import is_true
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unknown_kind
-from podium.store.stored import Stored
+from podium.store.stored import Stored, is_true
 from podium.store.verbs.readings import decoded
 
 _FIXED = ("podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
