@@ -129,7 +129,7 @@ class Simulation:
         self.placements = placements
         self.settings = settings
         self.now = settings.start_ns
-        self.store = Store(seed=settings.seed)
+        self.store = Store(seed=settings.seed, recorded_uids=settings.replay.uids if settings.replay else None)
         self.store.serve_as(settings.release)
         self._backlog = Backlog()
         self.history = EventHistory(self.now, self._backlog, settings.limits.events)

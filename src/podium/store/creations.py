@@ -244,7 +244,7 @@ class WritableStore(ReadableStore):
             if self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name:
                 raw, object_ = with_topology(raw, object_, self.find("Node", object_.spec.node_name))
         if not uid:
-            raw, object_ = with_uid(raw, object_, self._revisions.identities.uid())
+            raw, object_ = with_uid(raw, object_, self._revisions.identities.uid(key if resource.name == "Pod" else ""))
         elif not self._revisions.identities.give(uid):
             raise _uid_used(resource, key, uid)
         return self.commit(resource, None, raw, object_)

@@ -33,22 +33,30 @@ _FEW = 64
 
 
 class Identities:
-    """A sequence of identities that depends only on the seed; `count` of them have been drawn."""
+    """A sequence of identities that depends only on the seed; `count` of them have been drawn.
 
-    def __init__(self, seed: int) -> None:
+    Pods get the uids that are `recorded` for their keys, in the order of creation; no other object gets these.
+    """
+
+    def __init__(self, seed: int, recorded: Mapping[str, Sequence[str]] | None = None) -> None:
         # The prefix of the hash input; uids and names use different digest sizes.
         self._uids = blake2b(f"{seed}:".encode(), digest_size=16)
         self._names = blake2b(f"{seed}:".encode(), digest_size=8)
         self.count = 0
         self.given: dict[str, None] = {}
-        """The uids that objects brought along."""
+        """The uids that objects brought along, or that were recorded for them."""
+        self._recorded = recorded or {}
+        self._reserved = frozenset(uid for uids in self._recorded.values() for uid in uids)
 
-    def uid(self) -> str:
-        """Return the next uid, in the form of a UUID, that no object brought along."""
+    def uid(self, pod: str = "") -> str:
+        """Return the uid recorded for a pod, else the next one, in the form of a UUID, that no object has or gets."""
+        for uid in self._recorded.get(pod, ()):
+            if self.give(uid):
+                return uid
         while True:
             text = self._next(self._uids).hex()
             uid = f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-            if uid not in self.given:
+            if uid not in self.given and uid not in self._reserved:
                 return uid
 
     def name(self, base: str) -> str:

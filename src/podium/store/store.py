@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import convert
@@ -38,6 +38,7 @@ class Store(creations.WritableStore):
 
     With a `journal` the store starts from its content, and persists each write there first. `require_namespaces` allows
     the creation of objects only in existing namespaces. `log_capacity` is the number of events that are kept.
+    `recorded_uids` are those that pods get, by key and in the order of creation.
     """
 
     def __init__(
@@ -48,9 +49,10 @@ class Store(creations.WritableStore):
         resources: APIResources | None = None,
         journal: Journal | None = None,
         require_namespaces: bool = False,
+        recorded_uids: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         resources = resources or APIResources()
-        revisions = revisions_of(journal, resources, seed, log_capacity)
+        revisions = revisions_of(journal, resources, Identities(seed, recorded_uids), log_capacity)
         super().__init__(resources, revisions, require_namespaces=require_namespaces)
 
     def state(self) -> RevisionsState | None:
@@ -351,12 +353,13 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
     return {**raw, "spec": spec, "status": status}, on_node
 
 
-def revisions_of(journal: Journal | None, resources: APIResources, seed: int, log_capacity: int) -> Revisions:
-    """Return the revisions that a journal holds, or those of an empty store.
+def revisions_of(
+    journal: Journal | None, resources: APIResources, identities: Identities, log_capacity: int
+) -> Revisions:
+    """Return the revisions that a journal holds, or those of an empty store; `identities` are new.
 
     Raises StoreError 404 for objects of kinds that are not in `resources`, InputError for unreadable objects.
     """
-    identities = Identities(seed)
     if journal is None:
         return Revisions(watch_log.WatchLog(log_capacity), identities)
     saved = journal.load()

@@ -51,6 +51,23 @@ def test_pods_of_workloads_have_their_recorded_names() -> None:
     assert {pod["pod"] for pod in again.pods} == names
 
 
+@pytest.mark.parametrize("seed", [0, 3, 7], ids=["another", "a third", "that of the recording"])
+def test_a_scale_down_deletes_the_recorded_pods_among_equal_ones(seed: int) -> None:
+    steps: list[Raw] = [
+        {"at": "1s", "apply": [workload("Deployment", "web", 30)]},
+        {"at": "1m", "scale": {"name": "web", "replicas": 12}},
+    ]
+    found = recording_of(*nodes(30), steps=steps)
+    events = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")["events"]
+    gone = {event["key"] for event in events if event["what"] == "gone" and event["kind"] == "Pod"}
+
+    again = play(found, RunOptions(seed=seed, latency_ns=LATENCY))
+
+    assert len(gone) == 18
+    assert {pod["pod"] for pod in again.pods if pod["endedAt"] is not None} == gone
+    assert len({pod["uid"] for pod in again.pods}) == 30
+
+
 def test_a_pod_that_starts_later_than_recorded_runs_as_long() -> None:
     steps: list[Raw] = [
         {"at": "1s", "apply": [pod("first", cpu=8)]},

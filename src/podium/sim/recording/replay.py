@@ -1,4 +1,4 @@
-"""What a recording decides where chance decides in a cluster: names of pods, and the choice between equal nodes."""
+"""What a recording decides where chance decides in a cluster: names and uids of pods, choices between equal nodes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def _maker(workload: str) -> str:
 
 
 class Replay:
-    """The recorded names of pods that controllers create, and the recorded nodes of all pods.
+    """The recorded names of pods that controllers create, and the recorded uids and nodes of all pods.
 
-    Names are taken in the order of creation by each controller, nodes in the order of pods of one name. `then` is
-    called before each attempt, too.
+    Names are taken in the order of creation by each controller. `uids` are those of the pods of each key, in the order
+    of creation: a ReplicaSet deletes the pod with the lowest uid among equals. `then` is called before each attempt.
     """
 
     def __init__(self, recording: Recording, start_ns: int, then: OnAttempt | None) -> None:
@@ -43,8 +43,8 @@ class Replay:
                 chosen = choices[event.key].setdefault(event.uid, [])
                 if event.node:
                     chosen.append((start_ns + event.at_ns, event.node))
-        self._choices = {key: deque(by_uid.values()) for key, by_uid in choices.items()}
-        self._of: dict[str, list[tuple[int, str]]] = {}
+        self.uids = {key: tuple(by_uid) for key, by_uid in choices.items()}
+        self._choices = {uid: chosen for by_uid in choices.values() for uid, chosen in by_uid.items()}
 
     def with_recorded_name(self, action: Action, store: Store) -> Action:
         """Return the creation of a pod with its recorded name, if that is free."""
@@ -59,10 +59,7 @@ class Replay:
     def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Let the attempt that is about to begin prefer the recorded node."""
         uid, cluster = queued.record.uid, runner.cluster
-        if uid not in self._of:
-            lives = self._choices.get(queued.record.key)
-            self._of[uid] = lives.popleft() if lives else []
-        later = (node for at_ns, node in self._of[uid] if at_ns >= cluster.now)
+        later = (node for at_ns, node in self._choices.get(uid, ()) if at_ns >= cluster.now)
         cluster.recorded_choice = uid, next(later, "")
         if self._then is not None:
             self._then(queued, runner)
