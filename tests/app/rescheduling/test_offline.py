@@ -164,7 +164,7 @@ def test_a_plan_without_movable_pods_counts_those_kept_with_reasons(tmp_path: Pa
     assert young.to_dict()["untouched"] == {
         "pods": 5,
         "of": 5,
-        "reasons": [{"why": "it is younger than 25h", "pods": 5}],
+        "reasons": [{"why": "it is younger than scope.minimumAge, 25h", "pods": 5}],
         "others": 0,
     }
     assert report(tmp_path, *objects).untouched == ExcludedPods(of=5)

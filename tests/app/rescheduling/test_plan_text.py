@@ -125,7 +125,9 @@ def test_plans_say_the_same_where_moves_and_words_are_the_same() -> None:
 
 def test_unmovable_pods_are_counted_by_reason() -> None:
     page = Page()
-    untouched = ExcludedPods(1_016, (("it is younger than 5m", 1_000), ("it is a static pod", 10)), others=4)
+    untouched = ExcludedPods(
+        1_016, (("it is younger than scope.minimumAge, 5m", 1_000), ("it is a static pod", 10)), others=4
+    )
     write_plan(
         page,
         PlanReport(ReschedulingPlan((), (), {}, {}, 0, is_cut=False), SETTINGS, 490_000 * HOUR, untouched=untouched),
@@ -134,7 +136,7 @@ def test_unmovable_pods_are_counted_by_reason() -> None:
         "Nothing would be moved  (2025-11-24T16:00:00Z)\n"
         "\n"
         "May not be moved  1,014 of 1,016 pods\n"
-        "  1,000  it is younger than 5m\n"
+        "  1,000  it is younger than scope.minimumAge, 5m\n"
         "     10  it is a static pod\n"
         "      4  for other reasons\n"
     )

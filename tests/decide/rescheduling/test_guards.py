@@ -87,7 +87,7 @@ def test_only_pods_below_a_priority_go_where_that_is_set() -> None:
 
     assert guard(web("w", "a", priority=999), scope=below) == ""
     assert guard(web("w", "a", priority=1_000), scope=below) == (
-        "its priority is 1000, and only pods below 1000 are moved"
+        "its priority is 1000, not below scope.priorityBelow, 1000"
     )
 
 
@@ -95,7 +95,7 @@ def test_pods_of_owners_with_few_pods_stay_where_that_is_set() -> None:
     alone = web("w", "a")
 
     assert guard(alone, scope={"minimum_replicas": 1}) == ""
-    assert guard(alone, scope={"minimum_replicas": 2}) == "its owner has less than 2 pods"
+    assert guard(alone, scope={"minimum_replicas": 2}) == "its owner has fewer pods than scope.minimumReplicas, 2"
 
 
 def test_claims_of_volumes_and_devices_are_spared_where_that_is_set() -> None:
@@ -105,15 +105,21 @@ def test_claims_of_volumes_and_devices_are_spared_where_that_is_set() -> None:
     computes = replace(plain, spec=replace(plain.spec, resource_claims=(PodResourceClaim(name="gpu"),)))
 
     assert guard(stores) == guard(computes) == ""
-    assert guard(stores, scope={"spare": ("PodsWithVolumeClaims",)}) == "it has claims of volumes, which are spared"
-    assert guard(computes, scope={"spare": ("PodsWithDeviceClaims",)}) == "it has claims of devices, which are spared"
+    assert (
+        guard(stores, scope={"spare": ("PodsWithVolumeClaims",)})
+        == "it has claims of volumes; scope.spare names PodsWithVolumeClaims"
+    )
+    assert (
+        guard(computes, scope={"spare": ("PodsWithDeviceClaims",)})
+        == "it has claims of devices; scope.spare names PodsWithDeviceClaims"
+    )
     assert guard(plain, scope={"spare": ("PodsWithVolumeClaims", "PodsWithDeviceClaims")}) == ""
 
 
 def test_a_pod_of_system_critical_priority_stays_unless_that_is_allowed() -> None:
     critical = web("w", "a", priority=2_000_000_000)
 
-    assert guard(critical) == "its priority is system-critical"
+    assert guard(critical) == "its priority is system-critical; scope.allow does not name SystemCriticalPods"
     assert guard(critical, scope={"allow": ("SystemCriticalPods",)}) == ""
     assert guard(web("w", "a", priority=1_999_999_999)) == ""
 
@@ -121,12 +127,15 @@ def test_a_pod_of_system_critical_priority_stays_unless_that_is_allowed() -> Non
 def test_a_pod_without_a_controller_stays_unless_that_is_allowed() -> None:
     bare = pod("w", on="a", ready=True)
 
-    assert guard(bare) == "it has no controller to make it again"
+    assert guard(bare) == "it has no controller to make it again; scope.allow does not name PodsWithoutController"
     assert guard(bare, scope={"allow": ("PodsWithoutController",)}) == ""
 
 
 def test_a_pod_that_keeps_data_on_its_node_stays_unless_that_is_allowed() -> None:
-    assert guard(web("w", "a"), keeps_data={"default/w"}) == "it keeps data on its node"
+    assert (
+        guard(web("w", "a"), keeps_data={"default/w"})
+        == "it keeps data on its node; scope.allow does not name LocalStorage"
+    )
     assert guard(web("w", "a"), keeps_data={"default/w"}, scope={"allow": ("LocalStorage",)}) == ""
 
 
@@ -149,7 +158,7 @@ def test_a_pod_on_a_node_that_is_not_known_stays() -> None:
     ],
 )
 def test_a_pod_stays_until_it_has_run_for_some_time(fields: Mapping[str, Any], is_young: bool) -> None:
-    assert guard(web("w", "a", **fields)) == ("it is younger than 5m" if is_young else "")
+    assert guard(web("w", "a", **fields)) == ("it is younger than scope.minimumAge, 5m" if is_young else "")
 
 
 def test_a_long_pending_but_recently_placed_pod_stays() -> None:
@@ -194,17 +203,20 @@ def test_a_pod_excluded_from_the_descheduler_stays_for_every_value(value: str) -
 def test_pods_of_namespaces_that_are_excluded_or_not_included_stay() -> None:
     shop = web("w", "a", namespace="shop")
 
-    assert guard(web("w", "a", namespace="kube-system")) == "the namespace kube-system is excluded"
+    assert guard(web("w", "a", namespace="kube-system")) == "scope.namespaces excludes the namespace kube-system"
     assert guard(shop, scope={"included": frozenset({"shop"})}) == ""
-    assert guard(shop, scope={"included": frozenset({"web"})}) == "the namespace shop is not among those included"
+    assert guard(shop, scope={"included": frozenset({"web"})}) == "scope.namespaces does not include the namespace shop"
 
 
 def test_pods_and_nodes_that_the_selectors_do_not_match_stay() -> None:
     chosen = compile_label_selector(selector("tier=web"))
 
-    assert guard(web("w", "a"), scope={"pods": chosen}) == 'its labels do not match "tier=web"'
+    assert guard(web("w", "a"), scope={"pods": chosen}) == 'its labels do not match scope.podSelector "tier=web"'
     assert guard(web("w", "a", labels={"tier": "web"}), scope={"pods": chosen}) == ""
-    assert guard(web("w", "a"), scope={"nodes": chosen}) == 'the labels of its node do not match "tier=web"'
+    assert (
+        guard(web("w", "a"), scope={"nodes": chosen})
+        == 'the labels of its node do not match scope.nodeSelector "tier=web"'
+    )
     assert guard(web("w", "a"), node("a", labels={"tier": "web"}), scope={"nodes": chosen}) == ""
 
 
@@ -251,7 +263,7 @@ def test_nodes_that_are_off_duty_are_no_targets_from_when_they_are_until_they_ar
 
 
 def test_a_jobs_pod_stays_unless_it_says_what_a_move_costs() -> None:
-    assert guard(job()) == "its work is in progress, and it does not say what a move would cost"
+    assert guard(job()) == "its work is in progress, at no stated cost; scope.allow does not name WorkInProgress"
     assert guard(job(), scope={"allow": ("WorkInProgress",)}) == ""
     assert guard(job(work_in_progress="false")) == ""
 
@@ -259,7 +271,7 @@ def test_a_jobs_pod_stays_unless_it_says_what_a_move_costs() -> None:
 def test_a_busy_pod_stays_whatever_its_owner() -> None:
     at_work = with_annotations(web("w", "a"), {"podium.dev/work-in-progress": "true"})
 
-    assert guard(at_work) == "its work is in progress, and it does not say what a move would cost"
+    assert guard(at_work) == "its work is in progress, at no stated cost; scope.allow does not name WorkInProgress"
 
 
 @pytest.mark.parametrize(
@@ -278,7 +290,7 @@ def test_a_busy_pod_stays_whatever_its_owner() -> None:
     ],
 )
 def test_a_jobs_pod_may_lose_so_much_work_and_no_more(annotations: Mapping[str, str], lost: str) -> None:
-    words = f"it would lose {lost} of work, and at most 10m is allowed" if lost else ""
+    words = f"it would lose {lost} of work, more than scope.maxLostWork, 10m" if lost else ""
 
     assert guard(job(**annotations)).replace("24h0m0s", "24h") == words
 
@@ -316,7 +328,7 @@ def test_pods_whose_kind_came_back_to_their_node_stay_for_a_while() -> None:
 
 
 def test_pods_of_a_recently_disrupted_workload_stay_if_the_scope_requires_it() -> None:
-    why = "its workload was disrupted less than 1h ago"
+    why = "its workload was disrupted less than scope.undisturbedFor, 1h, ago"
     report = web("told", "a")
     report = replace(report, metadata=replace(report.metadata, annotations={WORKLOAD_DISRUPTED_AT: at(86_400 - 1_800)}))
     here = given(node("a"), web("w", "a"), web("x", "a", owner="ReplicaSet/other"))

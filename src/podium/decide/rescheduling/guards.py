@@ -52,7 +52,7 @@ class Guards:
     def __init__(self, cluster: Cluster, settings: ReschedulerSettings, inputs: PlanInputs, now: int) -> None:
         self._cluster = cluster
         self._scope = settings.scope
-        self._young = f"it is younger than {format_duration(settings.scope.minimum_age_ns)}"
+        self._young = f"it is younger than scope.minimumAge, {format_duration(settings.scope.minimum_age_ns)}"
         self._inputs = inputs
         self._now = now
         self._of_class: dict[PodClass, str] = {}
@@ -105,11 +105,11 @@ class Guards:
         """Return the reason that follows from the pod's namespace and labels."""
         scope = self._scope
         if pod.namespace in scope.excluded:
-            return f"the namespace {pod.namespace} is excluded"
+            return f"scope.namespaces excludes the namespace {pod.namespace}"
         if scope.included and pod.namespace not in scope.included:
-            return f"the namespace {pod.namespace} is not among those included"
+            return f"scope.namespaces does not include the namespace {pod.namespace}"
         if scope.pods is not None and not scope.pods.matches(pod.labels):
-            return f'its labels do not match "{scope.pods}"'
+            return f'its labels do not match scope.podSelector "{scope.pods}"'
         return ""
 
     def _why_kind(self, pod: PodRecord) -> str:
@@ -123,9 +123,9 @@ class Guards:
         if controller is not None and controller.kind in (DAEMON_SET, _NODE):
             return f"it belongs to a {controller.kind}, and comes and goes with its node"
         if pod.priority >= CRITICAL_PRIORITY and "SystemCriticalPods" not in scope.allow:
-            return "its priority is system-critical"
+            return "its priority is system-critical; scope.allow does not name SystemCriticalPods"
         if controller is None and "PodsWithoutController" not in scope.allow:
-            return "it has no controller to make it again"
+            return "it has no controller to make it again; scope.allow does not name PodsWithoutController"
         if not pod.is_preemptible:
             return f"its preemption policy is {pod.preemption_policy}"
         if self._cluster.pod_groups.of(pod) is not None:
@@ -137,14 +137,14 @@ class Guards:
         """Return why the scope spares the pod otherwise: high priority, few replicas, or resources that it holds."""
         scope = self._scope
         if scope.priority_below is not None and pod.priority >= scope.priority_below:
-            return f"its priority is {pod.priority}, and only pods below {scope.priority_below} are moved"
+            return f"its priority is {pod.priority}, not below scope.priorityBelow, {scope.priority_below}"
         if self._replicas.get(pod.owner_uid, 0) < scope.minimum_replicas:
-            return f"its owner has less than {scope.minimum_replicas} pods"
+            return f"its owner has fewer pods than scope.minimumReplicas, {scope.minimum_replicas}"
         volumes = pod.spec.volumes if "PodsWithVolumeClaims" in scope.spare else ()
         if any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in volumes):
-            return "it has claims of volumes, which are spared"
+            return "it has claims of volumes; scope.spare names PodsWithVolumeClaims"
         if "PodsWithDeviceClaims" in scope.spare and pod.spec.resource_claims:
-            return "it has claims of devices, which are spared"
+            return "it has claims of devices; scope.spare names PodsWithDeviceClaims"
         return ""
 
     def _why_marked(self, annotations: Mapping[str, str]) -> str:
@@ -161,7 +161,7 @@ class Guards:
             if reason := off_duty(node):
                 why = f"its node is left to others: {reason}"
             elif wanted is not None and not wanted.matches(node.metadata.labels):
-                why = f'the labels of its node do not match "{wanted}"'
+                why = f'the labels of its node do not match scope.nodeSelector "{wanted}"'
             self._of_row[row] = why
         return why
 
@@ -176,7 +176,7 @@ class Guards:
         """Return what a move of the pod loses: data on the node, or work."""
         scope = self._scope
         if pod.uid in self._inputs.keeps_data and "LocalStorage" not in scope.allow:
-            return "it keeps data on its node"
+            return "it keeps data on its node; scope.allow does not name LocalStorage"
         try:
             if "WorkInProgress" in scope.allow or not is_at_work(pod):
                 return ""
@@ -184,10 +184,10 @@ class Guards:
         except ValueError as error:
             return str(error)
         if lost_ns is None:
-            return "its work is in progress, and it does not say what a move would cost"
+            return "its work is in progress, at no stated cost; scope.allow does not name WorkInProgress"
         if lost_ns > scope.max_lost_work_ns:
-            most = format_duration(scope.max_lost_work_ns)
-            return f"it would lose {format_duration(lost_ns // 10**9 * 10**9)} of work, and at most {most} is allowed"
+            lost, most = format_duration(lost_ns // 10**9 * 10**9), format_duration(scope.max_lost_work_ns)
+            return f"it would lose {lost} of work, more than scope.maxLostWork, {most}"
         return ""
 
     def _why_disturbed(self, pod: PodRecord) -> str:
@@ -195,7 +195,7 @@ class Guards:
         least_ns = self._scope.undisturbed_for_ns
         if not least_ns or self._cluster.disrupted.last_ns(pod.workload, self._now, least_ns) is None:
             return ""
-        return f"its workload was disrupted less than {format_duration(least_ns)} ago"
+        return f"its workload was disrupted less than scope.undisturbedFor, {format_duration(least_ns)}, ago"
 
     def _why_of_late(self, pod: PodRecord) -> str:
         """Return the reason that follows from recent moves."""
