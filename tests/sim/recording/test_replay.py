@@ -41,6 +41,16 @@ def test_pods_go_to_their_recorded_nodes_whatever_the_seed(number: int) -> None:
         assert result.recorded.same_node == 60
 
 
+def test_pods_go_to_their_recorded_nodes_although_the_recorded_scheduler_was_quicker() -> None:
+    found = recording_of(*nodes(20), steps=[{"at": "1s", "apply": [workload("Deployment", "web", 30)]}], latency_ns=0)
+
+    result = play(found, RunOptions(seed=3, latency_ns=LATENCY))
+
+    assert result.recorded is not None
+    assert result.recorded.other_node == ()
+    assert result.recorded.same_node == 30
+
+
 def test_pods_of_workloads_have_their_recorded_names() -> None:
     found = recording_of(*nodes(3), steps=[{"at": "1s", "apply": [workload("Deployment", "web", 5)]}])
     events = next(document.raw for document in found.documents if document.raw["kind"] == "Recording")["events"]

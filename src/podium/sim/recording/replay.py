@@ -59,7 +59,9 @@ class Replay:
     def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Let the attempt that is about to begin prefer the recorded node."""
         uid, cluster = queued.record.uid, runner.cluster
-        later = (node for at_ns, node in self._choices.get(uid, ()) if at_ns >= cluster.now)
-        cluster.recorded_choice = uid, next(later, "")
+        chosen = self._choices.get(uid) or [(0, "")]
+        # A scheduler may have been quicker than it is here: then the last choice, the binding, still holds.
+        later = (node for at_ns, node in chosen if at_ns >= cluster.now)
+        cluster.recorded_choice = uid, next(later, chosen[-1][1])
         if self._then is not None:
             self._then(queued, runner)
