@@ -263,6 +263,38 @@ class TestUpdating:
             ("changer", "Update", ""): {"f:data": {"f:b": {}}},
         }
 
+    def test_objects_that_an_update_adds_are_fields_unless_go_writes_them_unset(self) -> None:
+        probe = {"httpGet": {"path": "/", "port": 80}}
+        body = deployment(container(livenessProbe=probe, resources={"limits": {"cpu": "1"}}))
+
+        raw = API().ask("create", "Deployment", namespace="default", body=body, field_manager="maker").to_dict()
+
+        spec = entries(raw)["maker", "Update", ""]["f:spec"]
+        assert "." not in spec
+        assert spec["f:strategy"] == {
+            "f:rollingUpdate": {".": {}, "f:maxSurge": {}, "f:maxUnavailable": {}},
+            "f:type": {},
+        }
+        template = spec["f:template"]
+        assert template["f:metadata"] == {"f:labels": {".": {}, "f:app": {}}}
+        assert template["f:spec"]["f:containers"].keys() == {'k:{"name":"main"}'}
+        [owned] = template["f:spec"]["f:containers"].values()
+        assert owned["f:resources"] == {".": {}, "f:limits": {".": {}, "f:cpu": {}}}
+        assert owned["f:livenessProbe"]["."] == owned["f:livenessProbe"]["f:httpGet"]["."] == {}
+
+    def test_lists_that_go_omits_are_fields_of_the_manager_that_adds_them(self) -> None:
+        api = API()
+        api.ask("create", namespace="default", body=pod("web"))
+        condition = {"type": "Ready", "status": "True"}
+
+        raw = api.ask(
+            "patch", "Pod", KEY, subresource="status", body={"status": {"conditions": [condition]}}, field_manager="one"
+        ).to_dict()
+
+        owned = entries(raw)["one", "Update", "status"]["f:status"]
+        assert "." in owned["f:conditions"]
+        assert "." not in owned
+
     def test_what_admission_adds_to_a_pod_has_no_owner(self) -> None:
         limits: Raw = {"limits": [{"type": "Container", "default": {"cpu": "1"}, "defaultRequest": {"cpu": "1"}}]}
         api = API({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"}, "spec": limits})
@@ -280,7 +312,7 @@ class TestUpdating:
         of_container: Raw = {".": {}, **{f"f:{name}": {} for name in names}}
         assert owned == {
             "f:spec": {
-                "f:containers": {".": {}, 'k:{"name":"main"}': of_container},
+                "f:containers": {'k:{"name":"main"}': of_container},
                 "f:dnsPolicy": {},
                 "f:enableServiceLinks": {},
                 "f:restartPolicy": {},

@@ -98,6 +98,7 @@ class TestAutoscalers:
             body=AUTOSCALER,
             api_version="autoscaling/v1",
             field_validation="Strict",
+            field_manager="maker",
         )
         assert response.code == 201, response.to_dict()
         assert response.to_dict()["spec"]["targetCPUUtilizationPercentage"] == 70
@@ -128,6 +129,31 @@ class TestAutoscalers:
         assert [metric["resource"]["name"] for metric in spec["metrics"]] == ["cpu", "memory"]
         assert spec["behavior"]["scaleUp"]["selectPolicy"] == "Disabled"
         assert "annotations" not in api.raw(kind, key)["metadata"]
+
+    def test_managed_fields_have_the_names_of_their_version(self) -> None:
+        api, kind, key = self.created(), "HorizontalPodAutoscaler", "default/web"
+
+        for version in ("autoscaling/v1", "autoscaling/v2"):
+            older = api.ask("get", kind, key, api_version=version).to_dict()
+            [entry] = older["metadata"]["managedFields"]
+            assert entry["apiVersion"] == "autoscaling/v1"
+            names = ("maxReplicas", "minReplicas", "scaleTargetRef", "targetCPUUtilizationPercentage")
+            assert entry["fieldsV1"] == {"f:spec": {f"f:{name}": {} for name in names}}
+
+    def test_an_update_in_another_version_takes_the_fields_over(self) -> None:
+        api, kind, key = self.created(), "HorizontalPodAutoscaler", "default/web"
+
+        raw = api.ask("patch", kind, key, body={"spec": {"metrics": None}}, field_manager="changer").to_dict()
+
+        found = {one["manager"]: one["fieldsV1"]["f:spec"] for one in raw["metadata"]["managedFields"]}
+        assert not any("f:targetCPUUtilizationPercentage" in fields for fields in found.values())
+
+    def test_the_older_version_counts_replicas(self) -> None:
+        api, kind, key = self.created(), "HorizontalPodAutoscaler", "default/web"
+
+        older = api.ask("get", kind, key, api_version="autoscaling/v1").to_dict()
+
+        assert older["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
 
 
 @pytest.mark.parametrize("version", ["autoscaling/v2", "v1"])

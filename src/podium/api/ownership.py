@@ -22,6 +22,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from podium.api.schemas.schema import Field, ListOf, MapOf, Object, Type, fields_of, is_atomic
 from podium.api.structural.structural import TYPE_FIELDS, Structural
@@ -184,7 +185,8 @@ class Shape(Struct, frozen=True, eq=False):
     """The shape of a value.
 
     `one` is atomic. A `map` has named `fields`, and values of shape `value` under other keys. The items of a `list` are
-    identified by `keys`, with `defaults` for those that an item omits; those of a `set` by their values.
+    identified by `keys`, with `defaults` for those that an item omits; those of a `set` by their values. `empty` is
+    what Go writes for a field that is not set; None if it omits it.
     """
 
     form: Literal["one", "map", "list", "set"]
@@ -193,12 +195,16 @@ class Shape(Struct, frozen=True, eq=False):
     item: Shape | None = None
     keys: tuple[str, ...] = ()
     defaults: Mapping[str, object] = {}
+    empty: dict[str, Any] | list[Any] | None = None
 
 
 ONE = Shape("one")
 SET = Shape("set", item=ONE)
 
 _DEFAULTS = {"protocol": "TCP"}
+# The fields that Go writes even if they are not set: lists with keys, and structs that `!` marks as it marks pointers.
+_WRITTEN_LISTS = ("containers", "drivers")
+_WRITTEN_STRUCTS = ("template", "jobTemplate", "names")
 
 ANYTHING = Shape("map")
 """The shape of objects without a schema: any keys, with values of any shape."""
@@ -211,7 +217,14 @@ def shape_of_type(name: str) -> Shape:
 
 
 def _granular(name: str) -> Shape:
-    return Shape("map", fields={key: _of_field(of) for key, of in fields_of(name).items()})
+    return Shape("map", fields={key: _with_empty(key, of, _of_field(of)) for key, of in fields_of(name).items()})
+
+
+def _with_empty(key: str, of: Field, shape: Shape) -> Shape:
+    """Return the shape of a field with what Go writes for it if it is not set: all structs that are no pointers."""
+    if isinstance(of.type, Object) and (key in _WRITTEN_STRUCTS or not of.keeps_zero):
+        return replace(shape, empty={})
+    return replace(shape, empty=[]) if key in _WRITTEN_LISTS else shape
 
 
 def _of_field(of: Field) -> Shape:
@@ -241,7 +254,7 @@ def _of(type_: Type) -> Shape:
 def shape_of_structural(node: Structural) -> Shape:
     """Return the shape of the objects of a custom kind."""
     fields = {name: _of_node(inner) for name, inner in node.properties.items() if name not in TYPE_FIELDS}
-    metadata = {"apiVersion": ONE, "kind": ONE, "metadata": shape_of_type("ObjectMeta")}
+    metadata = {"apiVersion": ONE, "kind": ONE, "metadata": replace(shape_of_type("ObjectMeta"), empty={})}
     return Shape("map", fields={**fields, **metadata}, value=_values(node))
 
 
@@ -269,8 +282,8 @@ def _values(node: Structural) -> Shape | None:
 def fields_of_value(value: Any, shape: Shape, *, with_maps: bool = False) -> FieldSet:
     """Return the fields of an object. Raises KeyMissingError for a list with items without keys.
 
-    With `with_maps`, maps are fields themselves besides their entries, as they are for managers that add them by an
-    update.
+    With `with_maps`, maps and lists are fields themselves besides their entries, as they are for managers that add them
+    by an update.
     """
     return _parts(value, shape, with_maps) or EMPTY
 
@@ -294,16 +307,10 @@ def _parts_of_map(value: dict[str, Any], shape: Shape, with_maps: bool) -> Field
     for key, inner in value.items():
         named = fields.get(key)
         of = named or shape.value or ANYTHING
-        if of is ONE or not isinstance(inner, dict | list):
-            found["f:" + key] = _LEAF
-            continue
         parts = _parts(inner, of, with_maps)
-        if parts is None or (not inner and isinstance(inner, dict)):
-            found["f:" + key] = _LEAF
-        elif parts:
-            is_itself = named is None or (with_maps and (isinstance(inner, list) or not of.fields))
-            found["f:" + key] = {SELF: _LEAF, **parts} if is_itself else parts
-        elif with_maps:
+        if parts:
+            found["f:" + key] = {SELF: _LEAF, **parts} if named is None or with_maps else parts
+        elif parts is None or with_maps or inner == {}:
             found["f:" + key] = _LEAF
     return found
 
@@ -323,15 +330,18 @@ def compared(old: Any, new: Any, shape: Shape) -> Comparison:
     return found
 
 
-def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape, found: Comparison) -> None:
+def _compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape, found: Comparison, mark: str = "f:") -> None:
+    """Add the differences of two maps; the names of the fields are the keys after the mark."""
     for key in {**old, **new}:
         of = shape.fields.get(key) or shape.value or ANYTHING
-        if key not in new:
-            found.removed["f:" + key] = _whole(old[key], of)
-        elif key not in old:
-            found.added["f:" + key] = _whole(new[key], of)
-        elif old[key] is not new[key] and old[key] != new[key]:
-            _compare(old[key], new[key], of, "f:" + key, found)
+        if key not in new and of.empty is None:
+            found.removed[mark + key] = _whole(old[key], of)
+        elif key not in old and of.empty is None:
+            found.added[mark + key] = _whole(new[key], of)
+        else:
+            before, after = old.get(key, of.empty), new.get(key, of.empty)
+            if before is not after and before != after:
+                _compare(before, after, of, mark + key, found)
 
 
 def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> None:
@@ -340,16 +350,8 @@ def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> 
     if shape.form == "map" and isinstance(old, dict) and isinstance(new, dict) and (old or new):
         _compare_maps(old, new, shape, inner)
     elif shape.form in ("list", "set") and isinstance(old, list) and isinstance(new, list) and shape.item is not None:
-        item = shape.item
-        before = dict(zip(elements_of(old, shape), old, strict=True))
-        after = dict(zip(elements_of(new, shape), new, strict=True))
-        for element in {**before, **after}:
-            if element not in after:
-                inner.removed[element] = _item(before[element], item)
-            elif element not in before:
-                inner.added[element] = _item(after[element], item)
-            elif before[element] != after[element]:
-                _compare(before[element], after[element], item, element, inner)
+        before, after = (dict(zip(elements_of(items, shape), items, strict=True)) for items in (old, new))
+        _compare_maps(before, after, Shape("map", value=shape.item), inner, mark="")
     else:
         found.modified[name] = _LEAF
         return
@@ -358,18 +360,10 @@ def _compare(old: Any, new: Any, shape: Shape, name: str, found: Comparison) -> 
             mine[name] = theirs
 
 
-def _item(value: Any, shape: Shape) -> FieldSet:
-    parts = _parts(value, shape, True)
-    return {SELF: _LEAF, **parts} if parts else _LEAF
-
-
 def _whole(value: Any, shape: Shape) -> FieldSet:
     """Return the fields of a value that only one side has."""
     parts = _parts(value, shape, True)
-    if not parts:
-        return _LEAF
-    is_itself = shape.form == "map" and not shape.fields
-    return {SELF: _LEAF, **parts} if is_itself or isinstance(value, list) else parts
+    return {SELF: _LEAF, **parts} if parts else _LEAF
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:

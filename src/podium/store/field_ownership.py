@@ -25,6 +25,7 @@ from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import SET_BY_SERVER
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
+from podium.store.version_conversion import OWNED_NAMES
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 """The manager that owns the existing fields when the first apply meets an object without managed fields."""
@@ -36,7 +37,7 @@ KUBECTL = "kubectl"
 SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace", "selfLink"))
 """The metadata fields that no manager owns."""
 
-_TYPE = ("apiVersion", "kind")
+_HEAD = ("apiVersion", "kind", "metadata")
 Operation = Literal["Apply", "Update"]
 _KEPT_SPECS = 1_024
 # The field sets of specs that pods of one class share; by identity, with the spec itself.
@@ -99,6 +100,7 @@ def read_entries(listed: Any) -> dict[FieldManager, FieldsEntry] | None:
         operation: Operation = raw["operation"]
         key = "" if operation == "Apply" else version
         manager = FieldManager(str(raw.get("manager", "")), operation, key, str(raw.get("subresource", "")))
+        fields = _renamed(fields, {other: name for name, other in OWNED_NAMES.get(version, {}).items()})
         found[manager] = FieldsEntry(fields, version, str(raw.get("time", "")), raw)
     return found
 
@@ -124,16 +126,22 @@ def _remembered(listed: list[Raw], entries: Entries) -> tuple[list[Raw], Entries
     return listed, entries
 
 
+def _renamed(fields: FieldSet, names: Mapping[str, str]) -> FieldSet:
+    """Return the fields, some of them with other names."""
+    return {names.get(name, name): _renamed(inner, names) for name, inner in fields.items()} if names else fields
+
+
 def _written(manager: FieldManager, entry: FieldsEntry) -> Raw:
     if entry.raw is not None:
         return entry.raw
+    fields = _renamed(entry.fields, OWNED_NAMES.get(entry.api_version, {}))
     raw: Raw = {
         "manager": manager.name,
         "operation": manager.operation,
         "apiVersion": entry.api_version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _shared(_ENCODER.encode(entry.fields)),
+        "fieldsV1": _shared(_ENCODER.encode(fields)),
     }
     if manager.subresource:
         raw["subresource"] = manager.subresource
@@ -178,13 +186,9 @@ def with_entries(raw: Raw, entries: Entries) -> Raw:
 
 def comparable(raw: Raw) -> Raw:
     """Return the object without fields that no manager owns: type, identity and lifecycle metadata."""
-    found = {name: value for name, value in raw.items() if name not in _TYPE}
+    found = {name: value for name, value in raw.items() if name not in _HEAD}
     metadata = {name: value for name, value in raw.get("metadata", {}).items() if name not in SERVER_FIELDS}
-    if metadata:
-        found["metadata"] = metadata
-    else:
-        found.pop("metadata", None)
-    return found
+    return {**found, "metadata": metadata} if metadata else found
 
 
 def changes_of(old: Raw, new: Raw, shape: Shape) -> Comparison:
@@ -215,7 +219,7 @@ def _pruned(result: Raw, last: FieldSet, claimed: Entries, shape: Shape) -> Raw:
     kept = ownership.with_named_fields(
         reduce(ownership.union, (entry.fields for entry in claimed.values()), EMPTY), shape
     )
-    present = ownership.with_named_fields(ownership.fields_of_value(result, shape, with_maps=True), shape)
+    present = ownership.fields_of_value(result, shape, with_maps=True)
     gone = ownership.difference(ownership.intersection(ownership.with_named_fields(last, shape), present), kept)
     pruned: Raw = ownership.without(result, gone, shape) if gone else result
     return pruned
@@ -238,9 +242,7 @@ def _is_kubectls_own(
         differs = ownership.union(changes.modified, changes.removed)
     except (KeyMissingError, ValueError, RecursionError):
         return False
-    contested: FieldSet = {}
-    for fields_of_another in conflicts.values():
-        contested = ownership.union(contested, fields_of_another)
+    contested = reduce(ownership.union, conflicts.values(), EMPTY)
     return not ownership.difference(contested, fields) and not ownership.intersection(contested, differs)
 
 
@@ -300,10 +302,8 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
             part = {"resources": spec["resources"]} if "resources" in spec else {}
             for field in CONTAINERS:
                 if isinstance(spec.get(field), list):
-                    named = ("name", *RESIZED)
-                    part[field] = [
-                        {name: one[name] for name in named if name in one} for one in objects_at(spec, field)
-                    ]
+                    listed = objects_at(spec, field)
+                    part[field] = [{name: of for name, of in one.items() if name in _SIZED} for one in listed]
         return {"spec": part} if part else {}
     if subresource == "status":
         return {"status": found["status"]} if "status" in found else {}
@@ -312,6 +312,7 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
     return found
 
 
+_SIZED = {"name", *RESIZED}
 _SIZES = {f"f:{field}" for field in RESIZED}
 
 
@@ -362,8 +363,7 @@ class FieldWriter(msgspec.Struct):
         self.is_done = True
         kept = {} if previous is None else entries_of(previous)
         entries = {} if self.given == _RESET else kept
-        is_kept = not self.given or (previous is not None and self.given is previous["metadata"].get(FIELD))
-        if entries is kept and not is_kept:
+        if self.given and entries is kept and (previous is None or self.given is not previous["metadata"].get(FIELD)):
             entries = read_entries(self.given) or kept
         if self.settled is not None:
             entries = self.settled

@@ -18,7 +18,7 @@ _KEPT = (("spec", "metrics"), ("spec", "behavior"), ("status", "currentMetrics")
 
 def to_v1(raw: Raw) -> Raw:
     """Return an autoscaling/v2 autoscaler as autoscaling/v1."""
-    parts = {name: dict(raw.get(name, {})) for name in ("spec", "status")}
+    parts = {"spec": dict(raw.get("spec", {})), "status": {"currentReplicas": 0, **raw.get("status", {})}}
     annotations = dict(raw["metadata"].get("annotations", {}))
     for part, field in _KEPT:
         value = parts[part].pop(field, None)
@@ -110,6 +110,10 @@ _FORMS = {
     ("autoscaling/v1", "HorizontalPodAutoscaler"): KindForm(to_v2, to_v1),
 }
 """The forms besides those that inputs may have (`podium.api.forms`), by `apiVersion` and kind."""
+
+
+OWNED_NAMES = {"autoscaling/v1": {"f:metrics": f"f:{_TARGET}", "f:currentMetrics": f"f:{_CURRENT}"}}
+"""By `apiVersion`: the names in managed fields that differ from those of the stored version, by the latter."""
 
 
 def _form_of(resource: APIResource, api_version: str) -> KindForm | None:
