@@ -12,7 +12,7 @@ import pytest
 import trustme
 
 from podium.api.errors import InputError
-from podium.apirequests.authorization import AUTHENTICATED, ISSUER, Authorizer, User, issued_token
+from podium.apirequests.authorization import AUTHENTICATED, ISSUER, UNAUTHENTICATED, Authorizer, User, issued_token
 from podium.server.http.security import Guard, is_loopback
 from podium.server.http.server import Server
 from podium.server.http.settings import TLS, ServerSettings, Token
@@ -247,6 +247,7 @@ def test_mutating_requests_are_logged() -> None:
     [
         ({"Impersonate-User": "anna"}, User("anna", (AUTHENTICATED,))),
         ({"Impersonate-User": "anna", "Impersonate-Group": "dev"}, User("anna", ("dev", AUTHENTICATED))),
+        ({"Impersonate-User": "anna", "Impersonate-Group": UNAUTHENTICATED}, User("anna", (UNAUTHENTICATED,))),
         (
             {"Impersonate-User": "anna", "Impersonate-Uid": "7", "Impersonate-Extra-Team%2Fa": "b"},
             User("anna", (AUTHENTICATED,), "7", {"team/a": ["b"]}),
@@ -268,11 +269,21 @@ def test_an_impersonated_user_has_the_groups_and_extra_values_of_the_request(
     assert found.identity == user
 
 
-def test_groups_without_a_user_are_not_impersonated() -> None:
+@pytest.mark.parametrize(
+    ("header", "part"), [("Group", "group 'x'"), ("Uid", "uid 'x'"), ("Extra-Team", "extra-team 'x'")]
+)
+def test_parts_of_an_identity_without_a_user_are_refused(header: str, part: str) -> None:
     with pytest.raises(StoreError) as refused:
-        Guard(ServerSettings()).caller({"Impersonate-Group": "dev"}, None)
+        Guard(ServerSettings()).caller({f"Impersonate-{header}": "x"}, None)
 
-    assert refused.value.code == 500
+    assert (refused.value.code, refused.value.reason) == (400, "BadRequest")
+    assert refused.value.message == f"requested {part} without impersonating a user name"
+
+
+def test_an_empty_user_is_not_impersonated() -> None:
+    guard = Guard(ServerSettings())
+
+    assert guard.caller({"Impersonate-User": ""}, None) == guard.caller({}, None)
 
 
 def test_a_token_of_the_cluster_identifies_its_account_or_nobody() -> None:

@@ -17,7 +17,7 @@ from podium.api.errors import InputError, shown
 from podium.apirequests import authorization
 from podium.apirequests.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes, User, groups_of
 from podium.server.http.settings import SHORTEST_TOKEN, TLS, ServerSettings
-from podium.store.errors import StoreError
+from podium.store.errors import StoreError, bad_request
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
 _BEARER = "bearer "
@@ -171,24 +171,25 @@ def forbidden(problem: str) -> StoreError:
 def impersonated(headers: Mapping[str, str]) -> User | None:
     """Return the identity that a request assumes, None for none (apiserver's pkg/endpoints/filters/impersonation).
 
-    Raises StoreError 500 for parts of an identity without a user, as kube-apiserver does.
+    Raises StoreError 400 for parts of an identity without a user.
     """
     impersonation = [(name.lower(), value) for name, value in headers.items() if name.lower().startswith(_IMPERSONATE)]
-    if not impersonation:
-        return None
     values = dict(impersonation)
     user = values.get(f"{_IMPERSONATE}user", "")
     if not user:
-        raise StoreError(500, "InternalError", "Internal error occurred: requested more without impersonating a user")
+        parts = ", ".join(f"{name.removeprefix(_IMPERSONATE)} {value!r}" for name, value in impersonation if value)
+        if not parts:
+            return None
+        raise bad_request(f"requested {parts} without impersonating a user name")
     groups = [value for name, value in impersonation if name == f"{_IMPERSONATE}group"]
     extra: dict[str, list[str]] = {}
     for name, value in impersonation:
         if name.startswith(_EXTRA):
             extra.setdefault(unquote(name.removeprefix(_EXTRA)), []).append(value)
     groups = groups or list(groups_of(user))
-    implied = UNAUTHENTICATED if user == _STRANGER.identity.name else AUTHENTICATED
-    found = tuple(dict.fromkeys((*groups, implied)))
-    return User(user, found, values.get(f"{_IMPERSONATE}uid", ""), extra)
+    known = (UNAUTHENTICATED,) if user == _STRANGER.identity.name else (AUTHENTICATED, UNAUTHENTICATED)
+    implied = () if any(group in groups for group in known) else known[:1]
+    return User(user, tuple(dict.fromkeys((*groups, *implied))), values.get(f"{_IMPERSONATE}uid", ""), extra)
 
 
 def impersonations(user: User) -> Iterator[Attributes]:
