@@ -166,6 +166,20 @@ def test_jobs_created_by_other_clients_for_a_cron_job_do_not_count() -> None:
     assert [one["name"] for one in status(rig)["active"]] == [f"sum-{START + 10}"]
 
 
+def test_active_jobs_of_other_clients_are_reported_once() -> None:
+    rig = rig_of(cron())
+    owner = rig.get("CronJob", "sum")
+    reference = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "sum", "controller": True}
+    for name in ("b", "a"):
+        metadata = {"name": name, "ownerReferences": [{**reference, "uid": owner["metadata"]["uid"]}]}
+        rig.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, **owner["spec"]["jobTemplate"]})
+
+    rig.pass_to(25 * MINUTE)
+
+    text = "UnexpectedJob CronJob default/sum: Saw a job that the controller did not create or forgot: "
+    assert rig.recorded == [f"0 {text}b", f"0 {text}a, b"]
+
+
 def test_many_missed_times_are_reported_and_only_the_last_is_made_up() -> None:
     raw = cron("* * * * *")
     raw["metadata"]["creationTimestamp"] = "2025-12-31T00:00:30Z"

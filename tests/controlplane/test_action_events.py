@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from podium.api.meta import Raw
 from podium.controllers.actions import deletion_of
 from podium.controllers.observations import ActionFinished, Problem
@@ -161,19 +163,29 @@ def numbered(**spec: object) -> Raw:
     return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db"}, "spec": fields}
 
 
-def test_a_stateful_set_reports_claims_pods_and_their_replacement() -> None:
+ENDS = [
+    ("Failed", "Warning", "RecreatingFailedPod", "StatefulSet default/db is recreating failed Pod db-0"),
+    ("Succeeded", "Normal", "RecreatingTerminatedPod", "StatefulSet default/db is recreating terminated Pod db-0"),
+]
+
+
+@pytest.mark.parametrize(("phase", "type_", "reason", "message"), ENDS)
+def test_a_stateful_set_reports_claims_pods_and_their_replacement(
+    phase: str, type_: str, reason: str, message: str
+) -> None:
     resources = {"requests": {"storage": "1Gi"}}
     claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
     with Cluster(nodes=1) as cluster:
         cluster.apply(numbered(replicas=1, volumeClaimTemplates=[claim]))
-        cluster.patch("Pod", "db-0", {"status": {"phase": "Failed"}}, subresource="status")
+        cluster.patch("Pod", "db-0", {"status": {"phase": phase}}, subresource="status")
 
         assert reported(cluster, "StatefulSet") == [
             ("SuccessfulCreate", "create Claim data-db-0 Pod db-0 in StatefulSet db success"),
             ("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"),
-            ("RecreatingFailedPod", "StatefulSet default/db is recreating failed Pod db-0"),
+            (reason, message),
             ("SuccessfulDelete", "delete Pod db-0 in StatefulSet db successful"),
         ]
+        assert [event["type"] for event in cluster.events(reason)] == [type_]
         cluster.advance("10s")
         assert [event["count"] for event in cluster.events("SuccessfulCreate")] == [1, 2]
 
@@ -222,7 +234,14 @@ def test_a_refused_replica_set_is_reported_by_its_deployment() -> None:
     assert message.startswith('Failed to create new replica set "web-')
 
 
-def test_a_failed_daemon_pod_is_reported_before_its_deletion() -> None:
+@pytest.mark.parametrize(
+    ("phase", "reason", "message"),
+    [
+        ("Failed", "FailedDaemonPod", "Found failed daemon pod {} on node node-1, will try to kill it"),
+        ("Succeeded", "SucceededDaemonPod", "Found succeeded daemon pod {} on node node-1, will try to delete it"),
+    ],
+)
+def test_an_ended_daemon_pod_is_reported_before_its_deletion(phase: str, reason: str, message: str) -> None:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "main", "image": "app"}]}}
     spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
     with Cluster(nodes=1) as cluster:
@@ -230,11 +249,11 @@ def test_a_failed_daemon_pod_is_reported_before_its_deletion() -> None:
         [made] = cluster.pods()
         name = made["metadata"]["name"]
 
-        cluster.patch("Pod", name, {"status": {"phase": "Failed"}}, subresource="status")
+        cluster.patch("Pod", name, {"status": {"phase": phase}}, subresource="status")
 
         assert reported(cluster, "DaemonSet")[:3] == [
             ("SuccessfulCreate", f"Created pod: {name}"),
-            ("FailedDaemonPod", f"Found failed daemon pod default/{name} on node node-1, will try to kill it"),
+            (reason, message.format(f"default/{name}")),
             ("SuccessfulDelete", f"Deleted pod: {name}"),
         ]
 

@@ -23,6 +23,13 @@ _NORMAL, _WARNING = "Normal", "Warning"
 _SET = "StatefulSet"
 _MADE = {"Pod": "pod:", "Job": "job"}
 _ENDS = ("Complete", "Failed")
+# By controller and phase of an ended pod: type, reason and message of the Event about its replacement.
+_REPLACED = {
+    (_SET, "Failed"): "Warning RecreatingFailedPod StatefulSet {owner} is recreating failed Pod {name}",
+    (_SET, "Succeeded"): "Normal RecreatingTerminatedPod StatefulSet {owner} is recreating terminated Pod {name}",
+    ("DaemonSet", "Failed"): "Warning FailedDaemonPod Found failed {pod}, will try to kill it",
+    ("DaemonSet", "Succeeded"): "Normal SucceededDaemonPod Found succeeded {pod}, will try to delete it",
+}
 _COUNTED = ("Job", "CronJob")
 
 
@@ -98,8 +105,8 @@ class ActionEvents(Struct, eq=False):
         owner, name = object_.metadata.controller, object_.metadata.name
         if owner is None or cause.partition(" ")[0] != owner.kind or object_.metadata.deletion_timestamp is not None:
             return
-        if isinstance(object_, pod.Pod) and object_.status.phase == "Failed":
-            yield from self._failed_pod(object_, cause)
+        if isinstance(object_, pod.Pod):
+            yield from self._ended_pod(object_, cause)
         message = f"delete Pod {name} in StatefulSet {owner.name}" if owner.kind == _SET else ""
         if problem:
             message = f"{message} failed error: {problem}" if message else f"Error deleting: {problem}"
@@ -108,18 +115,18 @@ class ActionEvents(Struct, eq=False):
             message = f"{message} successful" if message else f"Deleted {_MADE[before.kind]} {name}"
             yield _of(cause, owner.uid, "SuccessfulDelete", message)
 
-    def _failed_pod(self, gone: pod.Pod, cause: str) -> Iterator[actions.Record]:
-        """Yield the Event about a failed pod that is deleted; none if a StatefulSet has no replica for it any more."""
+    def _ended_pod(self, gone: pod.Pod, cause: str) -> Iterator[actions.Record]:
+        """Yield the Event about an ended pod that is deleted; none if a StatefulSet has no replica for it any more."""
         kind, key = cause.split(" ", 1)
         owner, name = self.store.get(kind, key), gone.metadata.name
         if isinstance(owner.object, workloads.StatefulSet):
             ordinal, spec = ordinal_of(owner.object.metadata.name, name), owner.object.spec
-            if ordinal in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
-                message = f"StatefulSet {key} is recreating failed Pod {name}"
-                yield actions.Record("", owner.uid, _WARNING, "RecreatingFailedPod", message, workload=cause)
-        elif kind == "DaemonSet":
-            message = f"Found failed daemon pod {gone.key} on node {gone.spec.node_name}, will try to kill it"
-            yield actions.Record("", owner.uid, _WARNING, "FailedDaemonPod", message, workload=cause)
+            if ordinal not in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
+                return
+        if text := _REPLACED.get((kind, gone.status.phase)):
+            place = f"daemon pod {gone.key} on node {gone.spec.node_name}"
+            type_, reason, message = text.format(owner=key, name=name, pod=place).split(" ", 2)
+            yield actions.Record("", owner.uid, type_, reason, message, workload=cause)
 
 
 def _scaled(before: Stored, replicas: Any, cause: str) -> Iterator[actions.Record]:
@@ -143,11 +150,9 @@ def _job_events(before: Stored, raw: meta.Raw, cause: str) -> Iterator[actions.R
         if type_ == "Suspended":
             reason = "Suspended" if status == "True" else "Resumed"
             yield _of(cause, before.uid, reason, f"Job {reason.lower()}")
-        elif type_ not in _ENDS or status != "True":
-            continue
-        elif type_ == "Complete":
+        elif type_ == "Complete" and status == "True":
             yield _of(cause, before.uid, "Completed", "Job completed")
-        else:
+        elif type_ == "Failed" and status == "True":
             reason, message = str(condition.get("reason") or "Failed"), str(condition.get("message", ""))
             yield actions.Record("", before.uid, _WARNING, reason, message, workload=cause)
 

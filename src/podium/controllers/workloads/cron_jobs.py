@@ -36,13 +36,13 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         super().__init__(CronJob, owns=Job)
         # By uid, the scheduled time of the last created Job.
         self._begun: dict[str, int] = {}
-        # By uid, the last event: its message, and the scheduled time that it is about.
-        self._last_event: dict[str, tuple[str, int | None]] = {}
+        # By uid, the last event of each reason: its message, and the scheduled time that it is about.
+        self._last_events: dict[str, dict[str, tuple[str, int | None]]] = {}
 
     def _remove(self, uid: str) -> None:
         super()._remove(uid)
         self._begun.pop(uid, None)
-        self._last_event.pop(uid, None)
+        self._last_events.pop(uid, None)
 
     def _on_created(self, workload: _Workload, raw: Raw, finished: ActionFinished, now: int) -> None:
         if finished.answer is Answer.DONE:
@@ -56,11 +56,16 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         # A Job whose annotation is missing or invalid is not one of the schedule.
         scheduled = [(time_of(job.object.metadata.annotations.get(SCHEDULED_AT)), job) for job in owned]
         mine = [job for time, job in scheduled if time is not None]
-        active = [job for job in mine if not jobs.is_finished(job.object)]
+        unfinished = [(time, job) for time, job in scheduled if not jobs.is_finished(job.object)]
+        active = [job for time, job in unfinished if time is not None]
+        foreign = sorted(job.object.metadata.name for time, job in unfinished if time is None)
         # The latest scheduled time of a created Job.
         times = [time_of(workload.object.status.last_schedule_time), self._begun.get(workload.uid)]
         last_ns = max((time for time in (*times, *(time for time, _ in scheduled)) if time is not None), default=None)
         actions: list[Action] = []
+        if foreign:
+            message = f"Saw a job that the controller did not create or forgot: {', '.join(foreign)}"
+            actions += self._record(workload, "UnexpectedJob", message)
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             if not workload.object.spec.suspend:
                 actions += self._begin(workload, active, last_ns, now)
@@ -115,11 +120,12 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         return actions
 
     def _record(self, workload: _Workload, reason: str, message: str, due_ns: int | None = None) -> list[Action]:
-        """Return the event, unless it repeats the last one; those about a scheduled time are no warnings."""
+        """Return the event, unless it repeats the reason's last one; those about a scheduled time are no warnings."""
         type_ = "Warning" if due_ns is None else "Normal"
-        if self._last_event.get(workload.uid) == (message, due_ns):
+        known = self._last_events.setdefault(workload.uid, {})
+        if known.get(reason) == (message, due_ns):
             return []
-        self._last_event[workload.uid] = message, due_ns
+        known[reason] = message, due_ns
         return [Record("", workload.uid, type_, reason, message, workload=workload.label)]
 
 
