@@ -334,6 +334,20 @@ def test_an_autoscaler_has_a_metric_and_the_rules_of_a_behavior() -> None:
     assert ruled["behavior"]["scaleUp"]["stabilizationWindowSeconds"] == 0
 
 
+def test_a_node_has_a_spec_and_its_capacity_is_allocatable() -> None:
+    body: Raw = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "x"},
+        "status": {"capacity": {"memory": "1Gi"}},
+    }
+
+    raw = API().ask("create", "Node", body=body, field_validation="Strict").to_dict()
+
+    assert raw["spec"] == {}
+    assert raw["status"]["allocatable"] == {"memory": "1Gi"}
+
+
 def test_a_request_for_devices_asks_for_one() -> None:
     requests = [
         {"name": "a", "exactly": {"deviceClassName": "x"}},

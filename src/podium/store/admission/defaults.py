@@ -213,6 +213,7 @@ def _autoscaler(raw: Raw) -> Raw:
 _OF_KIND: Mapping[str, Callable[[Raw], Raw]] = {
     "HorizontalPodAutoscaler": _autoscaler,
     "Job": _job,
+    "Node": lambda raw: raw if "spec" in raw else {**raw, "spec": {}},
     "Pod": _pod,
     "ReplicationController": _replication_controller,
     "Secret": _secret,
@@ -335,6 +336,9 @@ _FOLLOWING: Mapping[str, Callable[[Raw], Raw]] = {
         {} if source.get("pullPolicy") else {"pullPolicy": _image_policy(source.get("reference"))}
     ),
     "NetworkPolicySpec": _of_network_policy_spec,
+    "NodeStatus": lambda status: (
+        {} if status.get("allocatable") or not status.get("capacity") else {"allocatable": status["capacity"]}
+    ),
     "PodSpec": _of_pod_spec,
     "ServicePort": lambda port: {"targetPort": port["port"]} if port.get("port") and not port.get("targetPort") else {},
     "StatefulSetSpec": _of_stateful_set_spec,
