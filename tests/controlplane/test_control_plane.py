@@ -13,6 +13,7 @@ from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.controllers.workloads.deployments import Deployments
+from podium.controlplane import control_plane
 from podium.controlplane.component_names import CONTROLLERS, KUBELET, SCHEDULER, SWITCHABLE
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.node_simulation import POWER
@@ -59,6 +60,25 @@ def test_dependents_are_deleted_with_their_owner_by_the_collector() -> None:
 
         assert cluster.pods() == []
         assert cluster.objects("ReplicaSet") == []
+
+
+def ended(name: str, second: int, phase: str = "Succeeded") -> Raw:
+    created = f"2026-01-01T00:00:{second:02}Z"
+    return pod(name, metadata={"creationTimestamp": created, "uid": name}, status={"phase": phase})
+
+
+@pytest.mark.parametrize(("without", "kept"), [((), ["c", "d"]), (("pod-garbage-collector",), ["a", "b", "c", "d"])])
+def test_the_oldest_ended_pods_beyond_the_maximum_are_deleted(
+    monkeypatch: pytest.MonkeyPatch, without: tuple[str, ...], kept: list[str]
+) -> None:
+    monkeypatch.setattr(control_plane, "MOST_ENDED", 1)
+    objects = [ended("c", 3), ended("a", 2, "Failed"), ended("b", 1), pod("d")]
+
+    with Cluster(objects=objects, without=without) as cluster:
+        cluster.advance("20s")
+        cluster.apply(budget("any"))
+
+        assert sorted(raw["metadata"]["name"] for raw in cluster.pods()) == kept
 
 
 def test_an_object_with_a_nonexistent_owner_is_collected() -> None:

@@ -13,11 +13,12 @@ RESCHEDULER_CONFIG_MAP = "kube-system/podium-rescheduler"
 
 GARBAGE_COLLECTOR = "garbage-collector"
 NAMESPACE_CONTROLLER = "namespace-controller"
+POD_COLLECTOR = "pod-garbage-collector"
 
 CONTROLLERS = (
     NODE_LIFECYCLE,
     "taint-eviction-controller",
-    "pod-garbage-collector",
+    POD_COLLECTOR,
     "deployment-controller",
     "replicaset-controller",
     "statefulset-controller",

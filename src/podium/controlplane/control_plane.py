@@ -25,7 +25,7 @@ from podium.controllers.kubelets.pod_run import node_problems, pod_problems
 from podium.controllers.observations import ActionFinished, ContainersExited, Observation, Problem
 from podium.controlplane.account import DisruptionAccount
 from podium.controlplane.action_events import ActionEvents
-from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER
+from podium.controlplane.component_names import GARBAGE_COLLECTOR, KUBELET, NAMESPACE_CONTROLLER, POD_COLLECTOR
 from podium.controlplane.components import ControlPlaneSettings, components_of
 from podium.controlplane.node_simulation import News, NodeLeases, NodePower
 from podium.controlplane.required_objects import RequiredObjects
@@ -33,7 +33,7 @@ from podium.runtime.clock import Clock
 from podium.runtime.live import LiveRuntime
 from podium.runtime.runtime import Component, RequestedAction
 from podium.store.api_resources import APIResources
-from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step
+from podium.store.cleanup import DeleteStep, GarbageCollector, NamespaceCleaner, Step
 from podium.store.custom_kinds import DEFINITION
 from podium.store.durable_journal import DurableJournal, JournalError
 from podium.store.errors import StoreError
@@ -45,9 +45,13 @@ _LOG = logging.getLogger(__name__)
 _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
 _TRIED_AGAIN_NS = 60 * 10**9
+_COUNTED_EACH_NS = 20 * 10**9
 _PAUSE_NS = 1_000_000_000
 # The maximum duration of a slice before the loop serves its connections again.
 _SLICE_NS = 5_000_000
+
+MOST_ENDED = 12_500
+"""How many ended pods a cluster keeps (--terminated-pod-gc-threshold)."""
 
 
 async def _no_call(call: WebhookCall) -> WebhookAnswer:
@@ -452,7 +456,8 @@ class EventExpiry:
 class CleanupControllers:
     """The garbage collector and the namespace controller of a store, as far as they are enabled.
 
-    A step that is refused because of a rule that was added meanwhile is retried after a minute.
+    A step that is refused because of a rule that was added meanwhile is retried after a minute. The oldest ended pods
+    beyond `MOST_ENDED` are deleted, too (pkg/controller/podgc).
     """
 
     def __init__(self, store: Store, ask: Answer, settings: ControlPlaneSettings) -> None:
@@ -469,6 +474,8 @@ class CleanupControllers:
         # The retries: of objects by uid, and of namespaces by name.
         self._retries: Deadlines[str] = Deadlines()
         self.next_time = self._retries.next_time
+        self._limits_ended = POD_COLLECTOR not in settings.without
+        self._next_count_ns = 0
 
     def collect(self, now: int) -> None:
         """Process the writes since the last call, and the retries that are due."""
@@ -480,6 +487,15 @@ class CleanupControllers:
             self._collected = self._store.version
             for controller in self._controllers:
                 controller.collect(now)
+            if self._limits_ended and self._store.count() > MOST_ENDED and now >= self._next_count_ns:
+                self._delete_surplus(now)
+
+    def _delete_surplus(self, now: int) -> None:
+        self._next_count_ns = now + _COUNTED_EACH_NS
+        ended = [one for one in self._store.objects("Pod") if isinstance(one.object, Pod) and one.object.is_terminal]
+        ended.sort(key=lambda one: (one.object.metadata.creation_timestamp or "", one.key))
+        for stored in ended[: max(0, len(ended) - MOST_ENDED)]:
+            self._carry_out(DeleteStep(stored), now)
 
     def _carry_out(self, step: Step, now: int) -> None:
         try:
