@@ -16,7 +16,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS, EvictionHints
 from podium.api.kinds import KINDS, group_of
 from podium.app.admission.webhook import WATCHES as ADMISSION_WATCHES
 from podium.app.live.followed_cluster import WATCHES as EXPORTER_WATCHES
-from podium.client.usage_poller import METRICS_GROUP
+from podium.client.live_cluster import METRICS_GROUP
 from podium.controllers import actions
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.disruption.avoid_lists import AvoidListController

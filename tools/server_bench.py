@@ -27,8 +27,7 @@ from podium.app.bench.measurement import Measurement, measured, peak_memory_mib,
 from podium.app.console.output import new_page, show_page
 from podium.runtime.clock import SystemClock
 from podium.server.backend import Backend
-from podium.server.http.loops import run, run_client
-from podium.server.http.server import Server
+from podium.server.http.server import Server, run, run_client
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
 

@@ -17,7 +17,7 @@ from podium.apirequests.request import Request
 from podium.app.live.metrics import HealthSettings, Log
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
 from podium.client.credentials import ClusterAccess, Identity
-from podium.client.usage_poller import METRICS_GROUP
+from podium.client.live_cluster import METRICS_GROUP
 from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration

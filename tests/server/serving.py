@@ -15,9 +15,8 @@ from yarl import URL
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.server.backend import Backend
-from podium.server.http import loops
 from podium.server.http.exchange import Pages
-from podium.server.http.server import Server
+from podium.server.http.server import Server, run
 from podium.server.http.settings import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
@@ -25,7 +24,7 @@ from podium.store.store import Store
 from tests.store.objects import SECOND, Raw
 
 NOW = 100 * SECOND
-RUN: Callable[[Coroutine[Any, Any, None]], None] = loops.run
+RUN: Callable[[Coroutine[Any, Any, None]], None] = run
 """What runs the server's loop: the quickest that there is."""
 
 LONG_SECONDS = 30.0

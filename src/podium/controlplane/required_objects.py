@@ -1,6 +1,6 @@
 """The controllers of objects that every namespace has, and of the rules of aggregated ClusterRoles.
 
-Source: pkg/controller (serviceaccount, certificates/rootcacertpublisher, clusterroleaggregation), and
+Source: pkg/controller (serviceaccount, certificates/rootcacertpublisher, clusterroleaggregation, servicecidrs), and
 pkg/controlplane/controller/clusterauthenticationtrust.
 """
 
@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from ipaddress import ip_address, ip_network
 
 from msgspec import ValidationError, convert
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, object_at, objects_at, value_at
+from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
-from podium.controlplane.service_ranges import RANGE, SERVICE, keep_range
 from podium.store.errors import StoreError
-from podium.store.initial_objects import dangling_condition
+from podium.store.initial_objects import READY_RANGE, SERVICE_RANGE_FINALIZER, dangling_condition
 from podium.store.store import Store
 from podium.store.stored import Stored, with_condition
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 
+_RANGE, _SERVICE = "ServiceCIDR", "Service"
 _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
 _LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
 # By kind: the kind whose objects' status may depend on it.
-_CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), RANGE: (RANGE,), SERVICE: (RANGE,)}
+_CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), _RANGE: (_RANGE,), _SERVICE: (_RANGE,)}
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 _NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
 _DESCRIPTION = (
@@ -38,6 +39,8 @@ _DESCRIPTION = (
 )
 # Programs that wait for the bundle expect some text in it.
 _NO_AUTHORITY = "# This server takes connections without TLS, so there is no certificate authority.\n"
+_REFERENCED = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
+_IN_USE = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _REFERENCED}
 
 
 class RequiredObjects:
@@ -111,8 +114,8 @@ class RequiredObjects:
         """Write the status of an object again."""
         if stored.kind == _POLICY:
             self._store.update_status(type_checked(self._store.resources, stored.raw))
-        elif stored.kind == RANGE:
-            keep_range(self._store, stored, now)
+        elif stored.kind == _RANGE:
+            _keep_range(self._store, stored, now)
         elif stored.kind == _FLOW:
             level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
             condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
@@ -162,3 +165,29 @@ def _selectors(role: Raw) -> list[Selector]:
 def _config_map(name: str, namespace: str, data: Raw, annotations: Raw | None = None) -> Raw:
     metadata: Raw = {"name": name, "namespace": namespace, **({"annotations": annotations} if annotations else {})}
     return {"apiVersion": "v1", "kind": _CONFIG_MAP, "metadata": metadata, "data": data}
+
+
+def _keep_range(store: Store, stored: Stored, now: int) -> None:
+    """Make a range ready, and keep a deleted one until no Service has an address of it alone."""
+    finalizers, condition = list(stored.object.metadata.finalizers), READY_RANGE
+    if stored.object.metadata.deletion_timestamp is None:
+        finalizers += [] if SERVICE_RANGE_FINALIZER in finalizers else [SERVICE_RANGE_FINALIZER]
+    elif _is_needed(store, stored):
+        condition = _IN_USE
+    else:
+        finalizers.remove(SERVICE_RANGE_FINALIZER)
+    raw = store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}}).raw
+    if SERVICE_RANGE_FINALIZER in finalizers:
+        conditions = with_condition(objects_at(raw, "status", "conditions"), condition, now)
+        store.update_status({**raw, "status": {"conditions": conditions}})
+
+
+def _is_needed(store: Store, stored: Stored) -> bool:
+    """Return whether Services have addresses that are in this range and in no other one."""
+    ranges = [
+        (of is stored, ip_network(cidr)) for of in store.objects(_RANGE) for cidr in list_at(of.raw, "spec", "cidrs")
+    ]
+    held = (value_at(service.raw, "spec", "clusterIP") for service in store.objects(_SERVICE))
+    addresses = [ip_address(address) for address in held if address not in (None, "", "None")]
+    around = ([is_own for is_own, network in ranges if address in network] for address in addresses)
+    return any(found and all(found) for found in around)

@@ -325,10 +325,9 @@ _STATUSES: Mapping[str, Raw] = {
     **{kind: {} for kind in ("ResourceClaim", "ResourceQuota")},
     **{kind: {"loadBalancer": {}} for kind in ("Ingress", "Service")},
     **{kind: {"replicas": 0} for kind in ("ReplicaSet", "ReplicationController")},
-    "DaemonSet": {
-        **{"currentNumberScheduled": 0, "numberMisscheduled": 0},
-        **{"desiredNumberScheduled": 0, "numberReady": 0},
-    },
+    "DaemonSet": dict.fromkeys(
+        ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
+    ),
     "HorizontalPodAutoscaler": {"desiredReplicas": 0},
     "PodDisruptionBudget": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},

@@ -8,7 +8,7 @@ import json
 import aiohttp
 import pytest
 
-from podium.server.http import loops
+from podium.server.http.server import run
 from podium.server.http.settings import ServerLimits
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, PODS, Client, until_closed, with_server
@@ -17,7 +17,7 @@ from tests.store.objects import pod
 HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
-@pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
+@pytest.fixture(params=[asyncio.run, run], ids=["asyncio", "quickest"], autouse=True)
 def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each test on Python's own event loop, and on uvloop where it is installed."""
     monkeypatch.setattr(serving, "RUN", request.param)

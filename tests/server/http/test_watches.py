@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from podium.api.meta import Raw
-from podium.server.http import loops
+from podium.server.http.server import run
 from podium.server.http.settings import ServerLimits
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResource
@@ -18,7 +18,7 @@ from tests.store.objects import pod
 from tests.store.test_definitions import definition, widget
 
 
-@pytest.fixture(params=[asyncio.run, loops.run], ids=["asyncio", "quickest"], autouse=True)
+@pytest.fixture(params=[asyncio.run, run], ids=["asyncio", "quickest"], autouse=True)
 def on_each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each test on Python's own event loop, and on uvloop where it is installed."""
     monkeypatch.setattr(serving, "RUN", request.param)

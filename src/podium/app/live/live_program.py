@@ -34,7 +34,7 @@ from podium.controlplane.ledger_file import KEPT_SECONDS
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.clock import SystemClock
 from podium.runtime.runtime import Component, RequestedAction
-from podium.server.http import loops
+from podium.server.http import server as http_server
 from podium.server.http.security import is_loopback
 from podium.store.api_resources import APIResources
 
@@ -67,7 +67,7 @@ def run_program(settings: ProgramSettings, make: Callable[[Log], LiveProgram]) -
         settle_collector()
         return await program.run()
 
-    return loops.run_client(main())
+    return http_server.run_client(main())
 
 
 class LiveProgram(ABC):

@@ -17,7 +17,7 @@ from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings,
 from podium.app.live.metrics import Log, ProgramMetrics
 from podium.app.rescheduling.certificates import PlanCertificate, certified, lower_bounds_of
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
-from podium.client import credentials, live_cluster, usage_poller
+from podium.client import credentials, live_cluster
 from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.controller import Controller
 from podium.controllers.deadlines import Deadline
@@ -158,7 +158,7 @@ class LiveRescheduler(LiveProgram):
             if self._component is not None:
                 cluster.driver.enqueue(self._component, measured)
 
-        measuring = usage_poller.UsagePoller(
+        measuring = live_cluster.UsagePoller(
             self._session,
             lambda: self._rescheduler is not None and self._rescheduler.needs_use,
             report,

@@ -42,7 +42,7 @@ from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.configuration import default_configuration, load_configuration
 from podium.framework.settings.registry import loading_no_more
 from podium.runtime.clock import SystemClock
-from podium.server.http import loops
+from podium.server.http import server as http_server
 from podium.server.http.security import is_loopback
 from podium.server.http.settings import TLS, read_token
 from podium.sim.recording.tape import is_recording
@@ -118,7 +118,7 @@ def run(wanted: UpOptions) -> int:
             _page(found.plane, settings, wanted.speed) if wanted.has_page else None,
         )
         with loading_no_more():
-            return loops.run(serving.run())
+            return http_server.run(serving.run())
 
 
 def _page(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: float) -> LivePage:

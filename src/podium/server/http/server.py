@@ -1,11 +1,14 @@
-"""The API server over HTTP: listening, start and shutdown."""
+"""The API server over HTTP: listening, start, shutdown, and the event loops of servers and clients."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import faulthandler
 import logging
-from typing import Any
+import sys
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from aiohttp.web import BaseRequest, RequestPayloadError, Response, StreamResponse
 from aiohttp.web import Server as Connections
@@ -22,6 +25,7 @@ from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.errors import StoreError
 
 _DEFAULT = ServerSettings()
+Result = TypeVar("Result")
 _BACKLOG = 1_024
 _LOG = logging.getLogger("podium.server")
 # The maximum size of the request line, which is not part of the headers.
@@ -188,3 +192,29 @@ class LimitedConnection(RequestHandler):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+
+def run(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run a server until it ends, on uvloop if that is installed."""
+    _show_stacks()
+    try:
+        import uvloop  # noqa: PLC0415 - there is none for Windows
+    except ImportError:
+        return asyncio.run(main)
+    return uvloop.run(main)
+
+
+def run_client(main: Coroutine[Any, Any, Result]) -> Result:
+    """Run a client program until it ends, on asyncio's own loop.
+
+    Under uvloop a connection attempt that is cancelled, as when an API server is down, may abort the whole process
+    (github.com/libuv/libuv/issues/5130).
+    """
+    _show_stacks()
+    return asyncio.run(main)
+
+
+def _show_stacks() -> None:
+    """Enable stack dumps of all threads on stderr if native code aborts or crashes."""
+    if sys.__stderr__ is not None:
+        faulthandler.enable(sys.__stderr__)
