@@ -223,8 +223,37 @@ def test_a_deletion_by_hand_is_a_step_once_also_where_only_the_end_is_seen() -> 
     assert seen.gone(pod("b", node="n"))[0] == [{"delete": {**step["delete"], "name": "b"}}]
 
 
+def test_a_deletion_of_a_replica_sets_pod_is_a_step_only_if_the_set_has_no_more_pods_than_it_wants() -> None:
+    set_, job = (
+        workload("ReplicaSet", replicas=2),
+        {**workload("ReplicaSet", "job"), "kind": "Job", "apiVersion": "batch/v1"},
+    )
+    seen = Seen(node(), set_, job, *(pod(f"web-{name}", set_) for name in "abcd"), pod("job-a", job))
+
+    assert seen(pod("web-a", set_, **DELETED))[0] == []
+    assert seen(pod("web-b", set_, phase="Failed"))[0] == []
+    assert seen(pod("web-b", set_, phase="Failed", **DELETED))[0] == []
+    step = {"delete": {"kind": "Pod", "namespace": "default", "name": "web-c", "outright": True}}
+    assert seen(pod("web-c", set_, **DELETED))[0] == [step]
+    assert seen.gone(pod("web-c", set_, **DELETED))[0] == []
+    assert seen(pod("web-d", set_, disrupted="EvictionByEvictionAPI", **DELETED))[0] == [
+        {"evict": {"namespace": "default", "name": "web-d"}}
+    ]
+    assert seen(pod("job-a", job, **DELETED))[0] == []
+
+
+def test_a_deleted_pod_of_a_replica_set_that_is_deleted_or_another_one_is_no_step() -> None:
+    set_ = workload("ReplicaSet", replicas=2)
+    another = {**set_, "metadata": {**set_["metadata"], "uid": "another"}}
+
+    for later in ({**set_, "metadata": {**set_["metadata"], **DELETED}}, another):
+        seen = Seen(node(), set_, pod("web-a", set_))
+        seen(later)
+        assert seen(pod("web-a", set_, **DELETED))[0] == []
+
+
 def test_deletions_by_controllers_or_of_a_namespace_are_not_recorded_as_steps() -> None:
-    set_ = workload("ReplicaSet")
+    set_ = workload("ReplicaSet", replicas=0)
     namespace: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "uid": "d"}}
     seen = Seen(node(), set_, pod("web-a", set_), pod("b"), namespace)
 

@@ -21,8 +21,10 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import SECOND, format_duration
+from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.apirequests.observations import ObjectObservation
 from podium.cluster.pods import PREEMPTED
+from podium.controllers.indexes import MultiMap
 from podium.controllers.kubelets.pod_run import TERMINATION
 from podium.controllers.nodes.node_lifecycle import MANAGED
 from podium.controllers.observations import Changed
@@ -57,6 +59,8 @@ class ClusterRecorder:
         self._known: dict[tuple[str, str], _RecordedObject] = {}
         self._has_begun = False
         self.terminations = Terminations()
+        # By the uid of their controller, the keys of pods that have neither ended nor been deleted.
+        self._active: MultiMap[str, str] = MultiMap()
         # What there is to write for the present change.
         self._at_ns = 0
         self._steps: list[Raw] = []
@@ -93,6 +97,11 @@ class ClusterRecorder:
             self._came(object_, self._slim(seen.raw))
         else:
             self._on_update(known, object_, self._slim(seen.raw))
+        if isinstance(object_, Pod) and (controller := object_.metadata.controller) is not None:
+            is_active = (
+                isinstance(seen, Changed) and not object_.metadata.deletion_timestamp and not object_.is_terminal
+            )
+            (self._active.add if is_active else self._active.discard)(controller.uid, object_.key)
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)
@@ -175,10 +184,21 @@ class ClusterRecorder:
         object_ = known.object
         namespace = self._find("Namespace", object_.metadata.namespace)
         is_emptied = namespace is not None and bool(namespace.metadata.deletion_timestamp)
-        if known.is_made_by_controller or known.is_disrupted or is_emptied:
+        if (known.is_made_by_controller and self._may_be_surplus(object_)) or known.is_disrupted or is_emptied:
             return
         outright = {"outright": True} if isinstance(object_, Pod) else {}
         self._steps.append({"delete": {"kind": object_.kind, **_place(object_), **outright}})
+
+    def _may_be_surplus(self, object_: Kubernetes) -> bool:
+        """Return False if a ReplicaSet or ReplicationController did not delete this pod: it wants all that it has."""
+        controller = object_.metadata.controller
+        if not isinstance(object_, Pod) or controller is None:
+            return True
+        set_, active = self._find(controller.kind, f"{object_.metadata.namespace}/{controller.name}"), self._active
+        if not isinstance(set_, ReplicaSet | ReplicationController) or set_.metadata.deletion_timestamp:
+            return True
+        pods = active.get(controller.uid, {}) if set_.metadata.uid == controller.uid else {}
+        return object_.key not in pods or len(pods) > set_.spec.replicas
 
     def _on_delete(self, known: _RecordedObject) -> None:
         object_ = known.object
