@@ -242,6 +242,28 @@ def test_a_deletion_of_a_replica_sets_pod_is_a_step_only_if_the_set_has_no_more_
     assert seen(pod("job-a", job, **DELETED))[0] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "revision", "is_step"),
+    [
+        ("db-1", "new", True),
+        ("db-4", "new", True),
+        ("db-1", "old", False),
+        ("db-5", "new", False),
+        ("other", "new", False),
+    ],
+)
+def test_a_deletion_of_a_stateful_sets_pod_is_a_step_if_the_set_wants_it(
+    name: str, revision: str, is_step: bool
+) -> None:
+    set_ = workload("StatefulSet", "db", replicas=4, serviceName="db", ordinals={"start": 1})
+    set_["status"] = {"replicas": 4, "currentRevision": "old", "updateRevision": "new"}
+    labels: dict[str, Any] = {"labels": {"controller-revision-hash": revision}}
+    seen = Seen(node(), set_, pod(name, set_, **labels))
+
+    step = {"delete": {"kind": "Pod", "namespace": "default", "name": name, "outright": True}}
+    assert seen(pod(name, set_, **labels, **DELETED))[0] == [step] * is_step
+
+
 def test_a_deleted_pod_of_a_replica_set_that_is_deleted_or_another_one_is_no_step() -> None:
     set_ = workload("ReplicaSet", replicas=2)
     another = {**set_, "metadata": {**set_["metadata"], "uid": "another"}}

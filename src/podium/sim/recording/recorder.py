@@ -21,7 +21,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import SECOND, format_duration
-from podium.api.workloads import ReplicaSet, ReplicationController
+from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.apirequests.observations import ObjectObservation
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.indexes import MultiMap
@@ -29,6 +29,8 @@ from podium.controllers.kubelets.pod_run import TERMINATION
 from podium.controllers.nodes.node_lifecycle import MANAGED
 from podium.controllers.observations import Changed
 from podium.controllers.scheduling.futile_preemptions import ANNOTATION as FUTILE_PREEMPTIONS
+from podium.controllers.workloads.stateful_sets import ordinal_of
+from podium.controllers.workloads.template_revisions import REVISION_LABEL
 from podium.sim.recording import tape
 
 _DISRUPTED = "DisruptionTarget"
@@ -190,15 +192,25 @@ class ClusterRecorder:
         self._steps.append({"delete": {"kind": object_.kind, **_place(object_), **outright}})
 
     def _may_be_surplus(self, object_: Kubernetes) -> bool:
-        """Return False if a ReplicaSet or ReplicationController did not delete this pod: it wants all that it has."""
+        """Return False if the controller of this pod wants it, and so did not delete it.
+
+        A ReplicaSet or ReplicationController wants all its pods if they are not too many, a StatefulSet those of its
+        ordinals and of its newest revision.
+        """
         controller = object_.metadata.controller
         if not isinstance(object_, Pod) or controller is None:
             return True
-        set_, active = self._find(controller.kind, f"{object_.metadata.namespace}/{controller.name}"), self._active
-        if not isinstance(set_, ReplicaSet | ReplicationController) or set_.metadata.deletion_timestamp:
+        pods = self._active.get(controller.uid, {})
+        set_ = self._find(controller.kind, f"{object_.metadata.namespace}/{controller.name}")
+        if set_ is None or set_.metadata.uid != controller.uid or set_.metadata.deletion_timestamp:
             return True
-        pods = active.get(controller.uid, {}) if set_.metadata.uid == controller.uid else {}
-        return object_.key not in pods or len(pods) > set_.spec.replicas
+        if isinstance(set_, StatefulSet):
+            first, revision = set_.spec.ordinals.start, object_.metadata.labels.get(REVISION_LABEL)
+            ordinal = ordinal_of(controller.name, object_.metadata.name)
+            is_wanted = ordinal in range(first, first + set_.spec.replicas) and revision == set_.status.update_revision
+        else:
+            is_wanted = isinstance(set_, ReplicaSet | ReplicationController) and len(pods) <= set_.spec.replicas
+        return object_.key not in pods or not is_wanted
 
     def _on_delete(self, known: _RecordedObject) -> None:
         object_ = known.object
