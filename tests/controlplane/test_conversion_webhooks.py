@@ -15,8 +15,8 @@ from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
+from podium.server.http.security import ServerSettings
 from podium.server.http.server import Server
-from podium.server.http.settings import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.listing import ListOptions
 from podium.store.webhook_calls import CallNeededError, WebhookAnswer, WebhookCall

@@ -24,8 +24,8 @@ from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlaneRunner
 from podium.framework.settings.configuration import default_configuration
 from podium.runtime.clock import SystemClock
+from podium.server.http.security import ServerSettings, Token
 from podium.server.http.server import Server
-from podium.server.http.settings import ServerSettings, Token
 from podium.store.watch_log import WatchEvent
 from tests.live.faulty_wire import FaultyBackend, FaultyWire
 from tests.sim.room import check_room

@@ -22,8 +22,8 @@ from podium.controllers.rescheduling import rescheduler_view as said_use
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.settings.configuration import default_configuration
 from podium.server.backend import ServedDocument
+from podium.server.http.security import Token
 from podium.server.http.server import Server
-from podium.server.http.settings import Token
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease

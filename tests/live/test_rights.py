@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from podium.apirequests.request import Request, Response
-from podium.server.http.settings import Token
+from podium.server.http.security import Token
 from podium.store.errors import StoreError
 from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class

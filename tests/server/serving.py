@@ -16,8 +16,8 @@ from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.server.backend import Backend
 from podium.server.http.exchange import Pages
+from podium.server.http.security import ServerLimits, ServerSettings
 from podium.server.http.server import Server, run
-from podium.server.http.settings import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from podium.store.store import Store

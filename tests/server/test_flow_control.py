@@ -9,7 +9,7 @@ import pytest
 
 from podium.apirequests.authorization import Attributes, User
 from podium.server.flow_control import FlowControl
-from podium.server.http.settings import ServerSettings
+from podium.server.http.security import ServerSettings
 from podium.store.initial_objects import create_initial_objects
 from podium.store.store import Store
 from tests.server.serving import PODS, LocalBackend, served

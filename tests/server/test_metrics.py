@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from podium.server.resource_metrics import resource_metrics
+from podium.server.kubernetes_documents import resource_metrics
 from tests.server.serving import LocalBackend
 from tests.store.objects import Raw, node, pod
 

@@ -5,7 +5,8 @@ Errors end the reading of an input; a warning is something to know before trusti
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -105,6 +106,17 @@ def _filled(item: InputError | InputWarning, source: str, document: int | None, 
     """Return the location of an error or a warning, with unknown parts filled in."""
     number = document if item.document is None else item.document
     return {"source": item.source or source, "document": number, "object": item.object or object_}
+
+
+@contextmanager
+def locating(path: str = "", **location: Any) -> Iterator[None]:
+    """Let an InputError of the block get the path before its own, and the unknown parts of its location filled in."""
+    try:
+        yield
+    except InputError as error:
+        found = error.located(**location)
+        found.path = path + error.path
+        raise found from error.__cause__
 
 
 class MalformedError(InputError):

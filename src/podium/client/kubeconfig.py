@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, locating, shown
 from podium.api.input.files import read_bytes
 from podium.api.input.yaml import parse_documents
 from podium.api.reading import read
@@ -186,15 +186,13 @@ def _read(path: str) -> _Written:
         text = content.decode()
     except UnicodeDecodeError:
         raise InputError("is not text in UTF-8; that is no kubeconfig", source=path) from None
-    try:
+    with locating(source=path):
         documents = [value for _, value in parse_documents(text)]
         if not documents:
             return _Written()
         if len(documents) > 1 or not isinstance(documents[0], dict):
             raise InputError("is not one object; a kubeconfig is one, of kind Config")
         written = read(documents[0], _Written)
-    except InputError as error:
-        raise error.located(source=path) from None
     users = ((named.name, named.user) for named in written.users or ())
     secret = [name for name, user in users if user.token or user.password or user.client_key_data]
     if secret and os.name == "posix" and Path(path).stat().st_mode & _OTHERS:

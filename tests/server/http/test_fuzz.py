@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podium.apirequests.http_mapping import path_of
-from podium.server.http.settings import ServerLimits, ServerSettings
+from podium.server.http.security import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from tests.fuzzing import usual

@@ -8,8 +8,8 @@ import json
 import aiohttp
 import pytest
 
+from podium.server.http.security import ServerLimits
 from podium.server.http.server import run
-from podium.server.http.settings import ServerLimits
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, PODS, Client, until_closed, with_server
 from tests.store.objects import pod

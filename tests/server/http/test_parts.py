@@ -13,8 +13,8 @@ from podium.server.http.exchange import read_json, read_target
 from podium.server.http.handler import audit_id
 from podium.server.http.metrics import READING, WRITING, InFlightLimits
 from podium.server.http.replies import PLAIN_FORM, ResponseForm, negotiated
+from podium.server.http.security import ServerSettings
 from podium.server.http.server import Server
-from podium.server.http.settings import ServerSettings
 from podium.server.http.streams import Frames, chunked, error_chunk
 from podium.store.errors import StoreError, expired
 from podium.store.stored import encoded

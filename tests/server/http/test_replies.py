@@ -13,7 +13,7 @@ import yaml
 from podium.api.input.yaml import Dumper, parse_documents
 from podium.apirequests.authorization import User
 from podium.server.backend import ServedDocument
-from podium.server.http.settings import ServerSettings
+from podium.server.http.security import ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.protobuf import encode
 from podium.server.reviews import ADMINISTRATOR

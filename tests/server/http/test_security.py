@@ -13,9 +13,8 @@ import trustme
 
 from podium.api.errors import InputError
 from podium.apirequests.authorization import AUTHENTICATED, ISSUER, UNAUTHENTICATED, Authorizer, User, issued_token
-from podium.server.http.security import Guard, is_loopback
+from podium.server.http.security import TLS, Guard, ServerSettings, Token, is_loopback
 from podium.server.http.server import Server
-from podium.server.http.settings import TLS, ServerSettings, Token
 from podium.store.errors import StoreError
 from tests.apirequests.test_authorization import bound, role
 from tests.server.serving import PODS, Client, LocalBackend, with_server

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.api.errors import InputError
-from podium.server.http.settings import read_token
+from podium.server.http.security import read_token
 
 TOKEN = "0123456789abcdef"
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from podium.api.meta import Raw
+from podium.server.http.security import ServerLimits
 from podium.server.http.server import run
-from podium.server.http.settings import ServerLimits
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResource
 from tests.server import serving

@@ -34,8 +34,7 @@ from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.server.http.exchange import Pages
 from podium.server.http.handler import health_text
-from podium.server.http.security import is_foreign_host, is_loopback, ssl_context
-from podium.server.http.settings import TLS, read_token
+from podium.server.http.security import TLS, is_foreign_host, is_loopback, read_token, ssl_context
 
 _COUNTS = ("lists", "watches", "broken", "expired")
 Documents = Mapping[str, Callable[[], tuple[bytes, str]]]

@@ -104,7 +104,7 @@ def server_of(tools: Tools) -> Any:
 def _serve(server: Any, port: int, token_file: str) -> None:
     import uvicorn
 
-    from podium.server.http.settings import read_token
+    from podium.server.http.security import read_token
 
     app, token = server.streamable_http_app(host=_LOOPBACK), f"Bearer {read_token(token_file)}".encode()
 

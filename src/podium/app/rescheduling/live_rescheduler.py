@@ -59,10 +59,8 @@ _CERTIFY_NS = 3_600 * 10**9
 def check_settings(access: credentials.ClusterAccess, settings: ReschedulingSettings) -> None:
     """Raise InputError for invalid settings, and for evictions on an API server that is not authenticated."""
     settings.health.check()
-    try:
+    with errors.locating(source=settings.rescheduling.source):
         _rescheduler(settings, settings.release.of(), honors_avoid_lists=True)
-    except errors.InputError as error:
-        raise error.located(source=settings.rescheduling.source) from None
     if is_unsure(access) and not settings.dry_run:
         problem = (
             "the API server's certificate is not checked, and --evict evicts pods; have it checked "

@@ -90,10 +90,8 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     schedulers = effective_schedulers(given, honors_avoid_lists=honors)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)
-    try:
+    with errors.locating(source=question.rescheduling.source):
         plan, kept, certificate = _plan(objects, settings, schedulers, now, release, forks=question.forks)
-    except errors.InputError as error:
-        raise error.located(source=question.rescheduling.source) from None
     names = [profile.scheduler_name for profile in schedulers.profiles]
     caveats = Basis(read, names, simulates=False, further=further).caveats()
     cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)

@@ -19,7 +19,7 @@ import click
 import msgspec
 
 from podium.api import collector, meta, present
-from podium.api.errors import InputError, Validation, escape, shown
+from podium.api.errors import InputError, Validation, escape, locating, shown
 from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
 from podium.api.input.files import read_bytes
@@ -43,8 +43,7 @@ from podium.framework.settings.configuration import default_configuration, load_
 from podium.framework.settings.registry import loading_no_more
 from podium.runtime.clock import SystemClock
 from podium.server.http import server as http_server
-from podium.server.http.security import is_loopback
-from podium.server.http.settings import TLS, read_token
+from podium.server.http.security import TLS, is_loopback, read_token
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.scenario import Autoscaling, read_autoscaling
 from podium.store.durable_journal import DurableJournal, JournalInUseError
@@ -166,10 +165,8 @@ def _rescheduling(path: str) -> ReschedulerSettings:
     found = load_rescheduler(path)
     for caveat in found.caveats:
         _warn(caveat.message)
-    try:
+    with locating(source=path):
         check_policies(found.settings)
-    except InputError as error:
-        raise error.located(source=path) from error.__cause__
     return found.settings
 
 
@@ -379,10 +376,8 @@ def read_autoscaler(path: str, priority_cutoff: int | None) -> Autoscaling:
 
     ``priority_cutoff`` replaces the file's own.
     """
-    try:
+    with locating(source=path):
         groups, settings = _autoscaling(read_one(path, "Autoscaler"))
-    except InputError as error:
-        raise error.located(source=path) from None
     if priority_cutoff is not None:
         settings = msgspec.structs.replace(settings, priority_cutoff=priority_cutoff)
     return groups, settings

@@ -24,8 +24,8 @@ from podium.client.webhook_caller import call_webhook
 from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from podium.server.flow_control import FlowControl
+from podium.server.http.security import TLS, ServerSettings, Token
 from podium.server.http.server import Server
-from podium.server.http.settings import TLS, ServerSettings, Token
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.reviews import ADMINISTRATOR
 

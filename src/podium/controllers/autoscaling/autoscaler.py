@@ -14,8 +14,7 @@ from podium.api.node import Node
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
-from podium.controllers.autoscaling.autoscaler_view import AutoscalerView, GroupNode
-from podium.controllers.autoscaling.node_removals import NodeRemovals, ScaleDownSettings
+from podium.controllers.autoscaling.node_removals import AutoscalerView, GroupNode, NodeRemovals, ScaleDownSettings
 from podium.controllers.controller import PLACEMENT_KINDS, Backoff, WorkQueue
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER

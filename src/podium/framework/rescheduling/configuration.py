@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError
+from podium.api.errors import InputError, locating
 from podium.api.input.codec import Document, load_files, load_text
 from podium.api.input.documents import API_VERSION
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
@@ -67,15 +67,13 @@ def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfigur
 
     Raises InputError with ``source`` and the field's path for any invalid field.
     """
-    try:
+    with locating(source=source):
         if raw.get("kind") == DESCHEDULER_KIND:
             settings, caveats = read_descheduler_policy(raw)
             return ReschedulerConfiguration(source, settings, caveats)
         require_kind(raw, KIND, API_VERSION, DESCHEDULER_KIND)
         fields = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
         return ReschedulerConfiguration(source, read_settings(fields))
-    except InputError as error:
-        raise error.located(source=source) from None
 
 
 def _of_documents(documents: Sequence[Document], source: str) -> ReschedulerConfiguration:

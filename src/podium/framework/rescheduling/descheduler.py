@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError, field_path, shown
+from podium.api.errors import InputError, field_path, locating, shown
 from podium.api.meta import Int32
 from podium.api.reading import Duration
 from podium.api.selectors import Selector, parse_label_selector
@@ -127,10 +127,8 @@ def _arguments_of(profile: _Profile, plugin: str, path: str) -> Iterator[Mapping
     numbers = (number for number, config in enumerate(profile.plugin_config) if config.name == plugin)
     number = next(numbers, None)
     place = ".pluginConfig" if number is None else f".pluginConfig[{number}].args"
-    try:
+    with locating(f"{path}{place}"):
         yield {} if number is None else profile.plugin_config[number].args
-    except InputError as error:
-        raise InputError(error.problem, path=f"{path}{place}{error.path}") from None
 
 
 def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:

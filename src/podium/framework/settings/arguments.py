@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, locating, shown
 from podium.api.reading import read
 
 
@@ -50,7 +50,5 @@ def read_arguments(args: Mapping[str, Any], type_: type[T], plugin: str) -> T:
         problem = f"is {shown(kind)}; {plugin}Args is needed"
         raise InputError(problem, object=f"plugin {plugin}", path=".kind")
     own = {key: value for key, value in args.items() if key not in ("apiVersion", "kind")}
-    try:
+    with locating(object=f"plugin {plugin}"):
         return read_strictly(own, type_)
-    except InputError as error:
-        raise error.located(object=f"plugin {plugin}") from None

@@ -16,7 +16,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from podium.api.basis import MOST_NAMES, Caveat
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, locating, shown
 from podium.api.input.codec import Document, load_files
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -271,7 +271,7 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
 
     Raises InputError with ``source`` and the field's path for any invalid field.
     """
-    try:
+    with locating(source=source):
         require_kind(raw, KIND, API_VERSION)
         written = read_strictly(raw, _Written)
         check_extenders(written.extenders, ".extenders")
@@ -281,8 +281,6 @@ def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:
             raise InputError(problem, path=".podMaxBackoffSeconds")
         profiles = _with_defaults(written)
         _check_profiles(profiles)
-    except InputError as error:
-        raise error.located(source=source) from None
     fields = {name: getattr(written, name) for name in SchedulerFields.__struct_fields__}
     return Configuration(**fields | {"source": source, "profiles": profiles})
 

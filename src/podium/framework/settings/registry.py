@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from podium.api.errors import InputError, PodiumError, shown, suggestion
+from podium.api.errors import InputError, PodiumError, locating, shown, suggestion
 from podium.cluster.cluster import Cluster
 from podium.cluster.nominations import KeepsRoom
 from podium.cluster.pods import PodRecord
@@ -321,7 +321,7 @@ def build_profiles(
     profiles: dict[str, Profile] = {}
     for number, written in enumerate(configuration.profiles):
         name = written.scheduler_name
-        try:
+        with locating(source=configuration.source, object=f"profile {name}"):
             is_sampling = written.percentage_of_nodes_to_score is not None and not examines_all
             context = replace(context, is_sampling=is_sampling)
             builder = _ProfileBuilder(written, f".profiles[{number}]", registry, context)
@@ -331,8 +331,6 @@ def build_profiles(
             rule = builder.rule_of_nominations(profiles[name])
             if rule is not None:
                 cluster.nominations.rules[name] = rule
-        except InputError as error:
-            raise error.located(source=configuration.source, object=f"profile {name}") from error.__cause__
     return profiles
 
 

@@ -24,8 +24,7 @@ from podium.server.http.exchange import Exchange, Pages, check_timeout, decode, 
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, RequestMetrics, subject_of_method
 from podium.server.http.object_requests import GroupCommit, ObjectRequests
 from podium.server.http.replies import Reply, error_type, negotiated, of_error, of_object, of_text, send
-from podium.server.http.security import Guard, forbidden
-from podium.server.http.settings import ServerSettings
+from podium.server.http.security import Guard, ServerSettings, forbidden
 from podium.server.http.streams import Hub
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.reviews import review_at

@@ -32,8 +32,7 @@ from podium.server.http.exchange import (
 )
 from podium.server.http.metrics import READING, WATCHING, WRITING, InFlightLimits, Subject
 from podium.server.http.replies import PLAIN_FORM, MakeTable, Reply, ResponseForm
-from podium.server.http.security import forbidden
-from podium.server.http.settings import ServerLimits
+from podium.server.http.security import ServerLimits, forbidden
 from podium.server.http.streams import EventFormatter, Hub, Stream, error_chunk
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.server.protobuf import message_of

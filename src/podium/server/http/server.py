@@ -19,8 +19,7 @@ from podium.server.backend import Backend
 from podium.server.http.exchange import Pages
 from podium.server.http.handler import Handler
 from podium.server.http.replies import of_error
-from podium.server.http.security import Guard, check_settings, ssl_context
-from podium.server.http.settings import ServerLimits, ServerSettings
+from podium.server.http.security import Guard, ServerLimits, ServerSettings, check_settings, ssl_context
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.errors import StoreError
 

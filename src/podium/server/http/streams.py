@@ -22,7 +22,7 @@ from aiohttp.abc import AbstractStreamWriter
 from podium.api.meta import Raw
 from podium.server.backend import Backend
 from podium.server.http.replies import MakeTable, ResponseForm, metadata_of
-from podium.server.http.settings import ServerLimits
+from podium.server.http.security import ServerLimits
 from podium.server.protobuf import encode, encode_event
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError

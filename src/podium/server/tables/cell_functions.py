@@ -1,4 +1,4 @@
-"""The functions that make the cells of `podium.server.tables.columns`.
+"""The functions that make the cells of `podium.server.tables.cells`.
 
 Each takes the object and the time, and the arguments of its column. Source: pkg/printers/internalversion/printers.go.
 """

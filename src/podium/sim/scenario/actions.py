@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from podium.api.avoid_list import AwaitedPod, EvictionHints
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, locating, shown
 from podium.api.input.codec import Document
 from podium.api.kinds import KINDS
 from podium.api.names import subdomain_problem
@@ -421,10 +421,8 @@ def _changes(
             place = f"{path}[{index}]"
             yield manifest.applied(place, document), 0, place
         return
-    try:
+    with locating(path):
         yield from ((change, delay_ns, path) for change, delay_ns in given.changes(action))
-    except InputError as error:
-        raise InputError(error.problem, path=path + error.path) from None
 
 
 def _key(kind: str, namespace: str | None, name: str) -> str:

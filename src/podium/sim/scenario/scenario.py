@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, locating, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import API_VERSION, is_snapshot
 from podium.api.meta import Raw
@@ -121,10 +121,8 @@ Autoscaling = tuple[tuple[NodeGroup, ...], AutoscalerSettings]
 
 def read_autoscaling(raw: Raw, path: str) -> Autoscaling:
     """Return the autoscaler settings in an object at a path. Raises InputError with the field's path."""
-    try:
+    with locating(path):
         return _autoscaling(read_strictly(raw, WrittenAutoscaler), "")
-    except InputError as error:
-        raise InputError(error.problem, path=path + error.path) from None
 
 
 def _autoscaling(written: WrittenAutoscaler, path: str) -> Autoscaling:
@@ -204,10 +202,8 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
 
 def read_scenario(document: Document) -> Scenario:
     """Return the scenario of a document. Raises InputError with the field's path."""
-    try:
+    with locating(source=document.source, document=document.index, object=label_of(document)):
         return _scenario(document)
-    except InputError as error:
-        raise error.located(source=document.source, document=document.index, object=label_of(document)) from None
 
 
 def _scenario(document: Document) -> Scenario:

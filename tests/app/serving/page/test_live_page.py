@@ -14,7 +14,7 @@ from podium.app.serving.page import answering
 from podium.app.serving.page.answering import AskingLimits
 from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.live_page import HEADERS, files
-from podium.server.http.settings import ServerSettings, Token
+from podium.server.http.security import ServerSettings, Token
 from tests.apirequests.test_authorization import bound, role
 from tests.app.serving.page.shows import OURS, reported, with_page
 from tests.server.serving import Client, LocalBackend, with_server

@@ -11,7 +11,7 @@ import pytest
 from podium.api.input.files import read_bytes
 from podium.api.input.yaml import parse_documents
 from podium.app.serving.page.now import MAX_NAMES, MAX_ROWS, described, state_of
-from podium.server.http.settings import ServerSettings, Token
+from podium.server.http.security import ServerSettings, Token
 from podium.store.errors import StoreError
 from tests.app.serving.page.shows import OURS, shown_of, with_page
 from tests.app.serving.page.test_questions import ask

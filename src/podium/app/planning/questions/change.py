@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError, PodiumError, likely, suggestion
+from podium.api.errors import InputError, PodiumError, likely, locating, suggestion
 from podium.api.input.codec import Document, Input
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
@@ -45,10 +45,8 @@ class ChangedObject:
     def of(cls, document: Document, after: Raw) -> ChangedObject:
         """Return the change of an object. Raises InputError for an invalid object, and if nothing changes."""
         label = label_of(document.raw)
-        try:
+        with locating(object=label):
             read_object(after)
-        except InputError as error:
-            raise error.located(object=label) from None
         differences = tuple(_differences(document.raw, after, ""))
         if not differences:
             raise InputError(f"{label}: nothing changes; the object already has these values")

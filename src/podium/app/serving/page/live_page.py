@@ -25,8 +25,7 @@ from podium.server.http.exchange import Exchange, Pages, read_body, read_target
 from podium.server.http.handler import audit_id
 from podium.server.http.metrics import READING, InFlightLimits
 from podium.server.http.replies import Reply, of_error, of_object, send
-from podium.server.http.security import Guard, forbidden
-from podium.server.http.settings import ServerSettings, Token
+from podium.server.http.security import Guard, ServerSettings, Token, forbidden
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import Stored, encoded
 
