@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import podium
-from podium.api.basis import as_running, lacks_status
+from podium.api.basis import lacks_status
 from podium.api.input.codec import Document, load_text
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
+from podium.api.present import as_running
 from podium.api.reading import read
 from podium.app.cluster_session import with_budget_statuses
 from podium.controllers.actions import ReplaceStatus

@@ -14,8 +14,8 @@ from podium.api.policy import HIGHEST_USER_PRIORITY
 from podium.api.resource_requests import node_allocatable
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import NodeObstacles, find_obstacles, obstacle_texts
-from podium.app.explaining.outcomes import Remedies, find_remedies
 from podium.app.explaining.preemption_text import victim_facts
+from podium.app.explaining.remedies import Remedies, find_remedies
 from tests.builders import ZONE, configuration, explain, node, node_term, pod, spread_over, term
 from tests.fuzzing import usual
 

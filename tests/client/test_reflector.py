@@ -12,7 +12,7 @@ from podium.apirequests.observations import ObjectObservation
 from podium.apirequests.request import Request
 from podium.client import reflector_state as reflecting
 from podium.client.credentials import ClusterAccess, Credentials
-from podium.client.live_cluster import Reflector
+from podium.client.reflector import Reflector
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session
 from podium.controllers.observations import Deleted

@@ -34,7 +34,7 @@ from podium.controllers.observations import (
     Tick,
 )
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw
 
 START_NS = parse_time("2026-01-01T12:00:00Z")

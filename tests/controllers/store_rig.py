@@ -21,7 +21,7 @@ from podium.controllers.observations import ActionFinished, Changed, Problem, Ti
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.sim.objects import owned, workload
 from tests.store.objects import SECOND, Raw, serving
 from tests.store.objects import pod as plain_pod

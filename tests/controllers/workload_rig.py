@@ -16,7 +16,7 @@ from podium.controllers.controller import Controller, is_watched_kind
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Problem, Tick
 from podium.store.cleanup import GarbageCollector
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.pod_statuses import set_pod_status
 from tests.store.collecting import steps_at
 

@@ -22,7 +22,7 @@ from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.steps import Announce, SetPower, is_endless
 from podium.sim.simulation import Simulation
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.examples.stories import EXAMPLES
 from tests.plain_bucket import PlainBucket
 from tests.sim.budget_invariants import BudgetChecker

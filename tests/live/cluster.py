@@ -26,7 +26,7 @@ from podium.framework.settings.configuration import default_configuration
 from podium.runtime.clock import SystemClock
 from podium.server.http.security import ServerSettings, Token
 from podium.server.http.server import Server
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.live.faulty_wire import FaultyBackend, FaultyWire
 from tests.sim.room import check_room
 from tests.sim.writes import Writes

@@ -20,7 +20,7 @@ from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.runtime import Component
-from podium.sim.api_server import FaultOutcome
+from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.builders import configuration
 from tests.proof.failures.bugs import Bug, Right, fails, instead, none_of_it, nothing

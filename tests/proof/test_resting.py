@@ -17,7 +17,7 @@ from podium.controllers.observations import ActionFinished, Problem
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.proof.test_watches import MAKERS
 from tests.store.objects import SECOND, node, pod
 

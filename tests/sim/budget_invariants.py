@@ -13,7 +13,7 @@ from podium.controllers.actions import Action, Evict
 from podium.controllers.observations import ActionFinished
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.sim.invariants import is_ready
 
 DISRUPTIONS_COUNT_NS = 120 * 10**9

@@ -14,9 +14,10 @@ from podium.controllers.actions import Action, Bind, BindClaim, CreateObject, De
 from podium.controllers.controller import is_watched_kind
 from podium.controllers.observations import Problem
 from podium.runtime.runtime import Component, Runtime, Wakeups
-from podium.sim.api_server import FaultOutcome
+from podium.sim.faults import FaultOutcome
 from podium.store.store import Store
-from podium.store.stored import Stored, WatchEvent
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 
 _SECOND = 10**9
 

@@ -14,7 +14,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from podium.controlplane.component_names import RESCHEDULER
 from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.sim.api_invariants import Replay, check_requests
 from tests.sim.budget_invariants import DISRUPTIONS_COUNT_NS, BudgetChecker
 from tests.sim.device_invariants import check_devices, check_devices_at_rest

@@ -14,7 +14,7 @@ from fractions import Fraction
 from podium.controllers.actions import Action, Evict
 from podium.controllers.observations import ActionFinished
 from podium.sim.simulation import Simulation
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import Raw
 
 UNITS: dict[str, int | Fraction] = {

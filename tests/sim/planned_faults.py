@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from podium.controllers.actions import Action, Bind
-from podium.sim.api_server import FaultOutcome
+from podium.sim.faults import FaultOutcome
 from tests.sim.faults import CARRIED_OUT, WatchDelivery, WatchFaults
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podium.sim.history import MOST, Backlog, Write
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import pod
 
 

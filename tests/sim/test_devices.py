@@ -11,7 +11,7 @@ import pytest
 from podium.apirequests.request import Request
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.runtime.runtime import Component
-from podium.sim.api_server import Faults
+from podium.sim.faults import Faults
 from podium.sim.simulation import Simulation
 from tests.devices import (
     DRIVER,

@@ -16,7 +16,7 @@ from podium.api.times import parse_time
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.kubelet import is_critical
 from podium.sim.simulation import Simulation
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.fuzzing import usual
 from tests.sim.objects import scenario
 from tests.sim.played import simulation_of

@@ -9,7 +9,7 @@ import pytest
 
 import podium
 from podium.api.input.codec import Document, Input, decode
-from podium.sim import history
+from podium.sim import placement_log
 from podium.sim.results.result import Result
 from podium.sim.run import play
 from podium.sim.run_options import RunOptions
@@ -67,7 +67,7 @@ def test_a_placement_on_a_reserved_node_omits_the_number_of_feasible_nodes() -> 
 
 @pytest.mark.parametrize(("name", "most"), [("MOST_PLACEMENTS", 3), ("MOST_ROWS", 18)])
 def test_the_placement_log_is_bounded(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> None:
-    monkeypatch.setattr(history, name, most)
+    monkeypatch.setattr(placement_log, name, most)
 
     report = played(*dump())
 

@@ -9,7 +9,7 @@ from podium.api.errors import InputError, PodiumError
 from podium.controllers.actions import Action, Bind
 from podium.controllers.deadlines import AT_ONCE, Deadline
 from podium.controllers.observations import ActionFinished, Observation, Problem
-from podium.sim.api_server import FaultOutcome
+from podium.sim.faults import FaultOutcome
 from podium.store.store import Store
 from tests.sim.faults import ANSWER_LOST, NO_ANSWER, REFUSED, STUMBLED
 from tests.sim.first_fit import FirstFit

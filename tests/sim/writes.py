@@ -7,7 +7,8 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.times import parse_time
 from podium.store.store import Store
-from podium.store.stored import Stored, WatchEvent
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 
 
 class Writes:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from podium.store import stored as kind_log
+from podium.store import watch_log as kind_log
 from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.store.objects import pod

@@ -12,7 +12,8 @@ from podium.api.pod import Pod
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions, ListPage, Watch
 from podium.store.store import Store
-from podium.store.stored import Stored, WatchEvent
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 from tests.store.objects import SECOND, Raw, pod
 
 NAMES = st.sampled_from(["a", "b", "c"])

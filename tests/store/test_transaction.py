@@ -8,7 +8,7 @@ import pytest
 from podium.store.errors import StoreError
 from podium.store.revisions import Identities, JournalContent
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import node, pod, priority_class, quota
 from tests.store.refusals import everything

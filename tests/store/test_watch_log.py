@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store import stored as kind_log
+from podium.store import watch_log as kind_log
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions, Watch
 from podium.store.store import Store

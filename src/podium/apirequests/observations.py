@@ -14,19 +14,19 @@ from podium.api.pod import Pod
 from podium.api.reading import read
 from podium.controllers import controller as aspect
 from podium.controllers.observations import Changed, Deleted
-from podium.store import api_resources, listing, stored
+from podium.store import api_resources, listing, watch_log
 from podium.store.stored import Stored
 
 ObjectObservation = Changed | Deleted
 
 
-def observation_of(event: stored.WatchEvent) -> ObjectObservation:
+def observation_of(event: watch_log.WatchEvent) -> ObjectObservation:
     """Return the observation of a write for observers that see every write immediately."""
     stored = event.stored
     return Deleted(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
 
 
-def aspects_of(event: stored.WatchEvent, store: listing.ReadableStore) -> int:
+def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int:
     """Return the aspects of a write to a store, which select its subscribers."""
     pod, before = event.stored.object, None if event.previous is None else event.previous.object
     both = (pod,) if before is None else (pod, before)

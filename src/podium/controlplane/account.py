@@ -10,7 +10,7 @@ from podium.controllers.ledger.disruption import Consumption, Disruption, Disrup
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 _POD, _EVENT = "Pod", "Event"
 _USAGE_PERIOD_NS = 60 * 10**9

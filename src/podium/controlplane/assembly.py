@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podium.api import basis, kinds, node
+from podium.api import kinds, node, present
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
@@ -61,7 +61,7 @@ def create_objects(
                 store.create_alike(*pattern.pod(object_, filled.values), pattern.stored)
                 continue
             written = _with_shared_parts(document.read_raw())
-            raw = complete(basis.as_running(written, object_, now))
+            raw = complete(present.as_running(written, object_, now))
             stored = store.create(raw, now=now, reading=reread(object_, written, raw), was_there=True)
         except errors.StoreError as error:
             raise located(InputError(error.message), document) from None

@@ -38,7 +38,7 @@ from podium.store.custom_kinds import DEFINITION
 from podium.store.durable_journal import DurableJournal, JournalError
 from podium.store.errors import StoreError
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 from podium.store.webhook_calls import CallNeededError, WebhookAnswer, WebhookAnswers, WebhookCall
 
 _LOG = logging.getLogger(__name__)

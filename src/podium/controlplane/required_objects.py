@@ -21,8 +21,9 @@ from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLIS
 from podium.store.errors import StoreError
 from podium.store.initial_objects import READY_RANGE, SERVICE_RANGE_FINALIZER, dangling_condition
 from podium.store.store import Store
-from podium.store.stored import Stored, WatchEvent, with_condition
+from podium.store.stored import Stored, with_condition
 from podium.store.verbs.deletion import default_service_account
+from podium.store.watch_log import WatchEvent
 
 _RANGE, _SERVICE = "ServiceCIDR", "Service"
 _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"

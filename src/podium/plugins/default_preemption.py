@@ -19,11 +19,12 @@ from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.ranking import EqualPriorityOrder
+from podium.decide.cap import is_capped
 from podium.decide.preempting import criteria, eligibility, reprieve
 from podium.decide.preempting.fair_shares import FairTrials, Owners, OwnersBy
 from podium.decide.preempting.gang.gang import Gang, gang_priority, members_bound_first
 from podium.decide.preempting.preemption import PreemptionOptions, held_back_by_budgets, plan_exchange, plan_preemption
-from podium.decide.preempting.preemption_plan import GangPlan, Plan, PreemptionPlan, is_capped
+from podium.decide.preempting.preemption_plan import GangPlan, Plan, PreemptionPlan
 from podium.decide.preempting.trials import Trials
 from podium.framework.events import ActionType, EventResource, EventToRegister
 from podium.framework.handle import CycleState, Handle

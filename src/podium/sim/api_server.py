@@ -1,73 +1,23 @@
-"""The API server of simulated components, which processes actions and records their authors; and faults on the way.
-
-The project's tests inject the faults: between components and the API server.
-"""
+"""The API server of simulated components: it processes actions and records their authors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from podium.api.pod import Pod
 from podium.apirequests.actions import carry_out, cleanup_by_requests
-from podium.apirequests.observations import ObjectObservation
 from podium.apirequests.request import Request, Response
 from podium.apirequests.router import Router
 from podium.controllers.actions import Action, DeleteObject, PatchObject, Record, ReportStatus
 from podium.controllers.ledger.ledger import DISRUPTING, DisruptionLedger
-from podium.controllers.observations import ActionFinished, Problem
+from podium.controllers.observations import ActionFinished
 from podium.controlplane.component_names import GARBAGE_COLLECTOR, NAMESPACE_CONTROLLER
-from podium.runtime.runtime import Component, Runtime
 from podium.sim.history import EventHistory
 from podium.sim.scenario.steps import SCENARIO
 from podium.store.cleanup import GarbageCollector, NamespaceCleaner, Step, StepRunner
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
-
-
-@dataclass(frozen=True, slots=True)
-class FaultOutcome:
-    """The outcome of an action: it is carried out ``times`` times and answered ``delay_ns`` later.
-
-    The answer is ``problem`` if set, else the first result.
-    """
-
-    times: int = 1
-    problem: Problem | None = None
-    delay_ns: int = 0
-
-
-class Faults(Protocol):
-    """Decides the outcomes of requests and deliveries; ``component`` is a component's name, such as `kubelet`."""
-
-    def outcome(self, component: str, action: Action) -> FaultOutcome:
-        """Return the outcome of an action about to be carried out."""
-
-    def outage_ns(self, component: str, action: Action, *, is_done: bool) -> int | None:
-        """Return how long the component is down if it crashes before or after an action; None if it does not."""
-
-    def informers(self, store: Store, driver: Runtime) -> Informers: ...
-
-
-class Informers(Protocol):
-    """Delivers watch events to components, which may be late, lost, repeated or merged."""
-
-    def begin(self, component: Component, now: int) -> list[ObjectObservation]:
-        """Start a component's informer; return what the component sees first."""
-
-    def end(self, component: Component) -> None:
-        """Stop a component's informer; events in flight are lost."""
-
-    def see(self, event: WatchEvent, now: int) -> None:
-        """Schedule the delivery of an event."""
-
-    def take(self, now: int) -> Iterator[tuple[Component, ObjectObservation]]:
-        """Yield all events that have arrived, by component."""
-
-    def next_time(self, now: int) -> int | None:
-        """Return when the next event arrives; None if nothing is pending."""
-
+from podium.store.watch_log import WatchEvent
 
 # Actions whose own message the history uses.
 _OWN_MESSAGE = frozenset((ReportStatus, PatchObject, DeleteObject))

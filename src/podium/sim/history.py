@@ -1,8 +1,4 @@
-"""The events and disruptions of a run, the timeline of each pod, and the grounds of schedulers' placements.
-
-For the grounds, each attempt is decided once more beforehand, in full and without side effects. That takes time, so
-their number is limited.
-"""
+"""The events and disruptions of a run, and the timeline of each pod."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, avoid_list, entry_in_words, replacement_in_words
 from podium.api.disruption_policy import SCHEDULER
@@ -20,18 +15,11 @@ from podium.api.node import Node
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.times import parse_time, seconds
 from podium.cluster.pods import PREEMPTED
-from podium.cluster.view import View
 from podium.controllers.actions import Record
 from podium.controllers.kubelets.kubelet_reports import read_restarts
 from podium.controllers.ledger.disruption import Disruption, FollowUp, Seconds
-from podium.controllers.scheduling.attempts import OnAttempt
-from podium.controllers.scheduling.pod_reports import reasons_of
-from podium.controllers.scheduling.queue.queued_pod import QueuedPod
-from podium.decide.placement import Placement, place, tried_first
-from podium.framework.runner import Runner
-from podium.framework.scoring import Score
-from podium.framework.verdicts import PluginError
-from podium.store.stored import Stored, WatchEvent
+from podium.store.stored import Stored
+from podium.store.watch_log import WatchEvent
 
 Write = tuple[WatchEvent, int, str, str]
 """A write: event, time, author, message."""
@@ -379,82 +367,3 @@ class SimEvent(msgspec.Struct, frozen=True, rename="camel", gc=False):
         if was != is_ or not self.is_failure:
             return None
         return msgspec.structs.replace(self, count=self.count + event.count, last_time=event.last_time)
-
-
-MOST_PLACEMENTS = 5_000
-"""The number of attempts that are recorded."""
-
-MOST_ROWS = 2_500_000
-"""The number of nodes that are evaluated for that, summed over the attempts."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementGrounds:
-    """Why a pod went to a `node`: it fitted `fitting` of `nodes`; the others refused it for the `reasons`.
-
-    `fitting` is None if the node was tried first, as reserved for the pod, and no other was. `total` is the node's
-    weighted score, None if nothing had to be compared; `next_node` is the best of the others, or "", with its total.
-    `scores` are empty if nodes were not scored.
-    """
-
-    node: str
-    nodes: int
-    fitting: int | None
-    reasons: str
-    total: int | None = None
-    next_node: str = ""
-    next_total: int = 0
-    scores: tuple[Score, ...] = ()
-
-
-class PlacementLog:
-    """The grounds of a run's first placements, by uid; `left_out` counts attempts that were not recorded.
-
-    `then` is called before each attempt, too.
-    """
-
-    def __init__(self, seed: int = 0, then: OnAttempt | None = None) -> None:
-        self._then = then
-        self.found: dict[str, PlacementGrounds] = {}
-        self.left_out = 0
-        self._seed = seed
-        self._attempts = 0
-        self._rows = 0
-
-    def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
-        """Record the attempt at a pod that is about to begin."""
-        if self._then is not None:
-            self._then(queued, runner)
-        pod, nodes = queued.record, len(runner.cluster.nodes)
-        if self._attempts >= MOST_PLACEMENTS or self._rows + nodes > MOST_ROWS:
-            self.left_out += 1
-            return
-        self._attempts += 1
-        self._rows += nodes
-        try:
-            placement = place(runner, pod, self._seed)
-            if placement.row is None:
-                return
-            self.found[pod.uid] = _grounds(runner, placement, placement.row)
-        except PluginError:
-            # The attempt itself reports the error.
-            return
-
-
-def _grounds(runner: Runner, placement: Placement, row: int) -> PlacementGrounds:
-    nodes, feasible, totals = runner.cluster.nodes, placement.feasible, placement.totals
-    name = nodes.name(row)
-    if name in tried_first(runner.cluster, placement.pod) and placement.pre_filter.rows is None and totals is None:
-        return PlacementGrounds(name, len(nodes), None, "")
-    reasons = ", ".join(reasons_of(placement, len(nodes)))
-    fitting = len(placement.outcome.feasible)
-    if totals is None:
-        return PlacementGrounds(name, len(nodes), fitting, reasons)
-    taken = int(np.flatnonzero(feasible == row)[0])
-    others = totals.copy()
-    others[taken] = -1
-    best = others.max()
-    next_node = min(nodes.name(int(feasible[place])) for place in np.flatnonzero(others == best))
-    rated = runner.scoring.rated(placement.state, placement.pod, View(runner.cluster, feasible))
-    scores = tuple(each.at(taken) for each in rated)
-    return PlacementGrounds(name, len(nodes), fitting, reasons, int(totals[taken]), next_node, int(best), scores)

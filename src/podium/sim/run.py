@@ -9,12 +9,13 @@ from itertools import chain
 
 from msgspec.structs import replace as changed
 
-from podium.api.basis import Basis, Caveat, caveat_of, present_time
+from podium.api.basis import Basis, Caveat, caveat_of
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.present import present_time
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -31,7 +32,7 @@ from podium.framework.settings.configuration import (
     upstream_departures,
 )
 from podium.runtime.runtime import Component
-from podium.sim.history import PlacementLog
+from podium.sim.placement_log import PlacementLog
 from podium.sim.recording.comparison import RecordingComparison, compare
 from podium.sim.recording.replay import Replay
 from podium.sim.recording.tape import recordings_of

@@ -115,7 +115,7 @@ class RunOptions:
     (default `seed`); `on_attempt` is called before each attempt. A deleted pod takes `termination_ns` to end, at most
     its grace period; the default is that of a recording, else the whole period. Requests take `latency_ns`
     (`podium.sim.latencies`), drawn by `draw_seed` if set; the default is the scenario's, else `usual_latency_ns`. With
-    `records_placements` the result has the reasons for placements (`podium.sim.history`). `components` are
+    `records_placements` the result has the reasons for placements (`podium.sim.placement_log`). `components` are
     further ones; a rescheduler replaces the scenario's. Objects that state no creation time are `assumed_age_ns` old.
     """
 

@@ -21,9 +21,11 @@ from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controllers.observations import ActionFinished
 from podium.controlplane.assembly import create_objects, located
 from podium.runtime.runtime import Component, ExistingObjects, RequestedAction, Runtime
-from podium.sim.api_server import MOST_BEHIND, APIServer, Faults
-from podium.sim.history import Backlog, EventHistory, PlacementLog
+from podium.sim.api_server import MOST_BEHIND, APIServer
+from podium.sim.faults import Faults
+from podium.sim.history import Backlog, EventHistory
 from podium.sim.latencies import RequestsInFlight, step_times
+from podium.sim.placement_log import PlacementLog
 from podium.sim.player import Player, SimulatedControlPlane
 from podium.sim.recording.replay import Replay
 from podium.sim.results.measures import Meters
@@ -41,7 +43,7 @@ from podium.sim.scenario.steps import (
 )
 from podium.store.revisions import RevisionsState
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 # At one instant, steps precede requests and answers in flight.
 _STEP, _ON_ITS_WAY = range(2)

@@ -12,19 +12,18 @@ from dataclasses import replace
 
 from podium.api.errors import InputError
 from podium.api.meta import Kubernetes, Raw, objects_at, value_at
-from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.schemas import schema
-from podium.api.structural.soundness import find_schema_problems
 from podium.api.structural.structural import Structural, TooLargeError, read_structural, shaped
 from podium.api.structural.validation import find_problems
-from podium.api.validation import findings, rules
-from podium.api.validation.findings import Findings, Place, required
+from podium.api.validation import findings
 from podium.store import version_conversion
 from podium.store.api_resources import BUILT_IN, APIResource, APIResources, ScalePaths
-from podium.store.custom_conversion import REVIEW_VERSIONS, converter_of
+from podium.store.custom_conversion import converter_of
+from podium.store.definition_rules import find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, WatchEvent, is_true, reread, with_condition, with_conditions
+from podium.store.stored import Stored, is_true, reread, with_condition, with_conditions
+from podium.store.watch_log import WatchEvent
 from podium.store.webhook_calls import WebhookCalls
 
 DEFINITION = "CustomResourceDefinition"
@@ -332,131 +331,3 @@ def version_order(version: str) -> tuple[int, int, int, str]:
 
 def _condition(type_: str, status: str, reason: str, message: str) -> Raw:
     return {"type": type_, "status": status, "reason": reason, "message": message}
-
-
-APPROVED = "api-approved.kubernetes.io"
-"""The annotation that definitions in Kubernetes' own API groups must have."""
-
-_VERSION_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
-_PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
-_IMMUTABLE = (("group",), ("scope",), ("names", "kind"), ("names", "plural"))
-
-rules.declare("""\
-CustomResourceColumnDefinition: jsonPath! name! type! type:boolean|date|integer|number|string
-CustomResourceConversion: strategy:None|Webhook @conversion
-CustomResourceDefinitionNames: plural! kind! @definition_names
-CustomResourceDefinitionSpec: group! @group names+ scope! scope:Cluster|Namespaced conversion versions! versions
-  versions##name @versions
-CustomResourceDefinitionVersion: @version additionalPrinterColumns selectableFields:..8 selectableFields subresources
-CustomResourceSubresourceScale: specReplicasPath! statusReplicasPath! @scale_paths
-CustomResourceSubresources: scale
-SelectableField: jsonPath! @selectable_path
-""")
-
-
-def find_definition_problems(raw: Raw, previous: Raw | None) -> Findings:
-    """Return the problems of a definition that is created, or that replaces `previous`."""
-    found = Findings()
-    whole = Place(raw, found)
-    spec = whole.child("spec")
-    if spec is None:
-        whole.required("spec")
-        return found
-    rules.check_type(spec, "CustomResourceDefinitionSpec")
-    group, plural = spec.text("group"), spec.child_or_empty("names").text("plural")
-    metadata = whole.child_or_empty("metadata")
-    if plural and group and metadata.text("name") != f"{plural}.{group}":
-        metadata.invalid("name", metadata.text("name"), 'must be spec.names.plural+"."+spec.group')
-    is_protected = any(group == domain or group.endswith(f".{domain}") for domain in ("k8s.io", "kubernetes.io"))
-    annotations = metadata.child_or_empty("annotations")
-    if is_protected and not annotations.value.get(APPROVED):
-        detail = f'protected groups must have approval annotation "{APPROVED}"'
-        detail += ", see https://github.com/kubernetes/enhancements/pull/1111"
-        metadata.report(required(f"{metadata.path('annotations')}[{APPROVED}]", detail))
-    for path in _IMMUTABLE if previous is not None else ():
-        new = value_at(raw["spec"], *path)
-        if new != value_at(previous, "spec", *path):
-            spec.child_or_empty(*path[:-1]).invalid(path[-1], new, "field is immutable")
-    return found
-
-
-@rules.check
-def _group(spec: Place) -> None:
-    group = spec.text("group")
-    if group and subdomain_problem(group):
-        spec.invalid("group", group, "must be a lower-case domain name such as example.com")
-    elif group and "." not in group:
-        spec.invalid("group", group, "should be a domain with at least one dot")
-
-
-@rules.check
-def _definition_names(names: Place) -> None:
-    for field in ("plural", "singular", "kind", "listKind"):
-        if name := names.text(field):
-            names.check(field, label_name_problem(name.lower()))
-    for place in (*names.texts("shortNames"), *names.texts("categories")):
-        place.check("", label_name_problem(place.value))
-    if names.text("kind") and names.text("kind") == names.text("listKind"):
-        names.invalid("listKind", names.text("listKind"), "kind and listKind may not be the same")
-
-
-@rules.check
-def _conversion(conversion: Place) -> None:
-    """Check a webhook, which upstream's findings place under the names of its internal type."""
-    hook = conversion.child_or_empty("webhook")
-    config, versions = hook.child_or_empty("clientConfig"), [of.value for of in hook.texts("conversionReviewVersions")]
-    at, listed, is_webhook = "webhookClientConfig", "conversionReviewVersions", conversion.text("strategy") == "Webhook"
-    if not is_webhook:
-        for name in (*((at,) if config.value else ()), *((listed,) if versions else ())):
-            conversion.forbidden(name, "should not be set when strategy is not set to Webhook")
-        return
-    if not config.value:
-        conversion.required(at, "required when strategy is set to Webhook")
-    elif bool(config.text("url")) == bool(config.child("service")):
-        conversion.required(at, "exactly one of url or service is required")
-    elif config.text("url") and not config.text("url").startswith("https://"):
-        conversion.child_or_empty(at).invalid("url", config.text("url"), "'https' is the only allowed URL scheme")
-    if not versions:
-        conversion.required(listed)
-    elif not set(versions) & set(REVIEW_VERSIONS):
-        conversion.invalid(listed, versions, f"must include at least one of {', '.join(REVIEW_VERSIONS)}")
-
-
-@rules.check
-def _versions(spec: Place) -> None:
-    versions = spec.objects("versions")
-    if spec.flag("preserveUnknownFields"):
-        spec.invalid("preserveUnknownFields", True, "must be false in order to use defaults in the schema")
-    if versions and sum(version.flag("storage") for version in versions) != 1:
-        names = [version.text("name") for version in versions]
-        spec.invalid("versions", names, "must have exactly one version marked as storage version")
-
-
-@rules.check
-def _version(version: Place) -> None:
-    name = version.text("name")
-    if not _VERSION_NAME.fullmatch(name):
-        version.invalid("name", name, "must be lower-case letters, digits and '-', with a letter at its beginning")
-    schema = value_at(version.value, "schema", "openAPIV3Schema")
-    for finding in find_schema_problems(schema, version.child_or_empty("schema").path("openAPIV3Schema")):
-        version.report(finding)
-
-
-@rules.check
-def _selectable_path(field: Place) -> None:
-    _check_path(field, "jsonPath", "")
-
-
-@rules.check
-def _scale_paths(scale: Place) -> None:
-    for name, start in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status."), ("labelSelectorPath", "")):
-        _check_path(scale, name, start)
-
-
-def _check_path(place: Place, name: str, start: str) -> None:
-    """Report a text that is set and no path of fields such as `.spec.replicas`."""
-    path = place.text(name)
-    if path and not _PATH.fullmatch(path):
-        place.invalid(name, path, "must be a simple json path of fields, such as .spec.replicas")
-    elif path and not path.startswith(start):
-        place.invalid(name, path, f"should be a json path under {start.rstrip('.')}")

@@ -22,7 +22,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from podium.api.errors import PodiumError, escape
 from podium.store.journal_tables import Acknowledged, AcknowledgementFile, JournalTables, check_identity
 from podium.store.revisions import Identities, JournalContent
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from podium.api.meta import Raw
 from podium.store.revisions import Identities, JournalContent
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 DIGEST_SIZE = 16
 FIRST_DIGEST = bytes(DIGEST_SIZE)

@@ -18,7 +18,7 @@ from podium.api.errors import InputError, shown
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.selectors import EVERYTHING, FieldSelector, Selector, parse_field_selector, parse_label_selector
 from podium.api.times import SECOND
-from podium.store import api_resources, stored
+from podium.store import api_resources, watch_log
 from podium.store.errors import StoreError, bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
 from podium.store.stored import Stored, convert_all, encoded, framed
@@ -196,7 +196,7 @@ class ReadableStore:
         """Return the number of objects, of all kinds."""
         return sum(len(self._revisions.of(kind)) for kind in self._revisions.kinds())
 
-    def events_since(self, version: int, kind: str = "") -> list[stored.WatchEvent]:
+    def events_since(self, version: int, kind: str = "") -> list[watch_log.WatchEvent]:
         """Return the events after `version`, of one kind (all for ""), in order.
 
         Raises StoreError 410 and 504 as `WatchLog.check` does.
@@ -424,7 +424,7 @@ class Watch:
         self._waiting = initial
         self._wake: Callable[[], object] | None = None
         # The events that were taken from the log and whose objects are not converted yet.
-        self._taken: list[stored.WatchEvent] = []
+        self._taken: list[watch_log.WatchEvent] = []
         self._api_version = api_version
         self.version = version
 
@@ -502,7 +502,7 @@ class Watch:
         return Notice("BOOKMARK", raw, self.version)
 
 
-def _deleted_notice(event: stored.WatchEvent, api_version: str) -> Notice:
+def _deleted_notice(event: watch_log.WatchEvent, api_version: str) -> Notice:
     """Return the DELETED notice for an object that is gone or no longer selected, with its last matching state."""
     if event.type == "DELETED" or event.previous is None:
         stored = event.stored.served_as(api_version)

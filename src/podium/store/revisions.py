@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from podium.api.input.codec import NAME_LETTERS
 from podium.api.meta import Kubernetes, Raw
 from podium.store.api_resources import APIResource
-from podium.store.stored import Reading, Stored, WatchEvent, WatchLog
+from podium.store.stored import Reading, Stored
+from podium.store.watch_log import WatchEvent, WatchLog
 
 # The alphabet of apimachinery's util/rand: without vowels, so that no words arise.
 _SUFFIX_LENGTH = 5

@@ -14,11 +14,11 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.store import creations, errors, listing, patching, version_conversion
+from podium.store import creations, errors, listing, patching, stored, version_conversion, watch_log
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
-from podium.store.stored import Stored, WatchEvent, WatchLog, with_condition
+from podium.store.stored import Stored
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
 from podium.store.verbs.updates import check_finalizers, check_update, signed
@@ -340,7 +340,7 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
         status.pop("nominatedNodeName", None)
     read = _READ_SCHEDULED
     if before := status.get("conditions"):
-        status["conditions"] = with_condition(before, _SCHEDULED, now)
+        status["conditions"] = stored.with_condition(before, _SCHEDULED, now)
         read = convert(status["conditions"], _CONDITIONS)
     else:
         status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]
@@ -361,12 +361,12 @@ def revisions_of(
     Raises StoreError 404 for objects of kinds that are not in `resources`, InputError for unreadable objects.
     """
     if journal is None:
-        return Revisions(WatchLog(log_capacity), identities)
+        return Revisions(watch_log.WatchLog(log_capacity), identities)
     saved = journal.load()
     for uid in saved.given_uids:
         identities.give(uid)
     identities.count = saved.identities
-    revisions = Revisions(WatchLog(log_capacity, saved.version), identities, journal)
+    revisions = Revisions(watch_log.WatchLog(log_capacity, saved.version), identities, journal)
     # Custom kinds are read after their definitions.
     made = {register(resources, raw) for name, raw in saved.objects if name == DEFINITION}
     for name, raw in saved.objects:
@@ -375,7 +375,7 @@ def revisions_of(
         if name == DEFINITION:
             made.add(register(resources, raw))
         stored = _stored(name, raw, resources)
-        revisions.replay(WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
+        revisions.replay(watch_log.WatchEvent(type_, stored, revisions.of(name).get(stored.key)))
     defined = {register(resources, stored.raw) for stored in revisions.of(DEFINITION).values()}
     for name in sorted(made - defined - {""}):
         resources.remove(name)

@@ -17,7 +17,7 @@ from podium.app.planning.scenarios import step
 from podium.app.reporting import report
 from podium.app.reporting.picture import AnswerPicture
 from podium.app.reporting.pictures import picture_of
-from podium.sim import history
+from podium.sim import placement_log
 from podium.sim.run_options import RunOptions
 from tests import builders
 from tests.app.live.test_decision import recorded
@@ -241,7 +241,7 @@ def test_the_page_tells_why_a_pod_was_placed() -> None:
 
 
 def test_page_reports_how_many_placements_have_no_recorded_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "MOST_PLACEMENTS", 1)
+    monkeypatch.setattr(placement_log, "MOST_PLACEMENTS", 1)
 
     outcome = page_of("simulate", "-f", ROOT / "examples" / "drain.yaml")
 

@@ -13,7 +13,7 @@ from podium.controllers.deadlines import Deadline
 from podium.controllers.observations import ActionFinished, Changed, Tick
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.framework.rescheduling.settings import MoveLimitSettings
-from podium.sim.api_server import FaultOutcome
+from podium.sim.faults import FaultOutcome
 from podium.sim.simulation import Simulation
 from tests.controllers.rescheduling.scripted import BAD, LATER, MINUTE, PLAIN, Script, cluster, finished, simulation
 from tests.sim.faults import ANSWER_LOST, CARRIED_OUT, LOST, REFUSED, WatchDelivery

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import msgspec
 
-from podium.api.basis import newest_time
 from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
@@ -20,6 +19,7 @@ from podium.api.node import Namespace, Node, RuntimeClass
 from podium.api.pod import Pod, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
+from podium.api.present import newest_time
 from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.app.console.cells import listed

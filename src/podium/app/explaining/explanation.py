@@ -267,7 +267,8 @@ class Explanation(Renderable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values: the decision, equal outcomes, what would have to change, the caveats."""
-        from podium.app.explaining.outcomes import outcomes_dict, outcomes_of, remedies_dict
+        from podium.app.explaining.outcomes import outcomes_dict, outcomes_of
+        from podium.app.explaining.remedies import remedies_dict
 
         record, outcomes = self.record, outcomes_of(self)
         found = {"schemaVersion": SCHEMA_VERSION, **self.decision(), "priority": record.priority}

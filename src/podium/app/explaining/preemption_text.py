@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from podium.api.quantity import format_quantity
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, fitted, listed, names_of
-from podium.app.explaining import explanation, gang, outcomes
+from podium.app.explaining import explanation, gang, remedies
 from podium.app.explaining.obstacles import RESOURCES, NodeObstacles
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import SelectedByTerms
@@ -73,7 +73,7 @@ def _no_way(decision: explanation.Explanation, plan: PreemptionPlan) -> str:
         return f"put off: {plan.put_off}"
     if plan.held_back is not None:
         return f"no way: {plan.held_back}"
-    protected = [pod.key for pod in outcomes.protected_pods(decision)]
+    protected = [pod.key for pod in remedies.protected_pods(decision)]
     text = "no way: on no node would removing pods of lower priority be enough"
     if not protected:
         return text

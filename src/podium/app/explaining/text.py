@@ -12,8 +12,9 @@ from podium.app.console.page import Cell, Name, Page, Part, fitted, listed
 from podium.app.explaining.explanation import Explanation, PlacedPodFacts
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.obstacles import find_obstacles
-from podium.app.explaining.outcomes import write_outcomes, write_remedies
+from podium.app.explaining.outcomes import write_outcomes
 from podium.app.explaining.preemption_text import write_by_reason, write_gang, write_preemption, write_proposal
+from podium.app.explaining.remedies import write_remedies
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY
 
 _MAX_VICTIMS = 3

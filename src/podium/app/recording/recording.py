@@ -24,7 +24,7 @@ from podium.apirequests.observations import ObjectObservation
 from podium.app.console.options import ClusterSource
 from podium.app.console.page import counted
 from podium.app.snapshots.cluster import Slimmer, SnapshotFile, left_out_beside, open_session
-from podium.client.live_cluster import Reflector, Reflectors
+from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session, server_version
 from podium.sim.recording.recorder import ClusterRecorder

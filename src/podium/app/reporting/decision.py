@@ -11,8 +11,8 @@ from podium.app.console.page import Page, Section, counted
 from podium.app.explaining.explanation import Explanation
 from podium.app.explaining.obstacles import find_obstacles
 from podium.app.explaining.on_node import NodeAnswer, verdict_sections
-from podium.app.explaining.outcomes import write_remedies
 from podium.app.explaining.preemption_text import costs_of
+from podium.app.explaining.remedies import write_remedies
 from podium.app.explaining.text import facts_of
 from podium.app.explaining.workload import WorkloadExplanation, write_answer
 from podium.app.live.decisions import Preemption, Verdict, WrittenDecision, facts_of_written, write_decision

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from podium.api import basis, errors, times
+from podium.api import errors, present, times
 from podium.api.basis import MOST_NAMES, Basis, Caveat
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.input.documents import snapshots_of
@@ -82,7 +82,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     release, of_release = question.release.for_documents(read.documents)
     further += (*of_release, *question.release.dropped(read.documents, release))
     objects = [document for document in read.documents if document.object is not None]
-    now = basis.present_time(read.documents, objects)
+    now = present.present_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
     honors = question.honors_avoid_lists
     if honors is None:

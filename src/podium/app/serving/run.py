@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from podium.api import basis, collector, meta
+from podium.api import collector, meta, present
 from podium.api.errors import InputError, Validation, escape, locating, shown
 from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
@@ -215,7 +215,7 @@ def assembled(
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = assembly.open_store(settings.seed, journal)
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
-        clock = SystemClock(wanted.speed, basis.newest_time(assembly.all_objects(store)) if store.version else 0)
+        clock = SystemClock(wanted.speed, present.newest_time(assembly.all_objects(store)) if store.version else 0)
         beginning = assembly.InitialContent(_served(found.documents), wanted.nodes, template)
         return clock, assembly.assemble(store, clock, settings, beginning, journal, ledger), settings
     except BaseException:

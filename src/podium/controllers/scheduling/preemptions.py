@@ -22,7 +22,7 @@ from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.controllers.actions import Action, DeleteObject, Evict, Rationale, Record, ReportStatus
 from podium.controllers.deadlines import Deadlines
 from podium.controllers.observations import ActionFinished, Answer
-from podium.decide.preempting.preemption_plan import put_off_by
+from podium.decide.cap import put_off_by
 
 DELETION_SHOWN_WITHIN_NS = 30 * 10**9
 """How long a deleted pod counts as terminating before the API shows it."""

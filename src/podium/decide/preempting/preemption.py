@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from podium.cluster.arrays import Int64s, offsets
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.decide.cap import CappedTable, capped_trials, is_capped, within_cap
 from podium.decide.placement import limited_candidates, lot, pick, recorded_row
 from podium.decide.preempting import criteria, eligibility, preemption_plan
-from podium.decide.preempting.preemption_plan import CappedTable, capped_trials, is_capped, within_cap
 from podium.decide.preempting.reprieve import Preemptor, TrialTable, explained, tally
 from podium.decide.preempting.trials import MOST_EQUALS, Trials
 from podium.framework.extenders import Extender, ExtenderError, VictimIds, Victims

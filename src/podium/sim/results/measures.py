@@ -22,7 +22,7 @@ from podium.sim.history import Backlog, Write
 from podium.sim.results.readiness import NodeLife, Readiness, WorkloadReadiness
 from podium.sim.results.usage import Amounts, BudgetDisruptions, Level, RequestedUsage, Series
 from podium.store.store import Store
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 
 @dataclass(slots=True)

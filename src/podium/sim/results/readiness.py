@@ -20,7 +20,7 @@ from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import label_of
 from podium.sim.results.usage import RequestedUsage, Series
 from podium.sim.run_options import pods_wanted
-from podium.store.stored import WatchEvent
+from podium.store.watch_log import WatchEvent
 
 _MOST_POINTS = 200
 _DAEMONS = "DaemonSet "

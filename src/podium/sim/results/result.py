@@ -20,7 +20,8 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.controllers.workloads.owned_pods import label_of
 from podium.controllers.workloads.workload_controller import FAILED_CREATE
 from podium.plugins.gang_scheduling import TOO_FEW
-from podium.sim.history import EventHistory, PlacementGrounds, PodTimeline, SimEvent
+from podium.sim.history import EventHistory, PodTimeline, SimEvent
+from podium.sim.placement_log import PlacementGrounds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, JSONValue, disruption_state
 from podium.sim.results.measures import Measures
 from podium.sim.run_options import pods_wanted

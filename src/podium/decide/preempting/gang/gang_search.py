@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from podium.decide.cap import put_off_for, without_budgets
 from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.eligibility import alone_within_budgets, excluding, held_back, within_budgets
 from podium.decide.preempting.gang.descent import Descent, DescentMode, OptionTables, VictimSearch, asker_for
@@ -32,7 +33,7 @@ from podium.decide.preempting.gang.gang import (
 from podium.decide.preempting.gang.packing import ExhaustiveVictimSearch, GangPacking, MemberShapes, first_packing
 from podium.decide.preempting.gang.units import GangSolution, GangSolutions, Unit, VictimUnits, union
 from podium.decide.preempting.preemption import PreemptionOptions
-from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort, put_off_for, without_budgets
+from podium.decide.preempting.preemption_plan import GangCandidate, GangPlan, SearchEffort
 from podium.decide.preempting.trials import Trials
 from podium.decide.preempting.wide.wide_search import WideSettings
 from podium.framework.pre_filters import EVERYWHERE, GroupHandle

@@ -1,6 +1,6 @@
 """Units of victims for a gang with their dependents, and the solutions found, without victims that are not needed.
 
-Dependence is the same as for a single preemptor (`podium.decide.preempting.wide.victim_domains`).
+Dependence is the same as for a single preemptor (`podium.decide.preempting.wide.dependents`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from podium.decide.preempting import eligibility
 from podium.decide.preempting.criteria import AFFINITY, AFFINITY_KEPT, CostColumn, SetCosts
 from podium.decide.preempting.gang.gang import AffinityPartners, GangDomain, GangTransaction, MemberRow, placements_hold
 from podium.decide.preempting.reprieve import irreducible
-from podium.decide.preempting.wide.victim_domains import Dependents
+from podium.decide.preempting.wide.dependents import Dependents
 
 Unit = tuple[PodRecord, ...]
 """Pods that are victims together, the most important first: one pod, or a whole group."""

@@ -10,7 +10,8 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s, Lists, distinct, offsets
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting.reprieve import NOT_TRIED, at_most, cheapest_first, giving_back, reprieve
-from podium.decide.preempting.wide.victim_domains import NO_SETS, Dependents, MemberSets, SetEvaluator, VictimPairs
+from podium.decide.preempting.wide.dependents import Dependents
+from podium.decide.preempting.wide.victim_domains import NO_SETS, MemberSets, SetEvaluator, VictimPairs
 
 _MOST_PARTNERS = 8
 _FIRST_SETS = 64

@@ -25,15 +25,9 @@ from podium.decide.preempting.criteria import SetCosts
 from podium.decide.preempting.eligibility import VictimFilter, VictimPool, WholeGroups, victim_pool
 from podium.decide.preempting.preemption_plan import SearchEffort
 from podium.decide.preempting.trials import Trials
+from podium.decide.preempting.wide.dependents import Dependents, have_dependents
 from podium.decide.preempting.wide.minimal_victims import VictimMinimizer, best_sets, cost_least_alone
-from podium.decide.preempting.wide.victim_domains import (
-    Dependents,
-    MemberSets,
-    SetEvaluator,
-    VictimDomains,
-    have_dependents,
-    may_have_to_leave,
-)
+from podium.decide.preempting.wide.victim_domains import MemberSets, SetEvaluator, VictimDomains, may_have_to_leave
 from podium.framework.handle import Reaches
 
 _FEWEST_ROWS = 256
