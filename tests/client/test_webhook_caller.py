@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from podium.client.webhook_caller import call_webhook
+from podium.client.extenders import call_webhook
 from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 
 

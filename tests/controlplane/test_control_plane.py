@@ -24,6 +24,7 @@ from podium.testing import ControlPlane as Cluster
 from podium.testing import RefusedError
 from tests.store.objects import Raw as AnyRaw
 from tests.store.objects import budget, node, pod
+from tests.store.test_definitions import definition, version, widget
 
 
 def deployment(name: str = "web", replicas: int = 3, **spec: object) -> AnyRaw:
@@ -79,6 +80,20 @@ def test_the_oldest_ended_pods_beyond_the_maximum_are_deleted(
         cluster.apply(budget("any"))
 
         assert sorted(raw["metadata"]["name"] for raw in cluster.pods()) == kept
+
+
+def test_custom_objects_go_100ms_after_their_definition_was_deleted() -> None:
+    with Cluster() as cluster:
+        cluster.plane.store.keeps_custom_objects = True
+        cluster.apply(definition(version()))
+        cluster.apply([widget("a"), widget("b")])
+
+        cluster.delete("CustomResourceDefinition", "widgets.example.com")
+        cluster.delete("Widget.example.com", "a")
+        assert [raw["metadata"]["name"] for raw in cluster.objects("Widget.example.com")] == ["b"]
+        cluster.advance("100ms")
+
+        assert cluster.objects("CustomResourceDefinition") == []
 
 
 def test_an_object_with_a_nonexistent_owner_is_collected() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.apirequests.authorization import Attributes, User
-from podium.server.flow_control import FlowControl
+from podium.apirequests.authorization import Attributes, FlowControl, User
 from podium.server.http.security import ServerSettings
 from podium.store.initial_objects import create_initial_objects
 from podium.store.store import Store

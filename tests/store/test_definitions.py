@@ -490,6 +490,19 @@ class TestNames:
 
 
 class TestDeleting:
+    def test_a_store_can_keep_custom_objects_until_the_definition_is_deleted_again(self) -> None:
+        store = defining()
+        store.keeps_custom_objects = True
+        store.create(widget(), now=0, is_new=True)
+
+        left = store.delete("CustomResourceDefinition", "widgets.example.com", now=1)
+
+        assert left is not None
+        assert conditions(store)["Terminating"][0] == "True"
+        assert store.get("Widget.example.com", "default/a").object.metadata.deletion_timestamp is None
+        assert store.delete("CustomResourceDefinition", "widgets.example.com", now=2) is None
+        assert store.count() == 0
+
     def test_the_objects_go_with_the_definition_and_the_kind_with_both(self) -> None:
         store = defining()
         store.create(widget(), now=0, is_new=True)

@@ -217,14 +217,13 @@ def shape_of_type(name: str) -> Shape:
 
 
 def _granular(name: str) -> Shape:
-    return Shape("map", fields={key: _with_empty(key, of, _of_field(of)) for key, of in fields_of(name).items()})
-
-
-def _with_empty(key: str, of: Field, shape: Shape) -> Shape:
-    """Return the shape of a field with what Go writes for it if it is not set: all structs that are no pointers."""
-    if isinstance(of.type, Object) and (key in _WRITTEN_STRUCTS or not of.keeps_zero):
-        return replace(shape, empty={})
-    return replace(shape, empty=[]) if key in _WRITTEN_LISTS else shape
+    """Return the shape of an object. Go writes structs that are no pointers even if they are not set."""
+    fields: dict[str, Shape] = {}
+    for key, of in fields_of(name).items():
+        is_struct = isinstance(of.type, Object) and (key in _WRITTEN_STRUCTS or not of.keeps_zero)
+        empty: dict[str, Any] | list[Any] | None = {} if is_struct else [] if key in _WRITTEN_LISTS else None
+        fields[key] = replace(_of_field(of), empty=empty)
+    return Shape("map", fields=fields)
 
 
 def _of_field(of: Field) -> Shape:

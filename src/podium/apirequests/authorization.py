@@ -1,7 +1,8 @@
-"""Users, the tokens of service accounts, and authorization by roles and their bindings (RBAC).
+"""Users, the tokens of service accounts, and the rules about users' requests: roles (RBAC) and FlowSchemas.
 
-Tokens are JSON Web Tokens signed with a key of the server (HS256). Source: apiserver's pkg/authentication (user,
-serviceaccount), pkg/serviceaccount/claims.go, plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation.
+Tokens are JSON Web Tokens signed with a key of the server (HS256). All requests are limited alike, whatever their
+priority level. Source: apiserver's pkg/authentication (user, serviceaccount), pkg/serviceaccount/claims.go,
+plugin/pkg/auth/authorizer/rbac, pkg/registry/rbac/validation, pkg/util/flowcontrol (apf_controller.go, rule.go).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from podium.api.meta import Raw, list_at, object_at, objects_at
+from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.times import SECOND
 from podium.store.errors import StoreError
 from podium.store.listing import ReadableStore
@@ -33,6 +34,9 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 """The issuer of tokens, and the audience of those that name none."""
 
 _EXTRA = "authentication.kubernetes.io/"
+_FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
+_HEADER = "X-Kubernetes-PF-{}-UID"
+_MOST_KNOWN = 1_000
 
 
 class User(Struct, frozen=True):
@@ -246,3 +250,59 @@ def forbidden(user: User, attributes: Attributes) -> StoreError:
     details = {"group": attributes.group, "kind": attributes.resource, "name": attributes.name}
     details = {name: value for name, value in details.items() if value}
     return StoreError(403, "Forbidden", message, details, status_message=message)
+
+
+class FlowControl:
+    """The FlowSchemas and priority levels in a store."""
+
+    def __init__(self, store: ReadableStore) -> None:
+        self._store = store
+        self._seen: tuple[int, ...] = ()
+        # The rules of each FlowSchema and its response headers, by precedence.
+        self._flows: list[tuple[list[Raw], dict[str, str]]] = []
+        # The headers of requests that were classified, by user, groups and attributes.
+        self._known: dict[tuple[str, tuple[str, ...], Attributes], dict[str, str]] = {}
+
+    def headers(self, user: User, attributes: Attributes) -> Mapping[str, str]:
+        """Return the response headers with the uids of the FlowSchema and the priority level of a request."""
+        seen = self._store.changes(_FLOW), self._store.changes(_LEVEL)
+        if seen != self._seen or len(self._known) >= _MOST_KNOWN:
+            self._seen, self._flows, self._known = seen, list(self._by_precedence()), {}
+        request = user.name, user.groups, attributes._replace(name="")
+        if request not in self._known:
+            found = (headers for rules, headers in self._flows if any(_matches(rule, *request) for rule in rules))
+            self._known[request] = next(found, {})
+        return self._known[request]
+
+    def _by_precedence(self) -> Iterator[tuple[list[Raw], dict[str, str]]]:
+        flows = self._store.objects(_FLOW)
+        for flow in sorted(flows, key=lambda flow: (value_at(flow.raw, "spec", "matchingPrecedence") or 0, flow.key)):
+            level = self._store.find(_LEVEL, str(value_at(flow.raw, "spec", "priorityLevelConfiguration", "name")))
+            if level is not None:
+                headers = {_HEADER.format("FlowSchema"): flow.uid, _HEADER.format("PriorityLevel"): level.uid}
+                yield objects_at(flow.raw, "spec", "rules"), headers
+
+
+def _matches(rule: Raw, user: str, groups: tuple[str, ...], attributes: Attributes) -> bool:
+    """Return whether a rule of a FlowSchema matches a request."""
+    if not any(_is_subject(subject, user, groups) for subject in objects_at(rule, "subjects")):
+        return False
+    if attributes.path:
+        return any(covers(one, attributes) for one in objects_at(rule, "nonResourceRules"))
+    namespace = attributes.namespace
+    return any(
+        covers(one, attributes) and (lists(one, "namespaces", namespace) if namespace else one.get("clusterScope"))
+        for one in objects_at(rule, "resourceRules")
+    )
+
+
+def _is_subject(subject: Raw, user: str, groups: tuple[str, ...]) -> bool:
+    match subject:
+        case {"kind": "Group", "group": {"name": name}}:
+            return name == "*" or name in groups
+        case {"kind": "User", "user": {"name": name}}:
+            return name in ("*", user)
+        case {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": name}}:
+            account = f"{ACCOUNT}{namespace}:"
+            return user.startswith(account) if name == "*" else user == f"{account}{name}"
+    return False

@@ -1,7 +1,7 @@
 """The configured extenders, called over HTTP by a scheduler that runs on its own thread.
 
 A call blocks the scheduling attempt until the answer arrives, as in kube-scheduler, but nothing else: the event loop on
-another thread serves the connections.
+another thread serves the connections. Webhooks of admission and conversion are called on that loop.
 
 Source: pkg/scheduler/extender.go (HTTPExtender), pkg/scheduler/schedule_one.go (extendersBinding).
 """
@@ -9,6 +9,7 @@ Source: pkg/scheduler/extender.go (HTTPExtender), pkg/scheduler/schedule_one.go 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from podium.controllers.actions import Bind
 from podium.controllers.observations import Problem
 from podium.framework import extenders
 from podium.store.stored import Stored
+from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 
 Value = TypeVar("Value")
 
@@ -35,6 +37,7 @@ Find = Callable[[str, str], Stored | None]
 
 
 _CONNECTIONS = 32
+_MOST_BYTES = 10 * 1024 * 1024
 
 Fields = Mapping[str, Any]
 _MOST_INTEGER = 1 << 63
@@ -349,3 +352,35 @@ def _access(settings: extenders.ExtenderSettings, name: str, source: str) -> Clu
             key_data=data["key_data"],
         ),
     )
+
+
+async def call_webhook(call: WebhookCall) -> WebhookAnswer:
+    """Call a webhook; a call that fails is an answer with a problem.
+
+    As kube-apiserver, it follows no redirects, and verifies the certificate by the webhook's own authority, if any.
+    """
+    where = f'Post "{call.url}"'
+    try:
+        context = ssl.create_default_context(cadata=call.authority or None)
+        async with (
+            asyncio.timeout(call.seconds),
+            aiohttp.ClientSession() as session,
+            session.post(
+                call.url,
+                data=msgspec.json.encode(call.body),
+                headers={"Content-Type": "application/json", "Accept": "application/json"},
+                ssl=context,
+                server_hostname=call.server_name or None,
+                allow_redirects=False,
+            ) as response,
+        ):
+            body = await response.content.read(_MOST_BYTES)
+            if response.status != 200:
+                return WebhookAnswer(problem=f"{where}: the server answers with code {response.status}")
+            return WebhookAnswer(msgspec.json.decode(body))
+    except TimeoutError:
+        return WebhookAnswer(problem=f"{where}: context deadline exceeded")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return WebhookAnswer(problem=f"{where}: the answer is no JSON")
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return WebhookAnswer(problem=f"{where}: {error}")

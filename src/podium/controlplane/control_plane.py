@@ -46,6 +46,8 @@ _EXPIRED_AT_ONCE = 100
 _NODE, _POD = "Node", "Pod"
 _TRIED_AGAIN_NS = 60 * 10**9
 _COUNTED_EACH_NS = 20 * 10**9
+# Clients delete a definition and its objects in one go, in this order.
+_CUSTOM_OBJECTS_NS = 10**8
 _PAUSE_NS = 1_000_000_000
 # The maximum duration of a slice before the loop serves its connections again.
 _SLICE_NS = 5_000_000
@@ -474,6 +476,8 @@ class CleanupControllers:
         # The retries: of objects by uid, and of namespaces by name.
         self._retries: Deadlines[str] = Deadlines()
         self.next_time = self._retries.next_time
+        # When deleted definitions lose their objects, by uid.
+        self._definitions: dict[str, int] = {}
         self._limits_ended = POD_COLLECTOR not in settings.without
         self._next_count_ns = 0
 
@@ -498,6 +502,12 @@ class CleanupControllers:
             self._carry_out(DeleteStep(stored), now)
 
     def _carry_out(self, step: Step, now: int) -> None:
+        if step.stored.kind == DEFINITION:
+            due_ns = self._definitions.setdefault(step.stored.uid, now + _CUSTOM_OBJECTS_NS)
+            if now < due_ns:
+                self._retries.set(step.stored.uid, due_ns)
+                return
+            del self._definitions[step.stored.uid]
         try:
             self._request(step, now)
         except StoreError as error:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
+from podium.store.custom_kinds import DEFINITION_FINALIZER
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored, with_conditions
@@ -133,6 +134,9 @@ class GarbageCollector:
     def _steps(self, stored: Stored) -> list[Step]:
         meta = stored.object.metadata
         if meta.deletion_timestamp is not None:
+            kind = self.store.definitions.kind_of(stored) if DEFINITION_FINALIZER in meta.finalizers else ""
+            if kind and any(one.object.metadata.deletion_timestamp is None for one in self.store.objects(kind)):
+                return [DeleteStep(stored)]
             owned = [(self._objects[uid], _references(self._objects[uid])) for uid in self._owned.get(stored.uid, ())]
             if ORPHAN in meta.finalizers:
                 steps: list[Step] = []

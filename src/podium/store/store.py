@@ -54,6 +54,8 @@ class Store(creations.WritableStore):
         resources = resources or APIResources()
         revisions = revisions_of(journal, resources, Identities(seed, recorded_uids), log_capacity)
         super().__init__(resources, revisions, require_namespaces=require_namespaces)
+        self.keeps_custom_objects = False
+        """Whether custom objects outlive the first request to delete their definition."""
 
     def state(self) -> RevisionsState | None:
         """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
@@ -291,11 +293,13 @@ class Store(creations.WritableStore):
     def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
         """Delete a definition with all objects of its kind; return it while objects remain, None if it is gone.
 
-        Definitions of the same group whose names become free by that are established.
+        With `keeps_custom_objects` the objects stay until the definition is deleted again. Definitions of the same
+        group whose names become free by that are established.
         """
         kind = self.definitions.kind_of(previous)
+        is_first = previous.object.metadata.deletion_timestamp is None
         with self.transaction():
-            for stored in self.objects(kind) if kind else ():
+            for stored in self.objects(kind) if kind and not (is_first and self.keeps_custom_objects) else ():
                 if stored.object.metadata.deletion_timestamp is None:
                     self.delete(kind, stored.key, now=now)
             has_objects = bool(kind and self.objects(kind))

@@ -24,7 +24,7 @@ from podium.api.versions.choice import read_choice
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import Request, Response
 from podium.app.serving.serving import write_kubeconfig
-from podium.client.webhook_caller import call_webhook
+from podium.client.extenders import call_webhook
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane.assembly import DEFAULT_TEMPLATE, InitialContent, assemble, check_template, open_store
 from podium.controlplane.component_names import SWITCHABLE

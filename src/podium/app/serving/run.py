@@ -34,6 +34,7 @@ from podium.app.serving.page.watching import StoreWatching, of_plane
 from podium.app.serving.serving import Serving, ServingAddress, check_place
 from podium.controllers.kubelets.host import KubeletSettings
 from podium.controlplane import assembly
+from podium.controlplane.component_names import GARBAGE_COLLECTOR
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
@@ -214,6 +215,7 @@ def assembled(
             path = str(Path(wanted.data_dir) / LEDGER)
             ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = assembly.open_store(settings.seed, journal)
+        store.keeps_custom_objects = GARBAGE_COLLECTOR not in settings.without
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
         clock = SystemClock(wanted.speed, present.newest_time(assembly.all_objects(store)) if store.version else 0)
         beginning = assembly.InitialContent(_served(found.documents), wanted.nodes, template)

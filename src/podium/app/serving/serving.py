@@ -17,13 +17,12 @@ import yaml
 from podium.api.errors import InputError
 from podium.api.input.yaml import Dumper
 from podium.api.meta import Raw, list_at, objects_at
-from podium.apirequests.authorization import ISSUER, User, token_user
+from podium.apirequests.authorization import ISSUER, FlowControl, User, token_user
 from podium.app.console.output import write_private
 from podium.app.serving.page.live_page import LivePage
-from podium.client.webhook_caller import call_webhook
+from podium.client.extenders import call_webhook
 from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
-from podium.server.flow_control import FlowControl
 from podium.server.http.security import TLS, ServerSettings, Token
 from podium.server.http.server import Server
 from podium.server.kubernetes_documents import KubernetesDocuments

@@ -62,10 +62,8 @@ class CronJobs(workload_controller.WorkloadController[CronJob]):
         # The latest scheduled time of a created Job.
         times = [time_of(workload.object.status.last_schedule_time), self._begun.get(workload.uid)]
         last_ns = max((time for time in (*times, *(time for time, _ in scheduled)) if time is not None), default=None)
-        actions: list[Action] = []
-        if foreign:
-            message = f"Saw a job that the controller did not create or forgot: {', '.join(foreign)}"
-            actions += self._record(workload, "UnexpectedJob", message)
+        message = f"Saw a job that the controller did not create or forgot: {', '.join(foreign)}"
+        actions = self._record(workload, "UnexpectedJob", message) if foreign else []
         if not workload.is_deleted and self._expectations.are_met(workload.uid):
             if not workload.object.spec.suspend:
                 actions += self._begin(workload, active, last_ns, now)

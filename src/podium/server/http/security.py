@@ -19,8 +19,15 @@ from urllib.parse import unquote
 
 from podium.api.errors import InputError, shown
 from podium.apirequests import authorization
-from podium.apirequests.authorization import AUTHENTICATED, UNAUTHENTICATED, Attributes, Authorizer, User, groups_of
-from podium.server.flow_control import FlowControl
+from podium.apirequests.authorization import (
+    AUTHENTICATED,
+    UNAUTHENTICATED,
+    Attributes,
+    Authorizer,
+    FlowControl,
+    User,
+    groups_of,
+)
 from podium.store.errors import StoreError, bad_request
 
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost")
@@ -191,9 +198,8 @@ def impersonated(headers: Mapping[str, str]) -> User | None:
         if name.startswith(_EXTRA):
             extra.setdefault(unquote(name.removeprefix(_EXTRA)), []).append(value)
     groups = groups or list(groups_of(user))
-    known = (UNAUTHENTICATED,) if user == _STRANGER.identity.name else (AUTHENTICATED, UNAUTHENTICATED)
-    implied = () if any(group in groups for group in known) else known[:1]
-    return User(user, tuple(dict.fromkeys((*groups, *implied))), values.get(f"{_IMPERSONATE}uid", ""), extra)
+    implied = UNAUTHENTICATED if UNAUTHENTICATED in groups or user == _STRANGER.identity.name else AUTHENTICATED
+    return User(user, tuple(dict.fromkeys((*groups, implied))), values.get(f"{_IMPERSONATE}uid", ""), extra)
 
 
 def impersonations(user: User) -> Iterator[Attributes]:
