@@ -37,6 +37,9 @@ if sys.version_info < (3, 12):
     for _name in ("_get_protocol_attrs", "_is_callable_members_only"):
         vars(typing)[_name] = functools.cache(vars(typing)[_name])
 
+# Tests make many objects and few cycles. It is not the threshold of Podium's programs, at which they ignore objects.
+gc.set_threshold(20_000)
+
 # A debug mode for any test: each cached value that is used is compared with a recomputed one.
 class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 from collections import Counter
@@ -48,6 +49,12 @@ from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 RELEASE = CLUSTER_RELEASE
 # Of a gang all pods are decided about in one attempt.
 SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale", "preemption-gangs"})
+
+
+@pytest.fixture(autouse=True)
+def existing_objects_stay_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the collector ignore what there is, as in all tests; each collection would examine it from now on."""
+    monkeypatch.setattr(gc, "unfreeze", lambda: None)
 
 
 def settled(measurement: Measurement) -> tuple[object, ...]:
