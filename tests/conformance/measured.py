@@ -48,6 +48,7 @@ SETS = ("cases", "cases-2", DEVICES, EXTRA)
 _ANSWERS = {"cases": "expected", "cases-2": "expected-2", DEVICES: "dra-expected"}
 _BEYOND = ("outcome", "node", "caveats")
 _FEW = 30
+_SHARE_OF_MANY = 3
 FAILED = "a filter failed"
 """The cases' mark for an error, whatever its message."""
 
@@ -102,11 +103,11 @@ def sets_of(version: str) -> tuple[str, ...]:
 
 @cache
 def in_turn(set_: str) -> dict[str, list[Case]]:
-    """Return, by version, enough cases of a set to judge every change between versions: each case once or more.
+    """Return, by version, enough cases of a set to judge every change between versions.
 
-    Cases are alike if their answers change between the same versions. Alike cases are judged by one version each, in
-    turn; if they are few, by every version. The newest version judges the extra cases alone: all else that it decided
-    is in `test_conformance` and `test_dynamic_resources`.
+    Cases are alike if their answers change between the same versions. Few alike cases are judged by every version; of
+    many, each third is judged by one version, in turn. The newest version judges the extra cases alone: all else that
+    it decided is in `test_conformance` and `test_dynamic_resources`.
     """
     versions = [version for version in VERSIONS if set_ in sets_of(version)]
     alike: defaultdict[tuple[int, ...], list[tuple[Case, ...]]] = defaultdict(list)
@@ -119,8 +120,9 @@ def in_turn(set_: str) -> dict[str, list[Case]]:
     judges = versions if set_ == EXTRA else versions[:-1]
     judged: dict[str, list[Case]] = {version: [] for version in judges}
     for cases in alike.values():
-        for turn, case in enumerate(cases):
-            for judge in range(len(judges)) if len(cases) < _FEW else [turn % len(judges)]:
+        are_few = len(cases) < _FEW
+        for turn, case in enumerate(cases if are_few else cases[::_SHARE_OF_MANY]):
+            for judge in range(len(judges)) if are_few else [turn % len(judges)]:
                 judged[judges[judge]].append(case[judge])
     return judged
 

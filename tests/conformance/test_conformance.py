@@ -78,7 +78,7 @@ HARDER_THEMES = {
     "taints2": 30,
     "terminating": 30,
 }
-_MOST_QUESTIONS = 25
+_MOST_QUESTIONS = 8
 ALL = [("cases", theme, CASES_A_THEME) for theme in THEMES]
 ALL += [("cases-2", theme, number) for theme, number in HARDER_THEMES.items()]
 
