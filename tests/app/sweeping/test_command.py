@@ -19,7 +19,9 @@ from podium.app.sweeping.sweep import FILENAME, varied_names
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")
-VARIED = ["-f", LOOP, "--vary", "maxFutilePreemptions=0,2", "--seeds", "2"]
+SHORT = ["-f", LOOP, "--until", "1m"]
+# Within the first minute the variants differ: there are six preemptions, or two.
+VARIED = [*SHORT, "--vary", "maxFutilePreemptions=0,2", "--seeds", "2"]
 
 
 def sweep(*args: str) -> Result:
@@ -27,11 +29,11 @@ def sweep(*args: str) -> Result:
 
 
 def test_each_run_is_what_simulate_makes_of_its_settings_and_seed() -> None:
-    found = json.loads(sweep("-f", LOOP, "--seeds", "2", "--first-seed", "3", "-o", "json").stdout)
+    found = json.loads(sweep(*SHORT, "--seeds", "2", "--first-seed", "3", "-o", "json").stdout)
 
     assert [(run["settings"], run["seed"], run["error"]) for run in found["runs"]] == [({}, 3, None), ({}, 4, None)]
     for run in found["runs"]:
-        assert run["summary"] == podium.simulate(LOOP, seed=run["seed"]).summary
+        assert run["summary"] == podium.simulate(LOOP, seed=run["seed"], until="1m").summary
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -51,16 +53,16 @@ def test_files_can_be_varied(tmp_path: Path) -> None:
         path.write_text(json.dumps({**node, "status": {"allocatable": {"cpu": cpu, "memory": "1Ti", "pods": "9"}}}))
     files = ",".join(map(str, paths))
 
-    runs = json.loads(sweep("-f", LOOP, "--vary", f"{FILENAME}={files}", "-o", "json").stdout)["runs"]
+    runs = json.loads(sweep(*SHORT, "--vary", f"{FILENAME}={files}", "-o", "json").stdout)["runs"]
 
     assert [run["settings"][FILENAME] for run in runs] == [str(path) for path in paths]
     assert runs[0]["summary"] != runs[1]["summary"]
 
 
 def test_varied_files_need_no_others() -> None:
-    runs = json.loads(sweep("--vary", f"{FILENAME}={LOOP}", "-o", "json").stdout)["runs"]
+    runs = json.loads(sweep("--until", "1m", "--vary", f"{FILENAME}={LOOP}", "-o", "json").stdout)["runs"]
 
-    assert runs[0]["summary"] == podium.simulate(LOOP, seed=0).summary
+    assert runs[0]["summary"] == podium.simulate(LOOP, seed=0, until="1m").summary
     assert "Nothing to read" in sweep("--seeds", "2").stderr
 
 
@@ -84,7 +86,7 @@ def test_invalid_sweep_settings_are_reported_before_any_run() -> None:
 def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
     target = tmp_path / "runs.parquet"
 
-    assert sweep("-f", LOOP, "-o", "parquet", "--save", str(target)).stdout == ""
+    assert sweep(*SHORT, "-o", "parquet", "--save", str(target)).stdout == ""
     assert target.read_bytes().startswith(b"PAR1")
 
 

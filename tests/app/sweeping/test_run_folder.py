@@ -21,7 +21,8 @@ from podium.app.sweeping.sweep import Run, RunOutcome, Sweep
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")
-VARIED = ["-f", LOOP, "--vary", "maxFutilePreemptions=0,2", "--seeds", "3"]
+# Within the first minute the variants differ: there are six preemptions, or two.
+VARIED = ["-f", LOOP, "--until", "1m", "--vary", "maxFutilePreemptions=0,2", "--seeds", "3"]
 
 
 def sweep(*args: str) -> Result:
@@ -102,7 +103,7 @@ def test_a_failed_run_is_played_again_on_request_alone(tmp_path: Path, played: l
 
 def test_each_run_is_a_row_that_other_programs_can_read(tmp_path: Path) -> None:
     sweep(*VARIED, "--folder", str(tmp_path))
-    rows = podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=3).rows()
+    rows = podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=3, until="1m").rows()
 
     files = sorted((tmp_path / "runs").glob("*.parquet"))
 
@@ -193,10 +194,12 @@ def test_runs_of_processes_that_died_are_played_by_others(tmp_path: Path, monkey
     # Two in a row would end the sweep, but runs end in between.
     monkeypatch.setattr(sweeping, "_MOST_DEATHS", 2)
 
-    killed = podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=2, jobs=2)
+    killed, whole = (
+        podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=2, until="1m", jobs=jobs) for jobs in (2, 1)
+    )
 
     assert len(list(tmp_path.iterdir())) == 2
-    assert killed.csv() == podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=2).csv()
+    assert killed.csv() == whole.csv()
 
 
 class BreakingPool:
