@@ -38,6 +38,14 @@ REASONS = {
     ),
     "etcd": ("needs etcd, or several API servers", "the store is in the process, or in one SQLite file"),
     "off": ("is about an alpha feature that is off by default", "gates of this kind have no effect"),
+    "kubectl": (
+        "is about what kubectl does or prints by itself, whichever server it has",
+        "kubectl is not part of Podium; the steps hold if the program has the version of the suite",
+    ),
+    "no token": (
+        "needs kube-apiserver without the admission plugin ServiceAccount",
+        "`podium up` has the plugins that are on by default: pods have the volume of a token",
+    ),
 }
 """By name of a reason: what a group needs, and why `podium up` does not have it."""
 
@@ -116,11 +124,17 @@ windows | Windows | process
 
 TEST_CMD = """
 authentication.sh | steps that log in with a signed certificate | signing
+convert.sh | `kubectl convert` | kubectl
 core.sh | steps with `exec`, `attach` and `logs` | process
 debug.sh | steps that read what a debug container says | process
 exec.sh | `kubectl exec` | process
+help.sh, plugins.sh | help texts, translations, plugins | kubectl
+kubeconfig.sh, kuberc.sh | files of settings, `kubectl config` | kubectl
 node-management.sh | steps that read a node's logs | host
 proxy.sh | paths to pods and Services | network
+request-timeout.sh | the message about a watch that kubectl ends | kubectl
+save-config.sh | `kubectl replace` of a pod by the manifest that it was created from | no token
+scale.sh | `kubectl scale -o yaml`, which shows the new number of replicas since kubectl 1.36 | kubectl
 """
 """The same below test/cmd."""
 
@@ -188,16 +202,27 @@ storage/pv_protection.go, storage/pvc_protection.go | controlplane/test_volume_p
 """Lines of paths below test/e2e of which the steps were played against `podium up`, and the tests of their rules."""
 
 PLAYED_CMD = """
-apply.sh, diff.sh | apirequests/test_applying.py, server/kubectl/test_write.py
+apply.sh, diff.sh | apirequests/test_applying.py, server/kubectl/test_write.py, controlplane/test_control_plane.py
 apps.sh | server/kubectl/test_workloads.py, server/kubectl/test_write.py
+auth_whoami.sh, authentication.sh | server/test_reviews.py, server/http/test_security.py
 authorization.sh, certificate.sh | server/test_reviews.py, server/http/test_security.py
 batch.sh, run.sh | server/kubectl/test_write.py, server/kubectl/test_get.py
-core.sh: ConfigMaps, Pods, Services, ReplicationControllers | server/kubectl/test_write.py, server/kubectl/test_get.py
+core.sh | server/kubectl/test_write.py, server/kubectl/test_get.py, apirequests/test_object_defaults.py
 crd.sh, discovery.sh | server/kubectl/test_custom_kinds.py, server/discovery/test_documents.py
 create.sh, delete.sh, template-output.sh | server/kubectl/test_write.py, server/kubectl/test_workloads.py
+debug.sh, exec.sh | controlplane/test_pod_status.py, server/kubectl/test_write.py
+events.sh | controllers/test_cron_jobs.py, controlplane/test_events.py
 generic-resources.sh | server/kubectl/test_write.py, server/kubectl/test_workloads.py
-get.sh | server/kubectl/test_get.py, server/tables/test_table.py
+get.sh, old-print.sh | server/kubectl/test_get.py, server/tables/test_table.py
+kubeconfig.sh, kuberc.sh | server/http/test_security.py, server/kubectl/test_get.py
+legacy-script.sh | server/kubectl/test_get.py, server/discovery/test_documents.py
+node-management.sh | server/kubectl/test_nodes.py
+proxy.sh, version.sh | server/http/test_replies.py, server/test_kubernetes_documents.py
+rbac.sh | server/kubectl/test_write.py, controlplane/test_required_objects.py
+request-timeout.sh, wait.sh | server/http/test_watches.py, server/kubectl/test_get.py
 results.sh | server/kubectl/test_get.py
+save-config.sh | server/kubectl/test_write.py, apirequests/test_served_versions.py
+scale.sh | store/test_scale.py
 storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 """
 """The same below test/cmd."""

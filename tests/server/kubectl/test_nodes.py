@@ -42,6 +42,15 @@ def test_pods_without_controller_are_drained_only_by_force(kubectl: Kubectl, nod
     assert kubectl("get", "pods", "-o", "name") == ""
 
 
+def test_a_drain_with_a_pod_selector_leaves_other_pods(kubectl: Kubectl, node: str) -> None:
+    kubectl.apply(pod("p", node=node, e="f"), pod("q", node=node))
+    for name in ("p", "q"):
+        kubectl.wait(f"pod/{name}", "condition=Ready")
+    said = kubectl("drain", node, "--force", "--pod-selector", "e in (f)", "--timeout=60s")
+    assert "pod/p evicted" in said
+    assert kubectl("get", "pods", "-o", "name").split() == ["pod/q"]
+
+
 def test_a_drain_says_that_a_rate_is_used_up(kubectl: Kubectl, node: str) -> None:
     limited = budget(maxUnavailable=2)
     limited["metadata"]["annotations"] = {"podium.dev/max-disruptions": "1/1h"}

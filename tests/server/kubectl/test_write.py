@@ -87,6 +87,24 @@ def test_a_pod_is_run(kubectl: Kubectl) -> None:
     assert kubectl.read("pod", "p")["spec"]["containers"][0]["image"] == "web:1"
 
 
+def test_a_pod_is_debugged_by_a_container_or_a_copy(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+    needs_version(27)
+    kubectl("run", "p", "--image=web:1")
+    kubectl("debug", "p", "--image=busybox", "--attach=false", "-c", "debugger")
+    assert [one["name"] for one in kubectl.read("pod", "p")["spec"]["ephemeralContainers"]] == ["debugger"]
+    kubectl("debug", "p", "--copy-to=q", "--image=busybox", "--attach=false", "-c", "debugger")
+    assert [one["name"] for one in kubectl.read("pod", "q")["spec"]["containers"]] == ["p", "debugger"]
+
+
+def test_a_node_is_debugged_by_a_pod(kubectl: Kubectl, needs_version: NeedsVersion) -> None:
+    needs_version(27)
+    [node] = kubectl("get", "nodes", "-o", "name").split()[:1]
+    kubectl("debug", node, "--image=busybox", "--attach=false")
+    [name] = kubectl("get", "pods", "-o", "name").split()
+    spec = kubectl.read(name)["spec"]
+    assert (spec["nodeName"], spec["hostPID"], spec["volumes"][0]["hostPath"]["path"]) == (node[5:], True, "/")
+
+
 def test_apply_creates_changes_and_leaves_alone(kubectl: Kubectl) -> None:
     assert kubectl.apply(config_map("c", a="1", b="1")).strip() == "configmap/c created"
     assert kubectl.apply(config_map("c", a="1", b="1")).strip() == "configmap/c unchanged"
