@@ -57,6 +57,7 @@ class JobState(Struct):
     completed: tuple[str, frozenset[int]] = ("", frozenset())
 
     def see(self, change: OwnedPodChange) -> None:
+        """Take in a change of a pod of the Job, or its deletion."""
         pod, is_there = change.now, not change.is_gone
         uid, has_finalizer = pod.uid, is_tracked(pod)
         if uid in self.ended and not is_there:

@@ -372,7 +372,7 @@ class GroupAttempts:
         return [*called_back, *deletions]
 
     def with_group(self, pod: PodRecord) -> list[str]:
-        """Return the uids of the pods for which one pod's victims were deleted: it, or its whole group."""
+        """Return the uids of the pods for which one pod's victims were deleted (it, or its group); end its lead."""
         key = pod.pod_class.pod_group
         if not key or self.state.leaders.get(key) != pod.uid:
             return [pod.uid]

@@ -100,7 +100,7 @@ class VictimUnits:
         return eligibility.both_allow(further, allowed)
 
     def closed(self, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
-        """Return units that may go, with their dependents; None if one of these may not be a victim."""
+        """Return the pods of permitted units with their dependents; None if one of these may not be a victim."""
         pods = list(pods)
         places = sorted(self._place_of[pod.uid] for pod in pods) if self.has_dependents else []
         if self._depended_on.isdisjoint(places):
