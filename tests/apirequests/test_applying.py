@@ -282,6 +282,17 @@ class TestUpdating:
         assert owned["f:resources"] == {".": {}, "f:limits": {".": {}, "f:cpu": {}}}
         assert owned["f:livenessProbe"]["."] == owned["f:livenessProbe"]["f:httpGet"]["."] == {}
 
+    def test_the_template_of_a_replication_controller_is_a_field_as_go_may_omit_it(self) -> None:
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container()]}}
+        body: Raw = {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "web"}}
+        body["spec"] = {"replicas": 1, "template": template}
+
+        raw = (
+            API().ask("create", "ReplicationController", namespace="default", body=body, field_manager="one").to_dict()
+        )
+
+        assert "." in entries(made.to_dict())["one", "Update", ""]["f:spec"]["f:template"]
+
     def test_lists_that_go_omits_are_fields_of_the_manager_that_adds_them(self) -> None:
         api = API()
         api.ask("create", namespace="default", body=pod("web"))

@@ -204,7 +204,8 @@ SET = Shape("set", item=ONE)
 _DEFAULTS = {"protocol": "TCP"}
 # The fields that Go writes even if they are not set: lists with keys, and structs that `!` marks as it marks pointers.
 _WRITTEN_LISTS = ("containers", "drivers")
-_WRITTEN_STRUCTS = ("template", "jobTemplate", "names")
+_TEMPLATES = (f"{kind}Spec.template" for kind in ("DaemonSet", "Deployment", "Job", "StatefulSet"))
+_WRITTEN_STRUCTS = (*_TEMPLATES, "CronJobSpec.jobTemplate", "CustomResourceDefinitionSpec.names")
 
 ANYTHING = Shape("map")
 """The shape of objects without a schema: any keys, with values of any shape."""
@@ -218,11 +219,11 @@ def shape_of_type(name: str) -> Shape:
 
 def _granular(name: str) -> Shape:
     """Return the shape of an object. Go writes structs that are no pointers even if they are not set."""
-    fields: dict[str, Shape] = {}
+    fields = {key: _of_field(of) for key, of in fields_of(name).items()}
     for key, of in fields_of(name).items():
-        is_struct = isinstance(of.type, Object) and (key in _WRITTEN_STRUCTS or not of.keeps_zero)
-        empty: dict[str, Any] | list[Any] | None = {} if is_struct else [] if key in _WRITTEN_LISTS else None
-        fields[key] = replace(_of_field(of), empty=empty)
+        is_written = f"{name}.{key}" in _WRITTEN_STRUCTS or not of.keeps_zero
+        if key in _WRITTEN_LISTS or (isinstance(of.type, Object) and is_written):
+            fields[key] = replace(fields[key], empty=[] if key in _WRITTEN_LISTS else {})
     return Shape("map", fields=fields)
 
 

@@ -27,8 +27,6 @@ _SLICE_NS = 5_000_000
 METRICS_GROUP = "metrics.k8s.io"
 """The API group that a cluster's metrics server serves."""
 
-_METRICS_PATH = f"/apis/{METRICS_GROUP}/v1beta1"
-
 # The interval for checking whether metrics are wanted.
 _LOOK_S = 1.0
 # The retry interval if the metrics are unavailable or forbidden.
@@ -225,7 +223,8 @@ class UsagePoller:
     async def _measure(self) -> bool:
         """Poll once; return whether to retry at the normal interval."""
         try:
-            pods, nodes = [await self.session.read(f"{_METRICS_PATH}/{kind}") for kind in ("pods", "nodes")]
+            paths = (f"/apis/{METRICS_GROUP}/v1beta1/{kind}" for kind in ("pods", "nodes"))
+            pods, nodes = [await self.session.read(path) for path in paths]
         except NoAnswerError as error:
             self._say(str(error))
             return True
