@@ -287,9 +287,7 @@ class TestUpdating:
         body: Raw = {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "web"}}
         body["spec"] = {"replicas": 1, "template": template}
 
-        raw = (
-            API().ask("create", "ReplicationController", namespace="default", body=body, field_manager="one").to_dict()
-        )
+        made = API().ask("create", "ReplicationController", namespace="default", body=body, field_manager="one")
 
         assert "." in entries(made.to_dict())["one", "Update", ""]["f:spec"]["f:template"]
 
