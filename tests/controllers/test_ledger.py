@@ -238,6 +238,7 @@ def test_the_cause_depends_on_the_condition_and_the_component() -> None:
         ("EvictionByEvictionAPI", "autoscaler", "autoscaler"),
         ("EvictionByEvictionAPI", "", "eviction"),
         ("DeletionByTaintManager", "", "taint"),
+        ("DeletionByDeviceTaintManager", "", "taint"),
         ("DeletionByPodGC", "", "node-gone"),
         ("", "drain", "drain"),
     ):

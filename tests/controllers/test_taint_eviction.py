@@ -8,6 +8,7 @@ from podium.controllers.actions import Action, DeleteObject, ReportStatus
 from podium.controllers.nodes.pod_deletion import TaintEviction
 from podium.controllers.observations import Problem
 from tests.controllers.cluster_rig import BROKEN, CONFLICT, CRASH_AFTER, CRASH_BEFORE, LOST, Rig
+from tests.devices import allocated, claim, device, devices_of
 from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, node, pod
 
@@ -334,3 +335,117 @@ def test_a_rejected_lifecycle_write_is_retried_and_keeps_nothing_alive(code: int
     rig.pass_to(60)
 
     assert rig.pods() == {"a": "Running terminating"}
+
+
+# Devices
+
+BROKEN_DEVICE: Raw = {"key": "broken", "value": "yes", "effect": "NoExecute"}
+BRIEFLY: list[Raw] = [{"operator": "Exists", "tolerationSeconds": 30}]
+
+
+def user_of(name: str, *devices: str, **result: Any) -> tuple[Raw, Raw]:
+    """Return a running pod, and its claim with devices of its node."""
+    return tolerating(name, metadata={"uid": f"uid-{name}"}), claim(
+        f"of-{name}", status=allocated("n1", *devices, to=[name], **result)
+    )
+
+
+def taint_device(rig: Rig, name: str, *taints: Raw) -> None:
+    """Taint one of the devices of the node."""
+    devices = [device(one, taints=list(taints) if one == name else []) for one in ("x", "y")]
+    rig.store.patch("ResourceSlice", "n1-gpus", {"spec": {"devices": devices}}, "merge")
+    rig.settle()
+
+
+def deletions(rig: Rig) -> list[str]:
+    return [one for one in rig.log if "delete" in one]
+
+
+def test_a_pod_whose_device_is_tainted_goes_and_its_status_says_why_first() -> None:
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x"), *user_of("b", "y"))
+    assert rig.log == []
+
+    taint_device(rig, "x", BROKEN_DEVICE)
+
+    assert rig.log == ["0 DeletionByDeviceTaintManager a", "0 delete a"]
+    assert rig.pods() == {"a": "Running terminating", "b": "Running"}
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "None"])
+def test_device_taints_of_other_effects_evict_no_pod(effect: str) -> None:
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x"))
+
+    taint_device(rig, "x", {**BROKEN_DEVICE, "effect": effect})
+
+    assert rig.log == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "log"), [((), []), ((30,), ["35 delete a"]), ((30, 0), ["5 delete a"]), ((30, None), [])]
+)
+def test_a_claim_tolerates_device_taints_for_its_shortest_time(seconds: tuple[int | None, ...], log: list[str]) -> None:
+    tolerations = [{"operator": "Exists", **({} if one is None else {"tolerationSeconds": one})} for one in seconds]
+    pod_and_claim = user_of("a", "x", tolerations=tolerations or [{"key": "broken", "value": "yes"}])
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *pod_and_claim)
+    rig.pass_to(5)
+
+    taint_device(rig, "x", {**BROKEN_DEVICE, "timeAdded": "2026-01-01T12:00:05Z"})
+    rig.pass_to(100)
+
+    assert deletions(rig) == log
+
+
+def test_a_device_taint_without_a_time_counts_from_when_it_is_observed_first() -> None:
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x", tolerations=BRIEFLY))
+    rig.pass_to(100)
+    taint_device(rig, "x", BROKEN_DEVICE)
+    rig.pass_to(110)
+
+    rig.store.patch("ResourceSlice", "n1-gpus", {"spec": {"pool": {"generation": 2}}}, "merge")
+    rig.settle()
+    rig.pass_to(200)
+
+    assert deletions(rig) == ["130 delete a"]
+
+
+def test_a_rule_without_a_time_counts_from_when_it_is_observed_first() -> None:
+    rig = rig_of(devices_of("n1", device("x")), *user_of("a", "x", tolerations=BRIEFLY))
+    rig.pass_to(100)
+
+    rule = {"deviceSelector": {"pool": "n1"}, "taint": BROKEN_DEVICE}
+    rig.apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"}, "spec": rule})
+    rig.pass_to(200)
+
+    assert deletions(rig) == ["130 delete a"]
+
+
+def test_a_rule_taints_the_devices_that_it_selects_until_it_is_gone() -> None:
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x"), *user_of("b", "y", tolerations=[]))
+    rule = {"deviceSelector": {"pool": "n1", "device": "y"}, "taint": BROKEN_DEVICE}
+    rig.apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceTaintRule", "metadata": {"name": "r"}, "spec": rule})
+    assert deletions(rig) == ["0 delete b"]
+
+    rig.store.delete("DeviceTaintRule", "r", now=rig.now)
+    rig.apply(*user_of("c", "y"))
+
+    assert deletions(rig) == ["0 delete b"]
+
+
+def test_only_the_pods_that_a_claim_is_reserved_for_are_evicted() -> None:
+    rig = rig_of(devices_of("n1", device("x", taints=[BROKEN_DEVICE]), device("y")), *user_of("a", "y"))
+    assert rig.log == []
+
+    rig.patch("ResourceClaim", "of-a", {"status": allocated("n1", "x", to=["other"])}, status=True)
+    assert rig.log == []
+
+    rig.patch("ResourceClaim", "of-a", {"status": allocated("n1", "x", to=["a"])}, status=True)
+    assert deletions(rig) == ["0 delete a"]
+
+
+def test_a_pod_that_is_observed_after_its_claim_is_evicted_too() -> None:
+    (made, used), rig = user_of("a", "x"), Rig(TaintEviction)
+
+    rig.apply(node("n1"), devices_of("n1", device("x", taints=[BROKEN_DEVICE])), used)
+    rig.apply(made)
+
+    assert deletions(rig) == ["0 delete a"]

@@ -69,6 +69,7 @@ class DeviceTaint(APIStruct, frozen=True, kw_only=True):
     key: str
     value: str = ""
     effect: Literal["None", "NoSchedule", "NoExecute"]
+    time_added: str | None = None
 
 
 class DeviceFields(APIStruct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ _CAUSES = {
     "PreemptionByScheduler": PREEMPTION,
     "TerminationByKubelet": "pressure",
     "DeletionByTaintManager": "taint",
+    "DeletionByDeviceTaintManager": "taint",
     "DeletionByPodGC": "node gone",
 }
 _EVICTORS = {"scenario": "eviction", GANG_RELEASE: "gang release"}

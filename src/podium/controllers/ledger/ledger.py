@@ -36,6 +36,7 @@ _BY_REASON: Mapping[str, tuple[Cause, str]] = {
     EVICTED: ("eviction", ""),
     _KUBELET: ("pressure", "kubelet"),
     "DeletionByTaintManager": ("taint", "taint-eviction-controller"),
+    "DeletionByDeviceTaintManager": ("taint", "device-taint-eviction-controller"),
     "DeletionByPodGC": ("node-gone", "pod-garbage-collector"),
 }
 _BY_COMPONENT: Mapping[str, Cause] = {

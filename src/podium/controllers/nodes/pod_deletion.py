@@ -1,23 +1,30 @@
 """The controllers that delete pods: those that no kubelet will end, and those that do not tolerate a taint.
 
-Source: pkg/controller/podgc, pkg/controller/tainteviction.
+Source: pkg/controller/podgc, pkg/controller/tainteviction, pkg/controller/devicetainteviction.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Iterator
 
-from podium.api.meta import Kubernetes, Raw
+from msgspec.structs import replace
+
+from podium.api.devices import DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice
+from podium.api.meta import Kubernetes, Raw, objects_at
 from podium.api.node import OUT_OF_SERVICE, Node, Taint, is_ready
 from podium.api.pod import Pod, PodCondition
-from podium.api.times import SECOND, time_of
+from podium.api.times import SECOND, format_time, time_of
+from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
 from podium.controllers.controller import NO_CHANGE, ON_MISSING_NODE, PLACED, UNPLACED, IdleDeferral, Reconciler
+from podium.controllers.deadlines import earliest
+from podium.controllers.indexes import MultiMap
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import ActionFinished
 from podium.decide.kubelet import is_static
+from podium.plugins.dynamic_resources.allocator import tolerates as claim_tolerates
 
 
 class PodDeleter(Reconciler[str]):
@@ -177,109 +184,156 @@ class PodGarbageCollector(PodDeleter):
 
 
 _EVICTION = "taint-eviction-controller"
-_REASON = "DeletionByTaintManager"
 _MESSAGE = "Taint manager: deleting due to NoExecute taint"
-_TARGET = PodCondition(type="DisruptionTarget", status="True", reason=_REASON, message=_MESSAGE)
-
-
-class _NoExecuteTaint(Struct, frozen=True):
-    """A taint, its timeAdded ("" for none), and since when it counts."""
-
-    taint: Taint
-    added: str
-    since_ns: int
+_BY_NODE = replace(_ORPHAN, reason="DeletionByTaintManager", message=_MESSAGE)
+_BY_DEVICE = replace(_ORPHAN, reason="DeletionByDeviceTaintManager", message=f"Device {_MESSAGE}")
+_NoExecuteTaints = dict[tuple[Taint, str], int]
+"""Since when each taint counts, by the taint and its timeAdded ("" for none)."""
 
 
 class TaintEviction(PodDeleter):
-    """Deletes each pod of a tainted node when it no longer tolerates one of the taints.
+    """Deletes each pod of a tainted node or device when it, or its claim, no longer tolerates one of the taints.
 
     Toleration seconds count from the later of the taint's addition and the pod's binding, so that a restart does not
     reset them. Static pods are ignored.
     """
 
-    watches = frozenset(("Node", "Pod"))
+    watches = frozenset(("DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"))
     pod_aspects = PLACED
-    idle_deferral = IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node",)))
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node", "ResourceClaim")))
 
     def __init__(self) -> None:
         super().__init__()
-        self._taints: dict[str, tuple[_NoExecuteTaint, ...]] = {}
-        # The pods on tainted nodes by key: the uid and since when they are there.
+        self._taints: dict[str, _NoExecuteTaints] = {}
+        # The pods on tainted nodes or with claims, by key: the uid and since when they are there.
         self._since: dict[str, tuple[str, int]] = {}
+        # Devices and claims; by pod, the claims that it uses.
+        self._devices = Devices()
+        self._used_by: MultiMap[str, str] = MultiMap()
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no node has NoExecute taints."""
-        return not self._taints
+        """Return whether no node has NoExecute taints, and no pod uses a claim."""
+        return not self._taints and not self._used_by
 
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
         if isinstance(object_, Pod) and raw is not None:
             self._pods.put(object_, raw)
-            if object_.spec.node_name not in self._taints:
+            if object_.spec.node_name not in self._taints and object_.key not in self._used_by:
                 return NO_CHANGE
             self._add(object_, raw, now)
         elif isinstance(object_, Pod):
             self._since.pop(object_.key, None)
             self._forget_pod(object_)
         elif isinstance(object_, Node):
-            name, taints = object_.metadata.name, () if raw is None else self._no_execute_taints(object_, raw, now)
-            if taints != self._taints.pop(name, ()):
+            name, taints = object_.metadata.name, {} if raw is None else self._no_execute_taints(object_, raw, now)
+            if taints != self._taints.pop(name, {}):
                 for bound in self._pods.on(name):
                     self._add(*bound, now)
             if taints:
                 self._taints[name] = taints
+        elif isinstance(object_, ResourceClaim | ResourceSlice | DeviceTaintRule):
+            self._devices_changed(object_, now, is_gone=raw is None)
         return []
 
+    def _devices_changed(self, object_: DeviceObject, now: int, *, is_gone: bool) -> None:
+        before = self._devices.find(object_)
+        after = None if is_gone else _dated(object_, before, now)
+        (self._devices.remove if after is None else self._devices.put)(object_ if after is None else after)
+        if isinstance(object_, ResourceClaim):
+            self._used_by.replace(object_.key, _users(before), _users(after))
+        evicts = any(taint.effect == "NoExecute" for item in (before, after) for taint in _taints_of(item))
+        for key in self._used_by if evicts else (*_users(before), *_users(after)):
+            if (found := self._pods.find(key)) is not None:
+                self._add(*found, now)
+
     def _add(self, pod: Pod, raw: Raw, now: int) -> None:
-        """Check a pod of a tainted node; record once since when it is there."""
+        """Check a pod of a tainted node or with a claim; record once since when it is there."""
         uid, known = pod.metadata.uid, self._since.get(pod.key)
         if known is None or known[0] != uid:
             since_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
             self._since[pod.key] = uid, _since_ns(since_ns, now)
         self._queue.add(pod.key)
 
-    def _no_execute_taints(self, node: Node, raw: Raw, now: int) -> tuple[_NoExecuteTaint, ...]:
+    def _no_execute_taints(self, node: Node, raw: Raw, now: int) -> _NoExecuteTaints:
         """Return the node's NoExecute taints; known ones keep their time."""
-        before = {(known.taint, known.added): known for known in self._taints.get(node.metadata.name, ())}
-        listed = raw.get("spec", {}).get("taints") or []
-        times = {(taint.get("key"), taint.get("effect")): taint.get("timeAdded") for taint in listed}
-        found = []
-        for taint in node.spec.taints:
-            if taint.effect == "NoExecute":
-                added = str(times.get((taint.key, taint.effect)) or "")
-                new = _NoExecuteTaint(taint, added, _since_ns(time_of(added), now))
-                found.append(before.get((taint, added), new))
-        return tuple(found)
+        before = self._taints.get(node.metadata.name, {})
+        listed = objects_at(raw, "spec", "taints")
+        times = {(taint.get("key"), taint.get("effect")): str(taint.get("timeAdded") or "") for taint in listed}
+        found = [(one, times.get((one.key, one.effect), "")) for one in node.spec.taints if one.effect == "NoExecute"]
+        return {dated: before.get(dated, _since_ns(time_of(dated[1]), now)) for dated in found}
 
     def _reconcile(self, key: str, now: int) -> list[Action]:
         found = self._pods.find(key)
         if found is None:
             return []
         pod = found.pod
-        due_ns = self._due_ns(pod)
+        may_stay = pod.is_terminating or is_static(pod)
+        on_node, on_devices = min(self._ends_on_node(pod), default=None), min(self._ends_on_devices(pod), default=None)
+        due_ns = None if may_stay else earliest((on_node, on_devices))
         if due_ns is None or due_ns > now:
             self._queue.add_at(key, due_ns)
             self._forget_deletion(pod.metadata.uid)
             return []
-        target = pod.status.condition("DisruptionTarget")
-        is_marked = target is not None and (target.status, target.reason) == ("True", _REASON)
-        mark = None if is_marked else ReportStatus("Pod", key, pod.metadata.uid, _EVICTION, (_TARGET,))
+        wanted, target = _BY_NODE if due_ns == on_node else _BY_DEVICE, pod.status.condition("DisruptionTarget")
+        is_marked = target is not None and (target.status, target.reason) == ("True", wanted.reason)
+        mark = None if is_marked else ReportStatus("Pod", key, pod.metadata.uid, _EVICTION, (wanted,))
         return self._delete(mark, deletion_of(pod, _EVICTION))
 
-    def _due_ns(self, pod: Pod) -> int | None:
-        """Return when the pod must be deleted, or None."""
-        if pod.is_terminating or is_static(pod):
-            return None
-        times = []
-        for known in self._taints.get(pod.spec.node_name, ()):
-            matching = (toleration for toleration in pod.spec.tolerations if tolerates(toleration, known.taint))
-            toleration = next(matching, None)
+    def _ends_on_node(self, pod: Pod) -> Iterator[int]:
+        """Yield when each NoExecute taint of the pod's node is no longer tolerated."""
+        for (taint, _), since_ns in self._taints.get(pod.spec.node_name, {}).items():
+            toleration = next((each for each in pod.spec.tolerations if tolerates(each, taint)), None)
             if toleration is None:
-                return 0
-            if toleration.toleration_seconds is not None:
-                from_ns = max(known.since_ns, self._since[pod.key][1])
-                times.append(from_ns + toleration.toleration_seconds * SECOND)
-        return min(times, default=None)
+                yield 0
+            elif toleration.toleration_seconds is not None:
+                yield max(since_ns, self._since[pod.key][1]) + toleration.toleration_seconds * SECOND
+
+    def _ends_on_devices(self, pod: Pod) -> Iterator[int]:
+        """Yield when each NoExecute taint of the pod's devices is no longer tolerated."""
+        claims = (self._devices.claims[key] for key in self._used_by.get(pod.key, ()))
+        held = (claim.status.allocation for claim in claims if claim.is_reserved_for(pod.metadata.uid))
+        for result in (one for allocation in held if allocation is not None for one in allocation.devices.results):
+            slices = self._devices.in_pool((result.driver, result.pool))
+            for taint in (taint for item in slices for taint in _taints_of(item, result.device)):
+                matching = [each.toleration_seconds for each in result.tolerations if claim_tolerates(each, taint)]
+                if taint.effect != "NoExecute" or None in matching:
+                    continue
+                since_ns = max(time_of(taint.time_added) or 0, self._since[pod.key][1])
+                yield since_ns + min(each or 0 for each in matching) * SECOND if matching else 0
+
+
+def _users(item: DeviceObject | None) -> list[str]:
+    """Return the keys of the pods that use a claim; none for another object."""
+    consumers = item.status.reserved_for if isinstance(item, ResourceClaim) else ()
+    return [f"{item.metadata.namespace}/{one.name}" for one in consumers if item is not None and one.resource == "pods"]
+
+
+def _taints_of(item: DeviceObject | None, name: str = "") -> list[DeviceTaint]:
+    """Return the taints of a rule, or of the devices of a slice, of all without a ``name``."""
+    devices = item.spec.devices if isinstance(item, ResourceSlice) else ()
+    own = [item.spec.taint] if isinstance(item, DeviceTaintRule) else []
+    return own + [taint for device in devices if name in ("", device.name) for taint in device.fields.taints]
+
+
+def _dated(item: DeviceObject, before: DeviceObject | None, now: int) -> DeviceObject:
+    """Return the object with times for taints without one: those of before, or now (pkg/apis/resource/v1)."""
+
+    def dated(taint: DeviceTaint, name: str = "") -> DeviceTaint:
+        if taint.time_added is not None:
+            return taint
+        known = (one for one in _taints_of(before, name) if replace(one, time_added=None) == taint)
+        return next(known, replace(taint, time_added=format_time(now)))
+
+    if isinstance(item, DeviceTaintRule):
+        return replace(item, spec=replace(item.spec, taint=dated(item.spec.taint)))
+    if not isinstance(item, ResourceSlice) or not any(device.taints for device in item.spec.devices):
+        return item
+    devices = []
+    for device in item.spec.devices:
+        taints = tuple(dated(taint, device.name) for taint in device.taints)
+        devices.append(replace(device, taints=taints) if taints else device)
+    return replace(item, spec=replace(item.spec, devices=tuple(devices)))
 
 
 def _since_ns(said_ns: int | None, now: int) -> int:
