@@ -1,10 +1,13 @@
-"""Defaults and refusals at the creation of a pod."""
+"""Defaults and refusals at the creation of a pod or claim."""
+
+from collections.abc import Callable
 
 import pytest
 
 from podium.api.policy import POLICY_ANNOTATION
 from podium.store.errors import StoreError
 from podium.store.store import Store
+from tests.devices import claim, claim_template, request
 from tests.store.objects import Raw, pod, priority_class
 
 
@@ -240,3 +243,22 @@ def test_a_missing_priority_class_is_reported_with_a_suggestion() -> None:
     for name in ("Critical", "crtical"):
         with pytest.raises(StoreError, match="did you mean critical"):
             store.create(pod("a", spec={"priorityClassName": name}), now=0)
+
+
+@pytest.mark.parametrize(("make", "place"), [(claim, "spec"), (claim_template, "spec.spec")])
+def test_claims_of_administrators_need_a_label_of_their_namespace(make: Callable[..., Raw], place: str) -> None:
+    store = Store()
+    store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}, now=0)
+    raw = make("c", request("one"), request("two", adminAccess=True))
+    raw["metadata"].pop("uid", None)
+
+    with pytest.raises(StoreError) as refused:
+        store.create(raw, now=0, is_new=True)
+
+    path = f"{place}.devices.requests[1].exactly.adminAccess"
+    label = "resource.kubernetes.io/admin-access"
+    assert refused.value.code == 422
+    assert f"{path}: Forbidden: admin access to devices requires the `{label}: true` label" in str(refused.value)
+
+    store.patch("Namespace", "default", {"metadata": {"labels": {label: "true"}}}, "merge")
+    store.create(raw, now=0, is_new=True)

@@ -240,6 +240,7 @@ class WritableStore(ReadableStore):
             self._admission.check_new(object_)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
         if is_new:
+            self._admission.check_admin_access(resource, object_)
             raw, object_ = with_first_status(raw, object_)
             if self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name:
                 raw, object_ = with_topology(raw, object_, self.find("Node", object_.spec.node_name))

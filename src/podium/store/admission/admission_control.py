@@ -1,7 +1,7 @@
 """Admission control: the defaults and refusals that depend on other objects.
 
 Source: the admission plugins Priority, LimitRanger, RuntimeClass, DefaultStorageClass and PersistentVolumeClaimResize;
-for budgets controlled-rescheduling.md.
+pkg/registry/resource for claims of administrators; for budgets controlled-rescheduling.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from podium.api.budget_limits import annotated_rate, strictness_problem
+from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
 from podium.api.meta import Kubernetes, Raw, object_at, value_at
 from podium.api.node import Node, RuntimeClass
@@ -22,13 +23,14 @@ from podium.api.quantity import CPU, MEMORY
 from podium.api.resource_requests import node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
 from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class, marked_default
+from podium.api.validation import findings
 from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission import priorities
 from podium.store.admission.pod_admission import admit_pod, check_claim_limits, check_pod_limits
 from podium.store.api_resources import POD, APIResource
-from podium.store.errors import forbidden
+from podium.store.errors import forbidden, invalid_fields
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
 from podium.store.verbs.readings import filled_in
@@ -38,6 +40,8 @@ _Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
 _NO_GROWTH = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
+_ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+_NO_ADMIN_ACCESS = f"admin access to devices requires the `{_ADMIN_LABEL}: true` label on the containing namespace"
 TOO_STRICT = "stricter than the DisruptionPolicy allows"
 """The text by which the message of a refusal can be recognized."""
 
@@ -120,6 +124,20 @@ class Admission:
             problem = f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
             how = f"priority admission controller computed {computed} from the given PriorityClass name"
             raise forbidden(POD, object_.key, problem + how)
+
+    def check_admin_access(self, resource: APIResource, object_: Kubernetes) -> None:
+        """Raise StoreError 422 for a new claim or template for administrators in a namespace without their label."""
+        if isinstance(object_, ResourceClaim):
+            spec, place = object_.spec, "spec"
+        elif isinstance(object_, ResourceClaimTemplate):
+            spec, place = object_.spec.spec, "spec.spec"
+        else:
+            return
+        exact = (request.exact for request in spec.devices.requests)
+        asked = next((index for index, one in enumerate(exact) if one is not None and one.admin_access), None)
+        if asked is not None and self._namespace_labels(object_.metadata.namespace).get(_ADMIN_LABEL) != "true":
+            path = f".{place}.devices.requests[{asked}].exactly.adminAccess"
+            raise invalid_fields(resource, object_.key, [findings.forbidden(path, _NO_ADMIN_ACCESS)])
 
     def check_update(self, previous: Stored, object_: Kubernetes) -> None:
         """Check an update of a PriorityClass, a claim or a budget.

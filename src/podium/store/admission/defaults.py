@@ -49,8 +49,7 @@ def _pod(raw: Raw) -> Raw:
             defaulted = [_container(container, shares=shares) for container in containers]
             if defaulted != containers:
                 filled[name] = defaulted
-    requests = _pod_level_requests({**spec, **filled})
-    if requests:
+    if requests := _pod_level_requests({**spec, **filled}):
         filled["resources"] = {**spec["resources"], "requests": requests}
     return {**raw, "spec": {**spec, **filled}} if filled else raw
 
@@ -240,8 +239,7 @@ def _filled_object(raw: Raw, name: str) -> Raw:
     for field, default, zero in defaults:
         if raw.get(field) in zero:
             filled[field] = default
-    follow = _FOLLOWING.get(name)
-    if follow is not None:
+    if (follow := _FOLLOWING.get(name)) is not None:
         filled |= follow({**raw, **filled})
     for field, type_ in nested:
         value = filled.get(field, raw.get(field))

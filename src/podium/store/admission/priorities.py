@@ -88,8 +88,7 @@ def class_hint(name: str, classes: Iterable[PriorityClass]) -> str:
     names = sorted({*known.keys() - levels, *SYSTEM_CLASSES})
     if likely(name, names):
         return suggestion(name, names)
-    near = likely(name, sorted(levels))
-    if near:
+    if near := likely(name, sorted(levels)):
         owner = known[near[0]].description.removeprefix(LEVEL_OF)
         return f"{owner} has the level {near[0]}: correct the name that is misspelled"
     return suggestion(name, sorted({*known, *SYSTEM_CLASSES}))
