@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from podium.api.workloads import JOB_TRACKING
 from podium.controllers.actions import CreateObject, PatchObject
 from podium.controllers.controller import UNOWNED
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.daemon_sets import DaemonSets
 from podium.controllers.workloads.deployments import Deployments
-from podium.controllers.workloads.job_pods import TRACKING
 from podium.controllers.workloads.jobs import Jobs
 from podium.controllers.workloads.replica_sets import ReplicaSets
 from podium.controllers.workloads.stateful_sets import StatefulSets
@@ -133,7 +133,7 @@ def test_a_stateful_set_adopts_only_pods_with_its_name_and_an_ordinal() -> None:
 
 def test_an_adopted_pod_of_a_job_is_tracked_and_counted() -> None:
     rig = rig_of("Job", orphan(), owner("Job", completions=1))
-    assert rig.get("Pod", "web-0")["metadata"]["finalizers"] == [TRACKING]
+    assert rig.get("Pod", "web-0")["metadata"]["finalizers"] == [JOB_TRACKING]
 
     rig.end("web-0", phase="Succeeded")
 
@@ -161,7 +161,7 @@ def test_a_workload_releases_and_replaces_a_pod_that_it_no_longer_selects(kind: 
     rig.patch("Pod", name, {"metadata": {"labels": {"app": "other"}}})
 
     assert not owners(rig, name)
-    assert TRACKING not in rig.get("Pod", name)["metadata"].get("finalizers", [])
+    assert JOB_TRACKING not in rig.get("Pod", name)["metadata"].get("finalizers", [])
     if kind != "StatefulSet":
         # The name of a StatefulSet's pod is taken.
         assert len(rig.active()) == 2

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from podium.api.versions.release import read_version
+from podium.api.workloads import JOB_TRACKING
 from podium.controllers.actions import CreateObject, DeleteObject, PatchObject, ReplaceStatus
 from podium.controllers.observations import Problem
-from podium.controllers.workloads.job_pods import INDEX, TRACKING
+from podium.controllers.workloads.job_pods import INDEX
 from podium.controllers.workloads.jobs import Jobs
 from tests.controllers.workload_rig import CRASH, LOST, UNSENT, Rig, failing, owned_by, template, workload
 from tests.store.objects import Raw, quota
@@ -104,7 +105,7 @@ def test_pods_say_which_job_they_are_of() -> None:
         "batch.kubernetes.io/job-name": "sum",
         "batch.kubernetes.io/controller-uid": "sum",
     }
-    assert metadata["finalizers"] == [TRACKING]
+    assert metadata["finalizers"] == [JOB_TRACKING]
     assert metadata["ownerReferences"][0]["kind"] == "Job"
 
 
@@ -332,6 +333,10 @@ def test_a_deleted_pod_is_replaced_after_its_end_if_the_job_requires_it(spec: Ra
     rig.pass_to(30)
     assert (rig.log, counts(rig)) == ([], (0, 0))
 
+    rig.store.delete("Pod", f"default/{first}", now=rig.now, grace_seconds=0)
+    rig.settle()
+    assert (rig.log, counts(rig), status(rig)["terminating"]) == ([], (0, 0), 1)
+
     rig.finish(first)
 
     assert counts(rig) == (0, 1)
@@ -403,7 +408,7 @@ def test_a_pod_has_its_finalizer_until_it_is_in_the_status() -> None:
 
     def look() -> None:
         uncounted = status(rig)["uncountedTerminatedPods"].get("succeeded", [])
-        seen.append((TRACKING in rig.get("Pod", name)["metadata"].get("finalizers", ()), uncounted, counts(rig)))
+        seen.append((JOB_TRACKING in rig.get("Pod", name)["metadata"].get("finalizers", ()), uncounted, counts(rig)))
 
     rig.after_each = look
     rig.end(name, phase="Succeeded")
@@ -482,7 +487,7 @@ def test_pods_that_others_gave_the_job_are_counted() -> None:
     work = job(completions=2)
     rig = rig_of(owned_by(work, "first", nodeName="n1"), work)
     assert rig.active() == ["first"]
-    assert rig.pods()["first"].metadata.finalizers == (TRACKING,)
+    assert rig.pods()["first"].metadata.finalizers == (JOB_TRACKING,)
 
     rig.end("first", phase="Succeeded")
 
@@ -529,10 +534,10 @@ def test_the_pods_of_a_job_that_waits_for_them_go_before_it() -> None:
 
 def test_a_pod_with_a_missing_job_is_released_after_a_minute() -> None:
     pod = owned_by(job(), "left", nodeName="n1")
-    pod["metadata"]["finalizers"] = [TRACKING, "example.com/kept"]
+    pod["metadata"]["finalizers"] = [JOB_TRACKING, "example.com/kept"]
     rig = rig_of(pod)
     rig.delete("Pod", "left")
-    assert rig.pods()["left"].metadata.finalizers == (TRACKING, "example.com/kept")
+    assert rig.pods()["left"].metadata.finalizers == (JOB_TRACKING, "example.com/kept")
 
     rig.pass_to(70)
 

@@ -414,15 +414,15 @@ def test_a_status_that_is_refused_is_written_again() -> None:
 
 def test_terminating_pods_of_replica_sets_are_counted_if_the_version_does_so() -> None:
     for kind, counts in (("ReplicaSet", [0, 1, 0]), ("ReplicationController", [None, None, None])):
-        rig = Rig(lambda: ReplicaSets(counts_terminating=True))
+        rig = Rig(lambda: ReplicaSets(counts_terminating=True), runs=False)
         rig.apply(workload(kind, "web", {"replicas": 1}))
         (name,) = rig.active()
-        rig.patch("Pod", name, {"metadata": {"finalizers": ["example.com/held"]}})
+        rig.run(name)
         found = [rig.get(kind, "web")["status"].get("terminatingReplicas")]
 
         rig.delete("Pod", name)
         found.append(rig.get(kind, "web")["status"].get("terminatingReplicas"))
-        rig.patch("Pod", name, {"metadata": {"finalizers": None}})
+        rig.finish(name)
         found.append(rig.get(kind, "web")["status"].get("terminatingReplicas"))
 
         assert found == counts

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from podium.api.pod import Pod
+from podium.api.workloads import JOB_TRACKING
 from podium.controllers.actions import Action, CreateObject
 from podium.controllers.controller import Controller
 from podium.controllers.observations import Problem
 from podium.controllers.workloads.daemon_sets import DaemonSets, target_node
 from podium.controllers.workloads.deployments import Deployments
-from podium.controllers.workloads.job_pods import TRACKING
 from podium.controllers.workloads.jobs import Jobs
 from podium.controllers.workloads.replica_sets import ReplicaSets
 from podium.controllers.workloads.stateful_sets import StatefulSets
@@ -281,7 +281,7 @@ class JobStorm(Storm):
                 conditions: Any = event.stored.raw.get("status", {}).get("conditions", ())
                 self.is_over |= any(one["type"] in ("Complete", "Failed") for one in conditions)
             elif isinstance(pod, Pod) and (pod.is_terminal or pod.is_terminating):
-                counts = TRACKING in pod.metadata.finalizers and not self.is_over
+                counts = JOB_TRACKING in pod.metadata.finalizers and not self.is_over
                 self.ended.setdefault(event.stored.uid, pod.status.phase == "Succeeded" if counts else None)
 
     def check_always(self) -> None:

@@ -100,8 +100,8 @@ class Rig:
         """All pods that wait start, and all that were deleted are gone."""
         for name, pod in self.pods().items():
             if pod.is_terminating:
-                if pod.metadata.deletion_grace_period_seconds:
-                    self.store.delete("Pod", pod.key, now=self.now, grace_seconds=0)
+                if pod.metadata.deletion_grace_period_seconds or not pod.is_terminal:
+                    self.remove(pod)
             elif pod.status.phase == "Pending":
                 self.start(name, "n1")
 
@@ -131,8 +131,14 @@ class Rig:
     def finish(self, *names: str) -> None:
         """End the containers of deleted pods."""
         for name in names:
-            self.store.delete("Pod", f"default/{name}", now=self.now, grace_seconds=0)
+            self.remove(self.pods()[name])
         self.settle()
+
+    def remove(self, pod: Pod) -> None:
+        """Do what a kubelet does when the containers of a deleted pod have ended: report the end, then delete."""
+        if not pod.is_terminal:
+            set_pod_status(self.store, pod.key, {"phase": "Failed"}, [], now=self.now)
+        self.store.delete("Pod", pod.key, now=self.now, grace_seconds=0)
 
     # What is there
 

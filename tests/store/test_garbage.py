@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podium.api.workloads import JOB_TRACKING
 from podium.apirequests.actions import cleanup_by_requests
 from podium.apirequests.request import Request, Response
 from podium.store.cleanup import DeleteStep, GarbageCollector, PatchStep
@@ -122,6 +123,24 @@ def test_orphans_stay_and_forget_their_owner() -> None:
 
     assert family.names() == ["daughter", "grandparent", "son"]
     assert family.owners("son") == family.owners("daughter") == []
+
+
+def test_pods_that_a_job_orphans_are_not_held_until_it_counts_them() -> None:
+    """[TestOrphanPodsFinalizersClearedWithGC]"""
+    store = Store()
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum"}, "spec": {"template": {}}}
+    owner = store.create(job, now=0)
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "sum", "uid": owner.uid, "controller": True}
+    held = pod("sum-a")
+    held["metadata"] |= {"ownerReferences": [reference], "finalizers": [JOB_TRACKING, "example.com/kept"]}
+    store.create(held, now=0)
+
+    store.delete("Job", "default/sum", now=0)
+    GarbageCollector(store, steps_at(store)).collect(0)
+
+    assert store.find("Job", "default/sum") is None
+    left = store.get("Pod", "default/sum-a").object.metadata
+    assert (left.owner_references, left.finalizers) == ((), ("example.com/kept",))
 
 
 def test_the_last_deleted_owner_takes_its_dependent_along() -> None:

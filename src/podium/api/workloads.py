@@ -245,6 +245,10 @@ class SuccessPolicy(APIStruct, frozen=True, kw_only=True):
     rules: tuple[SuccessPolicyRule, ...] = ()
 
 
+JOB_TRACKING = "batch.kubernetes.io/job-tracking"
+"""Finalizer of a Job's pod that was not counted yet."""
+
+
 class JobSpec(APIStruct, frozen=True, kw_only=True):
     """The completions, the parallelism, and the backoff limits.
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
+from podium.api.workloads import JOB_TRACKING
 from podium.store.custom_kinds import DEFINITION_FINALIZER
 from podium.store.errors import StoreError
 from podium.store.store import Store
@@ -142,7 +143,9 @@ class GarbageCollector:
                 steps: list[Step] = []
                 for dependent, references in owned:
                     left = [reference for reference in references if reference.get("uid") != stored.uid]
-                    steps.append(_with_metadata(dependent, "ownerReferences", left))
+                    # A pod is not counted any more when its Job is gone.
+                    kept = [one for one in dependent.object.metadata.finalizers if one != JOB_TRACKING]
+                    steps.append(PatchStep(dependent, {"metadata": {"ownerReferences": left, "finalizers": kept}}))
                 return [*steps, _without_finalizer(stored, ORPHAN)]
             is_blocked = any(
                 reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")

@@ -16,12 +16,9 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod
 from podium.api.selectors import parse_int64
 from podium.api.times import SECOND, parse_time, time_of
-from podium.api.workloads import Job, JobSpec, PodFailurePolicy, PodFailurePolicyRule
+from podium.api.workloads import JOB_TRACKING, Job, JobSpec, PodFailurePolicy, PodFailurePolicyRule
 from podium.controllers.actions import PatchObject, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject
-
-TRACKING = "batch.kubernetes.io/job-tracking"
-"""Finalizer of a Job's pod that was not counted yet."""
 
 Outcome = Literal["succeeded", "failed"]
 _FIRST_WAIT_NS, _LONGEST_WAIT_NS = 10 * SECOND, 600 * SECOND
@@ -130,7 +127,7 @@ def _wait_ns(failures: int) -> int:
 
 def is_tracked(pod: OwnedPod) -> bool:
     """Return whether a pod was not counted yet."""
-    return TRACKING in pod.pod.metadata.finalizers
+    return JOB_TRACKING in pod.pod.metadata.finalizers
 
 
 def waits_for_failure(spec: JobSpec) -> bool:
@@ -141,20 +138,17 @@ def waits_for_failure(spec: JobSpec) -> bool:
 def outcome_of(pod: OwnedPod, *, waits: bool) -> Outcome | None:
     """Return how a pod has ended; None if it has not.
 
-    A deleted pod has failed; if the Job ``waits``, once its containers are gone.
+    A deleted pod has failed; if the Job ``waits``, only once its phase is Failed.
     """
     if pod.pod.is_terminal:
         return "succeeded" if pod.pod.status.phase == "Succeeded" else "failed"
-    meta = pod.pod.metadata
-    if meta.deletion_timestamp is None or (waits and meta.deletion_grace_period_seconds):
-        return None
-    return "failed"
+    return "failed" if pod.pod.is_terminating and not waits else None
 
 
 def finalizers_patch(pod: OwnedPod, cause: str, *, tracked: bool) -> PatchObject:
     """Return the patch that adds or removes the finalizer, if the pod is unchanged."""
-    kept = [finalizer for finalizer in pod.pod.metadata.finalizers if finalizer != TRACKING]
-    finalizers = [*kept, TRACKING] if tracked else kept
+    kept = [finalizer for finalizer in pod.pod.metadata.finalizers if finalizer != JOB_TRACKING]
+    finalizers = [*kept, JOB_TRACKING] if tracked else kept
     return versioned_patch(pod.pod, {"metadata": {"finalizers": finalizers or None}}, cause)
 
 
@@ -166,7 +160,10 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int 
     labels = {**names, **{f"batch.kubernetes.io/{name}": value for name, value in names.items()}}
     metadata: Raw = {
         "generateName": f"{meta.name}-",
-        "finalizers": [*(finalizer for finalizer in given.get("finalizers", ()) if finalizer != TRACKING), TRACKING],
+        "finalizers": [
+            *(finalizer for finalizer in given.get("finalizers", ()) if finalizer != JOB_TRACKING),
+            JOB_TRACKING,
+        ],
     }
     if index is not None:
         metadata["generateName"] = f"{meta.name}-{index}-"
@@ -300,8 +297,7 @@ def progress_of(
     waits = waits_for_failure(job.spec) and not is_failing
     written = {uid for uids in uncounted.values() for uid in uids}
     for uid, pod in state.ended.items():
-        found = outcome_of(pod, waits=waits)
-        if found is not None:
+        if (found := outcome_of(pod, waits=waits)) is not None:
             progress.ended.append((pod, found))
             if uid not in written:
                 is_doubtful = pod.created_ns <= older_than_ns and uid not in state.checked
@@ -395,8 +391,7 @@ def finished_ns(pod: OwnedPod) -> int:
 
 def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
     """Return what a rule matches, in words; "" for nothing."""
-    codes = rule.on_exit_codes
-    if codes is not None:
+    if (codes := rule.on_exit_codes) is not None:
         ended = (each for field in ("containerStatuses", "initContainerStatuses") for each in _terminated(pod, field))
         for name, state in ended:
             code = state.get("exitCode")
@@ -411,6 +406,5 @@ def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
 
 def _terminated(pod: OwnedPod, field: str) -> Iterator[tuple[str, Raw]]:
     for status in pod.status.get(field, ()):
-        state = status.get("state", {}).get("terminated")
-        if state is not None:
+        if (state := status.get("state", {}).get("terminated")) is not None:
             yield status.get("name", ""), state

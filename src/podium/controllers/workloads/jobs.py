@@ -14,7 +14,7 @@ from podium.api.pod import Pod
 from podium.api.times import SECOND, format_time, parse_time, time_of
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.api.workloads import Job
+from podium.api.workloads import JOB_TRACKING, Job
 from podium.controllers.actions import Action, CreateObject, PatchObject, versioned_patch
 from podium.controllers.observations import ActionFinished
 from podium.controllers.workloads import job_pods
@@ -39,7 +39,7 @@ class Jobs(WorkloadController[Job]):
     """
 
     watches = WorkloadController.watches | {"Job", "Pod"}
-    claim_finalizer = job_pods.TRACKING
+    claim_finalizer = JOB_TRACKING
 
     def __init__(self, release: Release = DEFAULT_RELEASE, *, adopts: bool = False) -> None:
         super().__init__(Job, adopts=(Pod,) if adopts else ())

@@ -42,8 +42,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
 
     def _put(self, workload: _Workload) -> None:
         super()._put(workload)
-        parent = workload.object.metadata.controller
-        if parent is not None:
+        if (parent := workload.object.metadata.controller) is not None:
             self._siblings.add(parent.uid, workload.uid)
 
     def _remove(self, uid: str) -> None:

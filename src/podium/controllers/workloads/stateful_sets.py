@@ -78,8 +78,7 @@ class StatefulSets(template_revisions.RevisionedController[StatefulSet]):
         if not isinstance(object_, PersistentVolumeClaim):
             return
         exchange(self._claims, object_.key, None if is_gone else object_)
-        uid = self._claim_users.pop(object_.key, None)
-        if uid is not None:
+        if (uid := self._claim_users.pop(object_.key, None)) is not None:
             self._expectations.see(uid, label_of(object_))
             self._queue.add(uid)
 

@@ -157,8 +157,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
             self._have_strays.add(uid)
 
     def _remove(self, uid: str) -> None:
-        workload = self._workloads.pop(uid, None)
-        if workload is not None:
+        if (workload := self._workloads.pop(uid, None)) is not None:
             del self._uids[workload.label]
             self._selectors.remove(uid)
             self._have_strays.discard(uid)
@@ -266,8 +265,7 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
 
         After a refusal it may create one object, as a test.
         """
-        until = self._waits.until(workload.uid, now)
-        if until is not None:
+        if (until := self._waits.until(workload.uid, now)) is not None:
             times = self._retry_times if self._waits.is_mere_retry(workload.uid) else self._times
             times.append(until)
             return False
@@ -446,8 +444,7 @@ class Expectations(dict[str, Expected]):
 
     def see_creation(self, uid: str) -> None:
         """Record that one more object was observed, or will not come."""
-        expected = self.get(uid)
-        if expected is not None:
+        if (expected := self.get(uid)) is not None:
             expected.creations = max(0, expected.creations - 1)
             self._drop_if_met(uid, expected)
 
