@@ -9,7 +9,7 @@ import pytest
 
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
-from podium.controllers.actions import Action, Bind, ReportStatus
+from podium.controllers.actions import Action, Bind, Record, ReportStatus
 from tests.builders import configuration, member, node, pod, pod_group
 from tests.controllers.driving import Driver, all_of, deletions
 
@@ -140,3 +140,15 @@ def test_a_group_that_changes_nothing_of_its_plan_keeps_it() -> None:
     rig.see(stating("g", 1, 100))
 
     assert sorted(rig.nominated(each) for each in pods) == ["a", "b"]
+
+
+def test_events_of_victims_name_the_group_and_the_nodes_of_the_victims() -> None:
+    """[TestPodGroupPreemption]"""
+    group = stating("g", 2, 100)
+    rig = driver(group, *(pod(f"low-{name}", cpu=2, on=name, priority=50) for name in ("a", "b")))
+    rig.see(*gang("g", "", ""))
+
+    records = [record for record in all_of(Record, rig.carry_out(rig.attempts())) if record.reason == "Preempted"]
+
+    expected = {f"default/low-{name}": f"Preempted by podgroup {group.metadata.uid} on node {name}" for name in "ab"}
+    assert {record.pod: record.message for record in records} == expected

@@ -132,7 +132,6 @@ class SchedulingAttempts:
         self.futile.begin(runner, placement.state, pod, node_name, victims, now)
         deletions = self.preemptions.start(
             pod,
-            node_name,
             victims,
             evicts=result.evicts,
             binds_first=result.binds_first,

@@ -90,8 +90,7 @@ class BindingCycles:
 
     def stage(self, uid: str) -> BindingStage | None:
         """Return the stage of a pod; None without a cycle."""
-        cycle = self._cycles.get(uid)
-        if cycle is not None:
+        if (cycle := self._cycles.get(uid)) is not None:
             return cycle.stage
         return BindingStage.BOUND if uid in self.unseen else None
 
@@ -417,8 +416,7 @@ class RefusedBindings:
         needed: list[type[BindingAction]] = [Bind]
         needed += [BindClaim] * bool(pod.pod_class.claims) + [ReserveClaim] * bool(pod.spec.resource_claims)
         for each in needed:
-            refused = self._by_request.get((each, pod.namespace))
-            if refused:
+            if refused := self._by_request.get((each, pod.namespace)):
                 return self._by_pod[refused][1]
         return ""
 

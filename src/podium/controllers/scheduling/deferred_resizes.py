@@ -132,7 +132,7 @@ class DeferredResizes:
             return actions
         victims, called_back = attempts.cancel_bindings(pod, result.victims, now)
         grounds = preemption_grounds(result.plan)
-        deletions = attempts.preemptions.start(pod, pod.node_name, victims, evicts=result.evicts, rationale=grounds)
+        deletions = attempts.preemptions.start(pod, victims, evicts=result.evicts, rationale=grounds)
         return [*actions, *called_back, *deletions]
 
 

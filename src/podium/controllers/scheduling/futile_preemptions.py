@@ -126,8 +126,7 @@ class FutilePreemptions:
         # The first pod also waits for victims on nodes without a member.
         theirs[0][2].update(uid for uids in victims_on.values() for uid in uids)
         for pod, node_name, uids in theirs:
-            row = self._cluster.nodes.row_of.get(node_name)
-            if row is not None:
+            if (row := self._cluster.nodes.row_of.get(node_name)) is not None:
                 self._begin(pod, PreemptionRound(node_name, frozenset(uids), _uids(self._cluster.pods_on(row)), now))
 
     def judge(self, runner: Runner, pod: PodRecord, now: int) -> list[Record]:
@@ -222,8 +221,7 @@ class FutilePreemptions:
         if not (self._histories or self._waiting.times):
             return None
         while (owner := self._expiries.take_due(now)) is not None:
-            history = self._histories.get(owner)
-            if history is not None:
+            if (history := self._histories.get(owner)) is not None:
                 history.lost, history.taken_up = [], []
                 self._tidy(owner)
         return self._waiting.take_due(now)
@@ -280,8 +278,7 @@ class FutilePreemptions:
         if not (self._histories or self._waiting.times):
             return
         self._waiting.set(pod.uid, None)
-        history = self._history_of(pod)
-        if history is not None:
+        if (history := self._history_of(pod)) is not None:
             history.rounds.pop(pod.uid, None)
             history.noted.pop(pod.uid, None)
             self._tidy(self._owner(pod))

@@ -17,6 +17,7 @@ import msgspec
 
 from podium.api.disruption_policy import SCHEDULER, DisruptionPolicy
 from podium.api.pod import PodCondition
+from podium.api.pod_group import PodGroup
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PREEMPTED, PodRecord
 from podium.controllers.actions import Action, DeleteObject, Evict, Rationale, Record, ReportStatus
@@ -31,17 +32,16 @@ DELETION_SHOWN_WITHIN_NS = 30 * 10**9
 class RunningPreemption(msgspec.Struct, eq=False):
     """A preemptor and its remaining requests.
 
-    ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``note`` is the
-    message of their events. ``outstanding`` are victims whose requests have no answer yet. ``is_at_last``: only the
+    ``victims`` are the pods to delete, with their nodes, by uid; ``last`` is the uid of the last one. ``by`` names the
+    preemptor in their events. ``outstanding`` are victims whose requests have no answer yet. ``is_at_last``: only the
     last one is left. ``evicts``: victims are evicted. ``binds_first``: the preemptor does not wait for their end.
     ``failure`` is the problem with a request, or None. ``attempt`` is the attempt that waits for it.
     """
 
     preemptor: PodRecord
-    node_name: str
     victims: Mapping[str, str]
     last: str
-    note: str
+    by: str
     evicts: bool = False
     binds_first: bool = False
     is_at_last: bool = False
@@ -90,15 +90,15 @@ class RunningPreemptions:
     def start(
         self,
         preemptor: PodRecord,
-        node_name: str,
         victims: list[PodRecord],
+        group: PodGroup | None = None,
         *,
         evicts: bool = False,
         binds_first: bool = False,
         rationale: Rationale | None = None,
         attempt: Any = None,
     ) -> list[Action]:
-        """Begin to delete or evict ``victims``.
+        """Begin to delete or evict ``victims`` for a pod, or for a whole ``group`` that it leads.
 
         Unless the scheduler asks again, they do not terminate yet, and those that it has deleted are left alone; if no
         other is left, there is nothing to wait for.
@@ -110,9 +110,9 @@ class RunningPreemptions:
             return []
         self.forget(preemptor.uid)
         nodes = {victim.uid: victim.node_name for victim in victims}
-        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        by = f"podgroup {group.metadata.uid}" if group is not None else f"pod {preemptor.uid}"
         preemption = self._by_preemptor[preemptor.uid] = RunningPreemption(
-            preemptor, node_name, nodes, left[-1].uid, note, evicts, binds_first, rationale=rationale, attempt=attempt
+            preemptor, nodes, left[-1].uid, by, evicts, binds_first, rationale=rationale, attempt=attempt
         )
         if self.synchronous:
             preemption.is_at_last = True
@@ -144,7 +144,8 @@ class RunningPreemptions:
             if waiting and problem is None:
                 first, key = waiting[0], action.pod if type(action) is Evict else action.key
                 where, cause = first.victims[uid], first.preemptor.key
-                actions.append(Record(key, uid, "Normal", "Preempted", first.note, where, cause))
+                note = f"Preempted by {first.by} on node {where}"
+                actions.append(Record(key, uid, "Normal", "Preempted", note, where, cause))
         elif problem is None and self._to_go(uid) is not None:
             # A marked victim is deleted unless its preemptions have failed; the others wait for that.
             going: list[RunningPreemption] = []
@@ -174,8 +175,7 @@ class RunningPreemptions:
 
     def forget(self, uid: str) -> None:
         """End the preemption of a preemptor that is gone or placed: no further victim is deleted for it."""
-        preemption = self._by_preemptor.pop(uid, None)
-        if preemption is not None:
+        if (preemption := self._by_preemptor.pop(uid, None)) is not None:
             for victim in preemption.outstanding:
                 self._pending[victim].remove(preemption)
 
@@ -200,8 +200,7 @@ class RunningPreemptions:
         for victim in victims:
             uid = victim.uid
             outstanding.add(uid)
-            waiting = self._pending.get(uid)
-            if waiting is not None:
+            if (waiting := self._pending.get(uid)) is not None:
                 waiting.append(preemption)
                 continue
             self._pending[uid] = [preemption]

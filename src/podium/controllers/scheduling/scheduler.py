@@ -286,8 +286,7 @@ class Scheduler:
             if action.deallocate and finished.problem is not None and not finished.answer.lasts:
                 # The pod waits for the devices that this would have freed.
                 self.queue.wake(action.pod_uid, RELEASE_FAILED, now)
-            freed = reservations.released(finished, now)
-            if freed is not None:
+            if (freed := reservations.released(finished, now)) is not None:
                 self.known.forget()
                 self._events.claim_freed(freed, now)
             return []

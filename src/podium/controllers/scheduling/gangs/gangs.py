@@ -365,7 +365,7 @@ class GroupAttempts:
         what = f"{len(result.victims):,} victims for room for {len(result.placements):,} pods"
         rationale = Rationale("one plan for a whole gang", what, node_name)
         deletions = self.attempts.preemptions.start(
-            leader, node_name, victims, evicts=result.evicts, binds_first=result.binds_first, rationale=rationale
+            leader, victims, group, evicts=result.evicts, binds_first=result.binds_first, rationale=rationale
         )
         if leader.uid in self.attempts.preemptions:
             self.state.leaders[group.key] = leader.uid

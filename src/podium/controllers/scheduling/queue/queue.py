@@ -154,8 +154,7 @@ class SchedulingQueue:
         if queued is None:
             self.add(record, now)
             return
-        flight = self._in_flight.find(record.uid)
-        if flight is not None:
+        if (flight := self._in_flight.find(record.uid)) is not None:
             flight.own.append(_update_event(flight.latest, record))
             flight.latest = record
             return
@@ -282,8 +281,7 @@ class SchedulingQueue:
 
     def wake(self, uid: str, reason: str, now: int) -> None:
         """Make a pod worth another attempt after its backoff, unless it is gated."""
-        queued = self._pods.get(uid)
-        if queued is not None:
+        if (queued := self._pods.get(uid)) is not None:
             self._wake(queued, hints.AFTER_BACKOFF, reason, now)
 
     def move(self, event: ClusterEvent, now: int, among: Callable[[PodRecord], bool] | None = None) -> None:
@@ -327,8 +325,7 @@ class SchedulingQueue:
 
     def _wake(self, queued: QueuedPod, wake: hints.Wake, reason: str, now: int) -> None:
         """Choose the place of a waiting pod again; in flight, that counts after the attempt."""
-        flight = self._in_flight.find(queued.record.uid)
-        if flight is not None:
+        if (flight := self._in_flight.find(queued.record.uid)) is not None:
             flight.own.append(ClusterEvent(EventResource.WILDCARD, ActionType.ALL, label=reason))
         elif queued.place in _WAITS:
             self._requeue(queued, wake, reason, now)
