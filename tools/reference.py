@@ -199,8 +199,12 @@ def scope_page() -> str:
         "own programs, and had the results that the groups expect. The tests beside them state their rules."
     )
     parts += ["## Played\n", f"{prose(said)}\n"]
-    for suite, text in (("test/e2e", upstream_scope.PLAYED), ("test/cmd", upstream_scope.PLAYED_CMD)):
+    for suite, text in upstream_scope.PLAYED_SUITES:
         parts += [f"### {suite}\n", table(("path", "tests"), upstream_scope.played(text))]
+    differences = table(
+        ("path", "what Podium does", "why, or its effect"), upstream_scope.rows(upstream_scope.DIFFERENCES)
+    )
+    parts += ["## Differences in test/integration\n", differences]
     return "\n".join(parts)
 
 

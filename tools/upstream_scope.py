@@ -87,7 +87,7 @@ common/node/privileged.go, common/node/sysctl.go | the host of a container | pro
 common/node/pod_level_resources.go, common/node/security_context.go | cgroups and users of a container | process
 common/node/pod_level_resources_resize.go, common/node/pod_resize.go, node/pod_resize.go | Resize: cgroups | process
 common/storage | volumes mounted in containers | process
-dra | DRA: drivers, and devices in containers | process
+dra | DRA: drivers, and devices in containers; claims, templates and taints are in scope | process
 instrumentation/logging, instrumentation/metrics.go, instrumentation/monitoring | logs and metrics of components | host
 kubectl/debug.go, kubectl/exec.go, kubectl/logs.go | kubectl debug, exec, logs | process
 kubectl/kubectl.go | Guestbook application, Update Demo, Kubectl copy, Proxy server | process
@@ -170,6 +170,7 @@ apps/job.go | controllers/test_jobs.py, controllers/test_pod_failures.py, contro
 apps/rc.go, apps/replica_set.go | controllers/test_replica_sets.py, controllers/test_adoption.py
 apps/ttl_after_finished.go | controllers/test_jobs.py
 apps/statefulset.go | controllers/test_stateful_sets.py
+dra/dra.go: without drivers | controllers/test_resource_claims.py, controllers/test_taint_eviction.py
 auth/certificates.go, auth/selfsubjectreviews.go, auth/subjectreviews.go | server/test_reviews.py
 auth/service_accounts.go | apirequests/test_object_defaults.py, controlplane/test_required_objects.py
 common/node/configmap.go, common/node/secrets.go, common/node/podtemplates.go | store/test_immutable.py
@@ -190,9 +191,12 @@ network/netpol/network_policy_api.go | api/test_validation_of_objects.py
 node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py
 node/taints.go | controllers/test_taint_eviction.py
 node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
+scheduling/gang_scheduling.go | controllers/test_gangs.py, store/test_group_admission.py
 scheduling/predicates.go | controllers/test_scheduler.py, controlplane/test_pod_status.py
 scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_classes.py
 scheduling/priorities.go, scheduling/ubernetes_lite.go | controllers/test_scheduler.py
+scheduling/workload.go | store/test_group_admission.py
+scheduling/workload_aware_preemption.go | controllers/test_gang_priorities.py
 storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
 storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
@@ -226,6 +230,31 @@ scale.sh | store/test_scale.py
 storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 """
 """The same below test/cmd."""
+
+PLAYED_INTEGRATION = """
+daemonset | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
+deployment, replicaset, replicationcontroller | controllers/test_deployments.py, controllers/test_replica_sets.py
+disruption, evictions | store/test_eviction.py, controllers/test_disruption_controller.py
+dra: claims, templates, extended resources, shared devices | controllers/test_resource_claims.py
+dra: device taints | controllers/test_taint_eviction.py
+job | controllers/test_jobs.py, controllers/test_pod_failures.py, store/test_garbage.py
+node, podgc | controllers/test_node_lifecycle.py, controllers/test_pod_garbage.py
+scheduler/podgroup: all but admission | controllers/test_gangs.py, controllers/test_gang_priorities.py
+statefulset | controllers/test_stateful_sets.py
+"""
+"""The same below test/integration."""
+
+PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integration", PLAYED_INTEGRATION))
+
+DIFFERENCES = """
+dra | the server does not add `timeAdded` to a taint | a taint without one counts from when it is first observed
+job | a client may write any status of a Job | the Job controller replaces it
+job | with `maxFailedIndexes`, pods that were never bound may count as failed | the Job fails at the same moment
+scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
+scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why
+scheduler/podgroup | a PodGroup may name a Workload that does not exist | files may name it before they contain it
+"""
+"""Lines of a path below test/integration, what Podium does otherwise, and why or with what effect."""
 
 
 def played(text: str) -> list[tuple[str, str]]:
