@@ -443,8 +443,7 @@ class DisruptionCaps:
 
     def take(self, needs: Mapping[CapBucket, int]) -> None:
         """Take tokens. Raises ValueError if there are too few."""
-        short = self.shortage(needs)
-        if short is not None:
+        if (short := self.shortage(needs)) is not None:
             raise ValueError(f"{needs[short]} disruptions are more than the {self.tokens_left(short)} that are left")
         for bucket, tokens in needs.items():
             for _ in range(tokens):

@@ -384,8 +384,7 @@ class ClaimCache:
             return
         self.unobserved.pop(claim.metadata.uid, None)
         self._count(claim, -1)
-        owner = claim.metadata.controller
-        if owner is not None:
+        if (owner := claim.metadata.controller) is not None:
             discard(self._made_for, owner.uid, key)
 
     def _pass(self, version: str) -> None:

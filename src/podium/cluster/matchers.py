@@ -249,8 +249,7 @@ class Matchers:
         matcher.is_live = False
         self._queries.remove(matcher.predicate)
         for class_id in matcher.classes:
-            counting = self._of_class.get(class_id)
-            if counting is not None:
+            if (counting := self._of_class.get(class_id)) is not None:
                 counting.remove(matcher)
         for key in matcher.domains:
             self._columns.labels(key).pins -= 1

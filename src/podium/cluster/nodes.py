@@ -88,8 +88,7 @@ class ImageTable:
 
     def remove(self, row: int) -> None:
         for name in self._names_in.pop(row, ()):
-            image = self._images.get(name)
-            if image is not None:
+            if (image := self._images.get(name)) is not None:
                 image.rows.discard(row)
                 if not image.rows:
                     del self._images[name]

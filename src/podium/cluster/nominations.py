@@ -112,8 +112,7 @@ class Nominations:
 
     def counts_for(self, nominated: PodRecord, pod: PodRecord) -> bool:
         """Return whether ``nominated`` keeps ``pod`` from its room. Raises PluginError if a plugin's rule fails."""
-        rule = self.rules.get(nominated.scheduler_name)
-        if rule is not None:
+        if (rule := self.rules.get(nominated.scheduler_name)) is not None:
             return rule(nominated, pod)
         return nominated.priority >= pod.priority or self.priority(nominated) >= pod.priority
 
@@ -138,8 +137,7 @@ class Nominations:
         return -self.priority(pod), pod.key
 
     def _touch(self, node_name: str) -> None:
-        row = self._nodes.row_of.get(node_name)
-        if row is not None:
+        if (row := self._nodes.row_of.get(node_name)) is not None:
             self._nodes.changes.touch(row)
 
 

@@ -67,6 +67,5 @@ class Storage:
             self.generation += 1
             return
         self.attachment_generation += 1
-        known = self.attachments.get(item.key)
-        if known is not None:
+        if (known := self.attachments.get(item.key)) is not None:
             discard(self.attached_to, known.spec.node_name, item.key)

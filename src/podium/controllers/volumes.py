@@ -174,8 +174,7 @@ class PersistentVolumes(Reconciler[_Key]):
         free = [self._volumes[name] for name in self._free.get(claim.class_name, ())]
         pending = {action.key for action, _ in self._requested.values() if isinstance(action, PatchObject)}
         left = (volume for volume in free if volume.metadata.name not in pending)
-        found = volumes_for(claim, left, lambda volume: volume.spec.claim_ref)
-        if found:
+        if found := volumes_for(claim, left, lambda volume: volume.spec.claim_ref):
             return [_reservation(found[0], claim)]
         self._seeking.add(claim.class_name, claim.key)
         return []

@@ -214,8 +214,7 @@ def _option(
     packing = _Packing(transaction, expandable, daemons)
     packed = []
     for pod in sorted(pods, key=packing.largest_first):
-        refusal = packing.add(pod)
-        if refusal:
+        if refusal := packing.add(pod):
             refusals[pod.uid][name] = refusal
         else:
             packed.append(pod)
@@ -260,8 +259,7 @@ class _Packing:
         name, savepoint = self._one.names[len(self.names)], self._transaction.savepoint()
         row = self._transaction.add_node(started(read(self._one.group.node(name), Node)))
         add_daemons(self._transaction, row, self._daemons)
-        refusal = self._transaction.refusal(pod, row)
-        if refusal:
+        if refusal := self._transaction.refusal(pod, row):
             self._transaction.roll_back(savepoint)
             self._rejected[kind] = refusal
             return refusal
@@ -435,8 +433,7 @@ def plan_scale_down(
             kept[name] = "others are looked into first"
         else:
             tried += has_pods
-            reason = removals.remove(name)
-            if reason:
+            if reason := removals.remove(name):
                 kept[name] = reason
             else:
                 unneeded.append(name)

@@ -273,8 +273,7 @@ def domains_of(cluster: Cluster, key: str, placed: Sequence[PodRecord] = ()) -> 
     """
     nodes, rows_of = cluster.nodes, dict[str, list[int]]()
     for row in sorted(nodes.row_of.values()):
-        value = nodes.node(row).metadata.labels.get(key)
-        if value is not None:
+        if (value := nodes.node(row).metadata.labels.get(key)) is not None:
             rows_of.setdefault(value, []).append(row)
     if not rows_of:
         return (), f"no node has the label {key}"

@@ -88,8 +88,7 @@ class HeldResources:
     def remove(self, holding: Holding) -> None:
         amounts = self.amounts
         for name, amount in holding.amounts.items():
-            left = amounts[name] - amount
-            if left:
+            if left := amounts[name] - amount:
                 amounts[name] = left
             else:
                 del amounts[name]

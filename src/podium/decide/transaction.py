@@ -156,8 +156,7 @@ class ClusterTransaction(RollbackLog):
 
     def leave_group(self, pod: PodRecord) -> None:
         groups = self.cluster.pod_groups
-        before = groups.members(pod.pod_class.pod_group).get(pod.uid)
-        if before is not None:
+        if (before := groups.members(pod.pod_class.pod_group).get(pod.uid)) is not None:
             groups.drop_pod(pod.uid)
             self._undo.append(lambda: groups.put_pod(before))
 

@@ -181,8 +181,7 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Nominate the node of the best candidate; clear the nomination if there is none."""
         plan = self.plan(state, pod, handle, outcome)
-        early = self.binds_early(plan, state, pod, handle)
-        if early:
+        if early := self.binds_early(plan, state, pod, handle):
             status = Status(reasons=(f"preemption: it is bound to {early} before its victims are gone",))
             return PostFilterResult(status, plan=plan, binds_to=early)
         if not plan.eligible:
@@ -239,8 +238,7 @@ class DefaultPreemption:
         row = handle.cluster.nodes.row_of.get(pod.nominated_node_name)
         nominated = outcome.status(row) if row is not None else None
         evicts = self._protection.required
-        reason = eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts)
-        if reason:
+        if reason := eligibility.ineligible_reason(handle.cluster, pod, nominated, evicts):
             return PreemptionPlan(False, reason)
         wide, exchanges, preemptor = self._wide, self._exchanges, reprieve.Preemptor(handle, state, pod)
         if wide is not None and eligibility.may_still_fit(nominated) and wide.awaits_victims(preemptor, evicts=evicts):
@@ -289,8 +287,7 @@ class DefaultPreemption:
         # An arrangement without victims, which placing one by one has missed: no victim's end would wake the members.
         if not chosen.victims or (binds_first and all(victim.terminating for victim in chosen.victims)):
             placed = {member.uid: node_name for member, node_name in chosen.placements}
-            bound = self._bound_early(plan, demand, handle, placed)
-            if bound is not None:
+            if (bound := self._bound_early(plan, demand, handle, placed)) is not None:
                 return bound
         victims = ", ".join(victim.key for victim in chosen.victims) or "none"
         where = f" in {chosen.domain}" if chosen.domain else ""

@@ -206,8 +206,7 @@ def _taken_from_others(entries: Entries, manager: FieldManager, changes: Compari
     for other, entry in entries.items():
         if other == manager:
             continue
-        left = ownership.difference(entry.fields, ownership.intersection(entry.fields, lost))
-        if left:
+        if left := ownership.difference(entry.fields, ownership.intersection(entry.fields, lost)):
             found[other] = entry if left == entry.fields else FieldsEntry(left, entry.api_version, entry.time)
     return found
 
@@ -431,8 +430,7 @@ class FieldWriter(msgspec.Struct):
 
 def shape_of(resources: APIResources, resource: APIResource, api_version: str = "") -> Shape:
     """Return the shape of a kind's objects in a version, "" for the storage version: how fields merge for ownership."""
-    structural = resources.structural(resource, api_version)
-    if structural is not None:
+    if (structural := resources.structural(resource, api_version)) is not None:
         return ownership.shape_of_structural(structural)
     return ownership.shape_of_type(
         resource.kind if not resource.is_custom and is_type(resource.kind) else "PartialObject"

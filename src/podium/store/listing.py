@@ -239,11 +239,8 @@ class ReadableStore:
             convert_all(part, selector.api_version)
         found = filter(selector.covers, part) if selector.is_selective else iter(part)
         items = tuple(islice(found, options.limit) if options.limit > 0 else found)
-        if selector.is_selective:
-            rest, has_more = None, next(found, None) is not None
-        else:
-            rest = len(part) - len(items) or None
-            has_more = rest is not None
+        rest = None if selector.is_selective else len(part) - len(items) or None
+        has_more = next(found, None) is not None
         return ListPage(selector, items, version, _token(version, items[-1].key) if has_more else "", rest)
 
     def watch(

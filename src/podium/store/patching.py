@@ -45,8 +45,7 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
         if type_ == "json":
             result = json_patch(raw, patch)
             check_depth(result, MAX_DEPTH)
-            schema = schema_of(resource.group, resource.kind)
-            if schema is not None:
+            if (schema := schema_of(resource.group, resource.kind)) is not None:
                 write_out_amounts(result, schema)
         else:
             # A merge result is no deeper than the deeper of its inputs.

@@ -289,8 +289,7 @@ class Revisions:
             self._journal.append(self._staged, self.identities)
         for event in self._staged:
             self.log.append(event)
-            callback = self._callbacks.get(event.stored.resource.name)
-            if callback is not None:
+            if (callback := self._callbacks.get(event.stored.resource.name)) is not None:
                 callback(event)
         self._staged.clear()
 

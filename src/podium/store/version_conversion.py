@@ -43,8 +43,7 @@ def to_v2(raw: Raw) -> Raw:
         if cpu or metrics:
             parts[part][field] = [*cpu, *metrics]
     for part, field in (("spec", "behavior"), ("status", "conditions")):
-        kept = _read(annotations.pop(_annotation(field), None))
-        if kept:
+        if kept := _read(annotations.pop(_annotation(field), None)):
             parts[part][field] = kept
     if annotations:
         metadata["annotations"] = annotations

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.server.tables.columns import PRINTERS, table_of
-from podium.server.tables.custom import custom_printer, found_at
+from podium.server.tables.columns import PRINTERS, custom_printer, found_at, table_of
 from podium.store.api_resources import BUILT_IN, POD, APIResource
 from podium.store.errors import StoreError
 from tests.server.tables.shown import AN_HOUR_AGO, NOW, columns, row

@@ -116,8 +116,7 @@ def _of_node(schema: Any, path: str, depth: int) -> Iterator[Finding]:
     if depth > _DEEPEST:
         yield forbidden(path, f"schemas are at most {_DEEPEST} levels deep")
         return
-    problem = _shape_problem(schema, path)
-    if problem is not None:
+    if (problem := _shape_problem(schema, path)) is not None:
         yield problem
         return
     yield from _of_type(schema, path, depth)
@@ -220,8 +219,7 @@ def _of_part(part: Any, whole: Any, path: str, depth: int) -> Iterator[Finding]:
     if not isinstance(part, dict) or depth > _DEEPEST:
         yield invalid(path, part, f"must be a schema, at most {_DEEPEST} levels deep")
         return
-    problem = _shape_problem(part, path)
-    if problem is not None:
+    if (problem := _shape_problem(part, path)) is not None:
         yield problem
         return
     is_choice = bool(whole.get("x-kubernetes-int-or-string")) if isinstance(whole, dict) else False

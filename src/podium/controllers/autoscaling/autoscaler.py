@@ -118,8 +118,7 @@ class Autoscaler:
         """Handle an answer; a scan decides again after a failure."""
         if self._start_ups.on_finished(finished, now):
             self._look_soon(now)
-        unmarked = self._removals.on_finished(finished, now)
-        if unmarked:
+        if unmarked := self._removals.on_finished(finished, now):
             self._look_soon(now, self._removals.is_hopeless(unmarked))
 
     def _look_soon(self, now: int, is_hopeless: bool = False) -> None:
@@ -188,8 +187,7 @@ class Autoscaler:
         records = self._report(plan)
         if plan.unhelped:
             for name in self._groups:
-                paused_ns = self._start_ups.paused_until(name, now)
-                if paused_ns is not None:
+                if (paused_ns := self._start_ups.paused_until(name, now)) is not None:
                     self._look_at(paused_ns, self._start_ups.is_hopeless(name))
         if plan.chosen is None:
             return [*records]

@@ -279,8 +279,7 @@ class NodeRemovals:
     def _go_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
         """Evict the node's pods; delete it when they are gone; or cancel the removal."""
         residents = self.residents(name)
-        reason = self._why_not(name, group_node, residents, now)
-        if reason:
+        if reason := self._why_not(name, group_node, residents, now):
             self._kept_for[name] = _uids(residents)
             taints = [taint for taint in _taints(group_node) if taint["key"] != REMOVAL_TAINT]
             return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
@@ -306,8 +305,7 @@ class NodeRemovals:
             return residents.obstacle
         uids = _uids(residents)
         if name not in self._checked or not uids <= self._checked[name]:
-            reason = self.why_kept(name)
-            if reason:
+            if reason := self.why_kept(name):
                 return reason
             self._checked[name] = uids
         refused = [pod for pod in residents.to_evict if self._evictions.of(pod.uid).next_ns is not None]

@@ -85,8 +85,7 @@ class TrackedBudget:
 
     def remove(self, key: str) -> None:
         """Stop counting a pod, if it is there."""
-        pod = self.pods.pop(key, None)
-        if pod is not None:
+        if (pod := self.pods.pop(key, None)) is not None:
             self._count(pod, -1)
             if not self._priorities[pod.priority]:
                 del self._priorities[pod.priority]

@@ -111,8 +111,7 @@ class Protection:
         before = self._drop_budget(key)
         self._budgets[key] = budget
         self._budget_selectors.put(key, compile_label_selector(budget.spec.selector), budget.metadata.namespace)
-        owner = _default_for(budget)
-        if owner:
+        if owner := _default_for(budget):
             self._owned.add(owner, key)
         return before + self._under(budget)
 

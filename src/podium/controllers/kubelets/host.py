@@ -36,8 +36,7 @@ class Addresses:
 
     def of(self, uid: str) -> str:
         """Return the holder's address, by default the next free one; "" if all are held."""
-        found = self._of.get(uid)
-        if found is not None:
+        if (found := self._of.get(uid)) is not None:
             return found
         # The first and the last address of a network are reserved.
         for _ in range(self._size - 2):

@@ -192,8 +192,7 @@ class NodeKubelet:
         self._resizing.clear()
 
     def _boot(self, now: int) -> None:
-        node = self._there.node
-        if node is not None:
+        if (node := self._there.node) is not None:
             self._evictions.begin(now, is_short=condition_status(node, MEMORY_PRESSURE) == "True")
             self._assert_known(node)
             # The API may not know the ends; failed reports were dropped when the machine stopped.
@@ -236,8 +235,7 @@ class NodeKubelet:
             conditions = reports.node_conditions(is_short=self._evictions.is_short)
             gone = {name for name in before.status.capacity if is_extended(name)} if before is not None else set[str]()
             gone -= node.status.capacity.keys()
-            missing = self._hosts.missing_of(node, raw, conditions, now, gone)
-            if missing:
+            if missing := self._hosts.missing_of(node, raw, conditions, now, gone):
                 self._report(reports.of_node(node, fields=missing))
 
     def hide_node(self) -> None:
@@ -385,8 +383,7 @@ class NodeKubelet:
         if verdict.refusal is not None:
             self._reject(run, verdict.refusal)
             return
-        reject_ns = trouble_after_ns(there.trouble, run.pod, is_rejection=True)
-        if reject_ns is not None:
+        if (reject_ns := trouble_after_ns(there.trouble, run.pod, is_rejection=True)) is not None:
             run.outcome = reports.rejected(run, kubelet.UNEXPECTED.reason, kubelet.UNEXPECTED.message)
             run.stopped_ns = now + reject_ns
             self._workers.plan(run)

@@ -211,8 +211,7 @@ def cpu_want(pod: Pod) -> CPUWant:
 
 def memory_used(pod: Pod) -> int:
     """Return the bytes that a pod uses."""
-    usage = stated(pod.metadata.annotations, MEMORY_USAGE)
-    if usage is not None:
+    if (usage := stated(pod.metadata.annotations, MEMORY_USAGE)) is not None:
         return usage
     return sum(whole_value(requests_of(container.resources).get(MEMORY, 0)) for container in pod.spec.containers)
 

@@ -130,8 +130,7 @@ class Disruption(LedgerEntry, frozen=True, kw_only=True):
         node. Pods of DaemonSets always return, deleted ones may be meant to, and a preemption's beneficiary may be
         unknown.
         """
-        beneficiary = self.beneficiary
-        if beneficiary is not None:
+        if (beneficiary := self.beneficiary) is not None:
             if beneficiary.outcome == "elsewhere":
                 return f"{beneficiary.pod} was placed on {beneficiary.node}"
             if beneficiary.outcome == "again":
@@ -288,8 +287,7 @@ class Consumption:
             self.remove(uid, now)
             return
         requests = pod_requests(effective_spec(pod))
-        known = self._pods.get(uid)
-        if known is not None:
+        if (known := self._pods.get(uid)) is not None:
             if known[1] is requests or known[1] == requests:
                 return
             self.remove(uid, now)

@@ -325,8 +325,7 @@ class AwaitedReplacements:
 
     def drop(self, controller: str, uid: str) -> None:
         """Stop waiting for the replacement of a victim."""
-        waiting = self._places.get(controller)
-        if waiting is not None:
+        if (waiting := self._places.get(controller)) is not None:
             self._places[controller] = deque(place for place in waiting if place.record.uid != uid)
             self._trim(controller)
 

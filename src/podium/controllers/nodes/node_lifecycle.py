@@ -103,8 +103,7 @@ class BoundPods:
             self._pods[key] = pods_on_node[key] = BoundPod(pod, raw)
 
     def remove(self, key: str) -> None:
-        known = self._pods.pop(key, None)
-        if known is not None:
+        if (known := self._pods.pop(key, None)) is not None:
             pods_on_node = self._on[known.pod.spec.node_name]
             del pods_on_node[key]
             if not pods_on_node:
@@ -271,8 +270,7 @@ class NodeLifecycle(Reconciler[str]):
 
     def _end_wait(self, name: str) -> None:
         """End a node's wait for its eviction; the next one of its zone is checked when its turn comes."""
-        following = self._zones.end_wait(name)
-        if following is not None:
+        if (following := self._zones.end_wait(name)) is not None:
             self._queue.add_by(following, self._zones.next_ns(following))
 
     def _is_written(self, object_: nodes.Node | Pod) -> bool:

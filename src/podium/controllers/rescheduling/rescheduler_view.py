@@ -339,7 +339,6 @@ class MeasuredUse:
                 known = pods.get(uid, NO_POD_SIGNALS)
                 pods[uid] = replace(known, cpu_used_milli=use.cpu_milli, memory_used_bytes=use.memory_bytes)
         for name in cluster.nodes.row_of:
-            use = last.nodes.get(name)
-            if use is not None:
+            if (use := last.nodes.get(name)) is not None:
                 nodes[name] = _measured_node(nodes, name, use)
         return replace(signals, pods=pods, nodes=nodes)

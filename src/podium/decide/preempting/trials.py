@@ -169,8 +169,7 @@ class Trials:
     def _try_own(self, preemptor: Preemptor, row: int, decoders: Decoders) -> tuple[RowTrial, Decoders]:
         """Return the trial on the row that a pod is nominated to, without that nomination, and the decoders for it."""
         pod = preemptor.pod
-        filters = preemptor.handle.row_filters(preemptor.state, pod)
-        if filters is not None:
+        if (filters := preemptor.handle.row_filters(preemptor.state, pod)) is not None:
             filters.explain(pod, decoders)
             return self._try_row(filters, pod, row, pod.uid), decoders
         table = self._try(preemptor, np.array([row]), None)

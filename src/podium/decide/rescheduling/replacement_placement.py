@@ -335,8 +335,7 @@ class MovedClaims:
     def make(self, pod: PodRecord, replacement: PodRecord) -> None:
         """Create the claims of a replacement like those that were made for the pod, without devices."""
         for _, name in pod.made_claims:
-            claim = self._devices.claims.get(f"{pod.namespace}/{name}")
-            if claim is not None:
+            if (claim := self._devices.claims.get(f"{pod.namespace}/{name}")) is not None:
                 meta = claim.metadata
                 owners = tuple(
                     replace(owner, uid=replacement.uid) if owner.uid == pod.uid else owner
@@ -352,8 +351,7 @@ class MovedClaims:
             claim = self._devices.claims.get(f"{pod.namespace}/{name}")
             if claim is not None and claim.is_allocated:
                 self._transaction.put_claim(replace(claim, status=ResourceClaimStatus()))
-        extended = self._devices.claim_cache.made_for(pod.uid)
-        if extended is not None:
+        if (extended := self._devices.claim_cache.made_for(pod.uid)) is not None:
             self._transaction.drop_claim(extended)
 
     def comes(self, pod: PodRecord, row: int) -> None:

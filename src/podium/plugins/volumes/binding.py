@@ -150,8 +150,7 @@ class VolumeBinding:
             return SUCCESS
         rows = np.array([self._cluster.nodes.row_of[node_name]], dtype=np.int64)
         search = self._search(volumes, View(self._cluster, rows))
-        lacking = int(search.lacking[0])
-        if lacking:
+        if lacking := int(search.lacking[0]):
             return self._refusal(lacking)
         volumes.bindings = tuple(search.bindings(0, node_name))
         for binding in volumes.bindings:

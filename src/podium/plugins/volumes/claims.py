@@ -138,8 +138,7 @@ def volumes_for(
     for volume in volumes:
         if volume_class(volume) != wanted_class or not _could_hold(volume, claim):
             continue
-        owner = claim_of(volume)
-        if owner is not None:
+        if (owner := claim_of(volume)) is not None:
             if is_for(owner, claim):
                 kept.append(volume)
         elif (

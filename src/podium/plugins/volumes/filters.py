@@ -96,16 +96,14 @@ class VolumeRestrictions:
         exclusive: ExclusiveClaims = state[self.name]
         in_use = np.full(len(view), exclusive.in_use, dtype=np.int64)
         for users in exclusive.users.values():
-            change = view.change(users)
-            if change is not None:
+            if (change := view.change(users)) is not None:
                 in_use += change
             for positions, _, sign in view.elsewhere(users):
                 in_use += sign * np.bincount(positions, minlength=len(view))
             for rows in view.everywhere(users):
                 in_use += len(rows) - (rows[:, None] == view.rows).sum(axis=0)
         codes = np.where(in_use > 0, 2, 0)
-        disks = disks_of(pod.pod_class)
-        if disks:
+        if disks := disks_of(pod.pod_class):
             codes[view.count(HoldsDisk(disks)) > 0] = 1
         return Verdicts.choose(codes, (SUCCESS, _DISK_TAKEN, self._claim_taken))
 
@@ -216,8 +214,7 @@ def _bound_volume(pod_claim: PodClaim, storage: Storage) -> PersistentVolume | S
     """Return a claim's volume, None for a claim that may still be bound, or why the pod cannot run."""
     if pod_claim.claim is None:
         return unresolvable(claim_not_found(pod_claim.name))
-    volume_name = pod_claim.claim.spec.volume_name
-    if volume_name:
+    if volume_name := pod_claim.claim.spec.volume_name:
         return storage.volumes.get(volume_name) or unresolvable(f'persistentvolume "{volume_name}" not found')
     class_name = pod_claim.claim.class_name
     if not class_name:

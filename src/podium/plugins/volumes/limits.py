@@ -151,8 +151,7 @@ class NodeVolumeLimits:
         if self._attachment_counts_of != current:
             self._attachment_counts = np.zeros(nodes.capacity, dtype=np.int64)
             for name, attachments in self._storage.attached_to.items():
-                row = nodes.row_of.get(name)
-                if row is not None:
+                if (row := nodes.row_of.get(name)) is not None:
                     self._attachment_counts[row] = len(attachments)
             self._attachment_counts_of = current
         mounted = view.take(self._attachment_counts).copy()
@@ -191,8 +190,7 @@ class NodeVolumeLimits:
 
     def _of_claim(self, claim: storage.PersistentVolumeClaim) -> Attachment | None:
         """Return the attachment of a claim: its volume, or the one that its class will provision."""
-        volume = self._storage.volumes.get(claim.spec.volume_name)
-        if volume is not None:
+        if (volume := self._storage.volumes.get(claim.spec.volume_name)) is not None:
             return _of_volume(volume)
         storage_class = self._storage.classes.get(claim.class_name)
         if storage_class is None:
@@ -218,8 +216,7 @@ class NodeVolumeLimits:
             for place in nodes.row_of.values() if self._reads_nodes else ():
                 limits[place] = resource_requests.node_allocatable(nodes.node(place).status).get(resource, _UNLIMITED)
             for csi_node in self._storage.csi_nodes.values():
-                row = nodes.row_of.get(csi_node.metadata.name)
-                if row is not None:
+                if (row := nodes.row_of.get(csi_node.metadata.name)) is not None:
                     limits[row] = _limits_of(csi_node).get(driver, limits[row])
         return limits
 

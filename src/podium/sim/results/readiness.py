@@ -30,7 +30,7 @@ class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, the `lowest` number in it, and `ready` and `wanted` now.
 
     `short_ns` is how long fewer pods were ready than wanted, `pending_ns` the sum of its pods' waiting times. `pods`
-    have not ended. `was_known`: it existed before the run. `is_of_daemons`: it is a DaemonSet. `points` are numbers of
+    have not ended. `is_of_daemons`: it is a DaemonSet. `points` are numbers of
     ready and wanted pods.
     """
 
@@ -44,7 +44,6 @@ class WorkloadReadiness(msgspec.Struct):
     pending: int = 0
     short_ns: int = 0
     pending_ns: int = 0
-    was_known: bool = False
     is_of_daemons: bool = False
     since_ns: int = 0
     points: Series[tuple[int, int]] = msgspec.field(default_factory=lambda: Series(most=_MOST_POINTS))
@@ -123,7 +122,6 @@ class Readiness:
         for found in self._found.values():
             found.before = found.lowest = found.ready
             found.wanted_before = found.wanted
-            found.was_known = True
         for life in self.nodes.values():
             life.was_there, life.pods_before = True, life.pods
 

@@ -245,8 +245,7 @@ def debited(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int) -> 
     """Return the budget's status after an accepted disruption of the pod."""
     status = {**stored.raw["status"], "disruptionsAllowed": budget.status.disruptions_allowed - 1}
     status["disruptedPods"] = {**status.get("disruptedPods", {}), pod.metadata.name: format_time(now)}
-    rate = rate_status_after(budget, now, f"pod {pod.metadata.name} was evicted")
-    if rate is not None:
+    if (rate := rate_status_after(budget, now, f"pod {pod.metadata.name} was evicted")) is not None:
         status["disruptionRate"] = rate
     if not status["disruptionsAllowed"]:
         exhausted = {
@@ -269,7 +268,7 @@ def with_disruption_target(raw: Raw, pod: Pod, now: int) -> Raw:
         "type": "DisruptionTarget",
         "status": "True",
         "reason": EVICTED,
-        "message": "Eviction API: the pod is evicted",
+        "message": "Eviction API: evicting",
     }
     status = raw["status"]
     return {**raw, "status": {**status, "conditions": with_condition(status.get("conditions", ()), condition, now)}}

@@ -61,8 +61,7 @@ def decoded(
             rest = {name: value for name, value in raw.items() if name != "spec"}
             object_ = msgspec.structs.replace(read(rest, Pod), spec=shared.spec)
         custom = resource.namespaced if resource.type is Kubernetes else None
-        findings = [*_findings(raw, previous, is_new, custom), *more]
-        if findings:
+        if findings := [*_findings(raw, previous, is_new, custom), *more]:
             raise _refusal(resource, object_.key, raw, findings)
         if resource.type is Kubernetes:
             refuse_metadata(object_, resource.namespaced)

@@ -150,8 +150,7 @@ def check_update(previous: Stored, raw: Raw, release: Release) -> None:
         for field in _SEALED_FIELDS:
             if previous.raw.get(field) != raw.get(field):
                 raise _forbidden(previous, field, "field is immutable when `immutable` is set")
-    check = _CHECKS.get(resource.name)
-    if check is not None:
+    if (check := _CHECKS.get(resource.name)) is not None:
         check(previous, raw)
     elif resource.name == "Job":
         check_job_update(previous, raw, release)
@@ -442,8 +441,7 @@ def _check_request(previous: Stored, conditions: list[Raw]) -> None:
 def scale_of(stored: Stored) -> Raw:
     """Return the scale of a workload. Raises StoreError 404 for a kind that has none."""
     workload = stored.object
-    paths = stored.resource.scale_paths
-    if paths is not None:
+    if (paths := stored.resource.scale_paths) is not None:
         selector = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
         replicas, current = value_at(stored.raw, *paths.spec_replicas), value_at(stored.raw, *paths.status_replicas)
         return _scale(stored, replicas or 0, current, selector)

@@ -135,8 +135,7 @@ class AssumedMembers(RollbackLog):
     def end_nominations(self, pods: Iterable[PodRecord]) -> None:
         nominations = self.cluster.nominations
         for pod in pods:
-            name = nominations.node_of(pod.uid)
-            if name:
+            if name := nominations.node_of(pod.uid):
                 nominated = next(other for other in nominations.on(name) if other.uid == pod.uid)
                 self._undo.append(partial(nominations.put, nominated, name, nominations.victims_of(pod.uid)))
                 nominations.remove(pod.uid)

@@ -55,8 +55,7 @@ def plan_gang(
     ``options`` say which pods may be victims, and how victims are compared. At most ``most_steps`` steps are begun;
     `GangTransaction` counts them. Raises PluginError if a plugin fails.
     """
-    reason = gang_ineligible_reason(handle.cluster, gang)
-    if reason:
+    if reason := gang_ineligible_reason(handle.cluster, gang):
         return GangPlan(False, reason)
 
     def planned(with_options: PreemptionOptions) -> GangPlan:
