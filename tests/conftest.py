@@ -2,7 +2,6 @@
 
 import functools
 import gc
-import itertools
 import os
 import signal
 import sys
@@ -46,8 +45,7 @@ class_cache.VERIFIES = "PODIUM_VERIFY_CACHES" in os.environ
 # Many times as long as the slowest test takes: a test that hangs must not stop all others.
 _HANG_SECONDS = 900
 
-_PROGRAMS_PER_COLLECTION = 30
-_PROGRAMS = itertools.count(1)
+_FREEZE = gc.freeze
 
 
 @pytest.fixture(autouse=True)
@@ -74,10 +72,16 @@ def _leaves_the_collector_as_it_was() -> Iterator[None]:
     yield
     if gc.get_threshold() != threshold:
         gc.set_threshold(*threshold)
-        # The program made the collector ignore all objects, and with them the garbage of earlier tests.
-        if next(_PROGRAMS) % _PROGRAMS_PER_COLLECTION == 0:
-            _ignore_existing_objects()
     gc.enable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector ignore objects between modules alone.
+
+    A program makes it ignore all objects at its start. In this process that would be the garbage of earlier tests, too.
+    """
+    _ignore_existing_objects()
+    vars(gc)["freeze"] = lambda: None
 
 
 def _ignore_existing_objects() -> None:
@@ -85,14 +89,14 @@ def _ignore_existing_objects() -> None:
 
     Thousands of collected tests stay until the end. A program that frees its cycles would examine them all each time.
     """
-    gc.unfreeze()
     gc.collect()
-    gc.freeze()
+    _FREEZE()
 
 
-def pytest_collection_finish() -> None:
-    """Make the collector ignore the collected tests and their modules."""
-    _ignore_existing_objects()
+@pytest.fixture
+def programs_freeze(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let programs make the collector ignore objects, as they do in a process of their own."""
+    monkeypatch.setitem(vars(gc), "freeze", _FREEZE)
 
 
 def pytest_sessionfinish() -> None:
@@ -102,10 +106,11 @@ def pytest_sessionfinish() -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def _leaves_what_is_shared_as_it_was() -> Iterator[None]:
-    """Fail a test that changed an object of other tests, which would then depend on their order."""
+    """Fail a test that changed an object of other tests, which would then depend on their order; free its garbage."""
     # No test runs between the end of a module and the start of the next.
     before = _last_shared.copy() or _shared()
     yield
+    _ignore_existing_objects()
     after = _shared()
     _last_shared.update(after)
     assert [name for name, text in before.items() if after[name] != text] == []

@@ -8,6 +8,8 @@ import pytest
 
 from podium.api.collector import collector_paused, settle_collector
 
+pytestmark = pytest.mark.usefixtures("programs_freeze")
+
 
 def test_a_settled_collector_does_not_examine_objects_that_stay() -> None:
     settle_collector()
