@@ -124,9 +124,10 @@ def test_an_extender_without_answer_about_victims_fails_unless_ignorable() -> No
 
 
 def test_a_node_without_victims_is_no_answer_and_of_an_ignorable_one_no_candidate() -> None:
-    empty = {"n-a": VictimIds(()), "n-b": VictimIds(("b",))}
-    assert preempting(FakeExtender(agrees=empty)) == []
-    assert preempting(FakeExtender(agrees=empty, is_ignorable=True)) == ["delete default/b"]
+    for empty, left in (("n-a", "b"), ("n-b", "a")):
+        named = {"n-a": VictimIds(("a",)), "n-b": VictimIds(("b",)), empty: VictimIds(())}
+        assert preempting(FakeExtender(agrees=named)) == []
+        assert preempting(FakeExtender(agrees=named, is_ignorable=True)) == [f"delete default/{left}"]
 
 
 def test_fewer_violations_as_the_extender_counts_them_go_first() -> None:

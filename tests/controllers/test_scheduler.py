@@ -189,6 +189,20 @@ class TestBoundPods:
 
         assert not all_of(Nominate, driver.see(nominated(on(foreign, "n1"), "n1")))
 
+    def test_an_assumed_pod_is_read_again_only_if_the_api_shows_more_than_its_node(self) -> None:
+        relabelled = replace(A, metadata=replace(A.metadata, labels={"app": "web"}))
+        for one, node_name, is_read in ((A, "n1", False), (A, "n2", True), (relabelled, "n1", True)):
+            shown = replace(one, spec=replace(A.spec, node_name=node_name), status=replace(A.status, phase="Pending"))
+            driver = Driver(N1, A)
+            driver.answer(the(Bind, driver.tick()))
+            placed = driver.scheduler.cluster.placed
+            assumed = placed[A.metadata.uid]
+
+            driver.see(shown)
+
+            record = placed[A.metadata.uid]
+            assert (record is not assumed, record.node_name) == (is_read, shown.spec.node_name)
+
     def test_the_labels_that_a_pod_gets_on_its_way_to_its_node_count_at_once(self) -> None:
         """[invariant C9]"""
         driver = Driver(node("n1", cpu=10, zone="z"), A)

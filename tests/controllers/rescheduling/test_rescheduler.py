@@ -165,6 +165,13 @@ def test_moves_of_the_last_hour_are_known_again_after_a_crash() -> None:
     assert [past.is_in_flight for past in script.inputs_seen[-1].past] == [False, False]
 
 
+def test_inputs_of_a_plan_that_would_be_made_later_omit_moves_that_no_longer_count_then() -> None:
+    found = finished(simulation(Script(), until_ns=600 * SECOND))
+    rescheduler = next(one.machine for one in found.driver.components if isinstance(one.machine, Rescheduler))
+
+    assert [len(rescheduler.show(found.now + later)[2].past) for later in (0, 2 * HOUR)] == [2, 0]
+
+
 def test_an_owner_whose_replacement_came_back_is_left_alone_there_also_after_a_crash() -> None:
     for crashes in ([], [1]):
         steps: list[Raw] = [LATER, {"at": "299s", "cordon": {"name": "n2"}}, {"at": "330s", "uncordon": {"name": "n2"}}]
