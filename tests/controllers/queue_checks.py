@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from podium.controllers.scheduling.queue.places import SLACK, BackoffPods, InFlightPods, PodHeap, UnschedulablePods
-from podium.controllers.scheduling.queue.queue import SchedulingQueue
+from podium.controllers.scheduling.queue.queue import SchedulingQueue, _sort_item
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
+
+
+def pods_in(queue: SchedulingQueue, place: QueuePlace) -> list[QueuedPod]:
+    """Return the pods in a place.
+
+    Active pods are in order of pop, those in backoff by its end, others by time of entry, key and uid.
+    """
+    found = [queued for queued in queue if queued.place is place]
+    if place is QueuePlace.ACTIVE:
+        return sorted(found, key=_sort_item)
+    if place is QueuePlace.BACKOFF:
+        return sorted(found, key=lambda queued: (queue._settings.backoff_end_ns(queued), *_sort_item(queued)))
+    return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
 
 
 def check_heap(heap: PodHeap) -> None:
@@ -47,17 +60,12 @@ def _check_backoff(backoff: BackoffPods, pods: dict[str, QueuedPod]) -> None:
 
 def _check_waiting(waiting: UnschedulablePods) -> None:
     """Every pod is in the group of those that wait for the same, and has a deadline."""
-    number = len(waiting._waits)
-    by_deadline = waiting._by_deadline
-    assert sum(map(len, waiting._groups.values())) == number == sum(map(len, by_deadline.values()))
-    assert all(by_deadline.values())
-    assert by_deadline.keys() <= {*waiting._deadlines}
-    assert all(waiting._deadlines[(place - 1) // 2] <= time for place, time in enumerate(waiting._deadlines) if place)
+    assert sum(map(len, waiting._groups.values())) == len(waiting._waits)
+    assert waiting._deadlines.times.keys() == waiting._waits.keys()
+    assert waiting.hopeful <= waiting._counting.keys() <= waiting._waits.keys()
     for rejection, group in waiting._groups.items():
         for uid, queued in group.items():
-            *found, deadline_ns = waiting._waits[uid]
-            assert found == [rejection, group], queued.record.key
-            assert by_deadline[deadline_ns][uid] is queued, queued.record.key
+            assert waiting._waits[uid] == (rejection, group), queued.record.key
             is_right = waiting._rejections.of(queued, queued.gated_by) is rejection and not rejection.after_error
             assert is_right, f"pod {queued.record.key} waits for what others wait for"
 

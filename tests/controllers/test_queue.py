@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import asdict, replace
 
+from podium.api.pod import PodAffinityTerm
+from podium.cluster.pod_classes import compile_terms
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import FEW, Registrations
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
@@ -16,7 +18,7 @@ from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, Event
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 from tests.controllers.driving import Driver
 from tests.controllers.pending import pending
-from tests.controllers.queue_checks import check_queue
+from tests.controllers.queue_checks import check_queue, pods_in
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
@@ -279,7 +281,7 @@ class TestPopFromBackoff:
 
     def test_queue_sort_orders_pods_that_arrive_in_the_same_second(self) -> None:
         queue = self.backing_off(QueueSettings(), (pending("earlier"), 1), (pending("higher", 9), 2))
-        assert [queued.record.name for queued in queue.pods(QueuePlace.BACKOFF)] == ["higher", "earlier"]
+        assert [queued.record.name for queued in pods_in(queue, QueuePlace.BACKOFF)] == ["higher", "earlier"]
         assert order(queue, 3) == ["higher", "earlier"]
 
     def test_an_active_pod_goes_before_all_that_back_off(self) -> None:
@@ -309,7 +311,9 @@ class TestPopFromBackoff:
 
         assert queue.next_deadline() == SECOND
         queue.flush(SECOND)
-        assert [queued.record.uid for queued in queue.pods(QueuePlace.ACTIVE)] == [attempts[failed_first].record.uid]
+        assert [queued.record.uid for queued in pods_in(queue, QueuePlace.ACTIVE)] == [
+            attempts[failed_first].record.uid
+        ]
 
     def test_popping_from_backoff_can_be_disabled(self) -> None:
         queue = self.backing_off(QueueSettings(pop_from_backoff=False), (pending("p"), 0))
@@ -881,7 +885,7 @@ class TestGates:
         assert queue.where("p") == "gated"
         queue.update(pending("p"), 2)
 
-        (queued,) = queue.pods(QueuePlace.ACTIVE)
+        (queued,) = pods_in(queue, QueuePlace.ACTIVE)
         assert (queued.gated_by, queued.message) == ("", "")
         assert (queued.queued_ns, queued.first_attempt_ns) == (0, 2)
 
@@ -910,7 +914,7 @@ class TestGates:
         queue.update(pending("p"), 1)
         check_queue(queue)
 
-        assert [queued.gated_by for queued in queue.pods(QueuePlace.GATED)] == ["DefaultPreemption"]
+        assert [queued.gated_by for queued in pods_in(queue, QueuePlace.GATED)] == ["DefaultPreemption"]
 
     def test_only_events_that_the_gating_plugin_registered_reach_a_gated_pod(self) -> None:
         queue, gates = self.preemptor()
@@ -942,7 +946,7 @@ class TestGates:
         holder[0] = "VolumeBinding"
         queue.move(POD_GONE, 2)
         check_queue(queue)
-        assert [queued.gated_by for queued in queue.pods(QueuePlace.GATED)] == ["VolumeBinding"]
+        assert [queued.gated_by for queued in pods_in(queue, QueuePlace.GATED)] == ["VolumeBinding"]
 
     def test_when_the_gate_is_open_such_an_event_wakes_for_the_plugins_that_rejected_the_pod(self) -> None:
         queue, gates = self.preemptor()
@@ -1098,6 +1102,27 @@ class TestActivate:
         assert [queued.record.uid for queued in queue] == ["p"]
 
 
+@pytest.mark.parametrize("policy", ["PreemptLowerPriority", "Never"])
+def test_a_waiting_pod_may_find_a_node_if_an_event_helps_it_to_preempt(policy: str) -> None:
+    # Its victims would leave enough room, but it requires a pod that came only now.
+    add = ActionType.ADD
+    near = EventToRegister(EventResource.ASSIGNED_POD, add, lambda _, event: event.label == "TheRequiredPod")
+    queue = make({"default-scheduler": {**PLUGINS, "InterPodAffinity": (near,)}})
+    pod = pending("p")
+    terms = compile_terms([PodAffinityTerm(topology_key="zone")], "shop")
+    pod_class = replace(pod.pod_class, required_affinity=terms)
+    rejected(queue, replace(pod, pod_class=pod_class, preemption_policy=policy), "NodeResourcesFit")
+
+    queue.move(ClusterEvent(EventResource.ASSIGNED_POD, add, label="AnotherPod"), 0)
+    assert not queue.has_promising
+    queue.move(ClusterEvent(EventResource.ASSIGNED_POD, add, label="TheRequiredPod"), 0)
+    assert (queue.where("p"), queue.has_promising) == (QueuePlace.UNSCHEDULABLE, policy != "Never")
+
+    queue.flush(5 * MINUTE)
+    queue.add_unschedulable(popped(queue, 5 * MINUTE), ("NodeResourcesFit",), (), 5 * MINUTE)
+    assert not queue.has_promising
+
+
 def test_the_queue_keeps_only_the_newest_unused_plugin_sets() -> None:
     queue = make()
     names = [name for name in PLUGINS if name != "Mute"]
@@ -1141,7 +1166,7 @@ class TestLookups:
 
         names = [queued.record.name for queued in queue]
 
-        assert names == ["active", "back-off", "waiting-a", "waiting-b", "gated", "flying"]
+        assert names == ["gated", "waiting-b", "waiting-a", "back-off", "flying", "active"]
         assert [queue.count(place) for place in QueuePlace] == [1, 1, 2, 1, 1]
         assert len(queue) == 6
 

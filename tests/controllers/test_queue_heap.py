@@ -76,6 +76,6 @@ def test_deadlines_of_pods_that_wait_no_longer_do_not_pile_up() -> None:
     for deadline_ns in range(1, 1000):
         waiting.put(second, deadline_ns)
 
-    assert len(waiting._deadlines) <= 4 + SLACK
+    assert len(waiting._deadlines._heap) <= 4 + SLACK
     assert waiting.take_overdue(998) == [first]
     assert waiting.next_deadline() == 999

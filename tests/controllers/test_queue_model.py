@@ -14,7 +14,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.pending import pending
-from tests.controllers.queue_checks import check_queue
+from tests.controllers.queue_checks import check_queue, pods_in
 from tests.fuzzing import usual
 
 SECOND = 1_000_000_000
@@ -247,7 +247,7 @@ class QueueMachine(RuleBasedStateMachine):
             uid: pod.place for uid, pod in self.known.items()
         }
         assert all(self.queue.where(uid) is pod.place for uid, pod in self.known.items())
-        active = [queued.record.uid for queued in self.queue.pods(QueuePlace.ACTIVE)]
+        active = [queued.record.uid for queued in pods_in(self.queue, QueuePlace.ACTIVE)]
         assert active == [pod.record.uid for pod in sorted(self.at(QueuePlace.ACTIVE), key=self.order)]
         deadlines = [self.backoff_end(pod) for pod in self.at(QueuePlace.BACKOFF)]
         deadlines += [pod.deadline for pod in self.at(QueuePlace.UNSCHEDULABLE) + self.at(QueuePlace.GATED)]

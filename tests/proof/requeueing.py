@@ -10,6 +10,7 @@ from podium.api.pod import Pod
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace
 from tests.builders import configuration
 from tests.controllers.driving import Driver
+from tests.controllers.queue_checks import pods_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,4 +45,4 @@ class Requeueing:
 
     @staticmethod
     def pods_in(driver: Driver, place: QueuePlace) -> set[str]:
-        return {queued.record.name for queued in driver.scheduler.queue.pods(place)}
+        return {queued.record.name for queued in pods_in(driver.scheduler.queue, place)}

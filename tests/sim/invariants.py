@@ -19,6 +19,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.settings.configuration import Configuration
 from podium.runtime.runtime import Component
 from podium.sim.simulation import Simulation
+from tests.controllers.queue_checks import pods_in
 from tests.sim.judged_scheduler import JudgedScheduler, is_to_be_scheduled
 from tests.sim.oracle import Sight, policy_of
 from tests.sim.room import check_room, is_running
@@ -64,7 +65,9 @@ class InvariantChecker:
         self._check_knowledge(sight)
         self._check_budgets()
         # L3
-        overdue = [one.record.key for one in scheduler.queue.pods(QueuePlace.UNSCHEDULABLE) if self._is_overdue(one)]
+        overdue = [
+            one.record.key for one in pods_in(scheduler.queue, QueuePlace.UNSCHEDULABLE) if self._is_overdue(one)
+        ]
         assert not overdue
         # C3, L7
         assert not scheduler.bindings.unseen

@@ -14,6 +14,8 @@ Raw = dict[str, Any]
 ZONE, POOL, HOST = "topology.kubernetes.io/zone", "eks.amazonaws.com/nodegroup", "kubernetes.io/hostname"
 _TRUE = {"status": "True"}
 _OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "")
+_MORE_OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicationController", "StatefulSet", "")
+_OF_OWNERS = {"ReplicationController": "v1"}
 _CLASSES = {"low": 0, "middle": 100, "patient": 500, "high": 1000, "daemon": 10_000}
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -51,6 +53,7 @@ class Workload:
     milli: int = 1000
     priority: str = "low"
     spec: Raw = field(default_factory=dict)
+    gates: bool = False
 
     @property
     def selector(self) -> Raw:
@@ -64,18 +67,10 @@ class Workload:
         spec = {"priorityClassName": self.priority, "tolerations": _TOLERATIONS, "containers": [container], **self.spec}
         if self.priority == "patient":
             spec["preemptionPolicy"] = "Never"
-        found: list[Raw] = []
-        if self.owner:
-            template = {"metadata": {"labels": labels}, "spec": spec}
-            fields: Raw = {"selector": self.selector, "template": template}
-            if self.owner != "DaemonSet":
-                fields["replicas"] = len(self.nodes)
-            if self.owner == "StatefulSet":
-                fields |= {"serviceName": self.name, "podManagementPolicy": "Parallel"}
-            meta: Raw = {"name": self.name, "namespace": "default", "uid": f"uid-{self.name}"}
-            found.append({"apiVersion": "apps/v1", "kind": self.owner, "metadata": meta, "spec": fields})
+        version = _OF_OWNERS.get(self.owner, "apps/v1")
+        found = [self._controller(version, labels, spec)] if self.owner else []
         for index, on in enumerate(self.nodes):
-            meta = {
+            meta: Raw = {
                 "name": f"{self.name}-{index}",
                 "namespace": "default",
                 "labels": labels,
@@ -83,15 +78,32 @@ class Workload:
             }
             meta["creationTimestamp"] = f"2026-01-01T00:00:{index:02}Z"
             if self.owner:
-                meta["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": self.owner, **owned}]
-            made = {**spec, "priority": _CLASSES[self.priority], "schedulerName": "default-scheduler"}
+                meta["ownerReferences"] = [{"apiVersion": version, "kind": self.owner, **owned}]
+            made: Raw = {**spec, "priority": _CLASSES[self.priority], "schedulerName": "default-scheduler"}
             pod: Raw = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": made}
+            if self.owner == "DaemonSet":
+                field: Raw = {"key": "metadata.name", "operator": "In", "values": [on]}
+                made["affinity"] = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}}
             if on:
                 made["nodeName"] = on
                 conditions = [{"type": "PodScheduled", **_TRUE}, {"type": "Ready", **_TRUE}]
                 pod["status"] = {"phase": "Running", "startTime": "2026-01-01T00:01:00Z", "conditions": conditions}
+            elif self.gates:
+                made["schedulingGates"] = [{"name": "example.com/quota"}]
             found.append(pod)
         return found
+
+    def _controller(self, version: str, labels: Raw, spec: Raw) -> Raw:
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        fields: Raw = {"selector": self.selector, "template": template}
+        if self.owner != "DaemonSet":
+            fields["replicas"] = len(self.nodes)
+        if self.owner == "StatefulSet":
+            fields |= {"serviceName": self.name, "podManagementPolicy": "Parallel"}
+        elif self.owner == "ReplicationController":
+            fields["selector"] = labels
+        meta: Raw = {"name": self.name, "namespace": "default", "uid": f"uid-{self.name}"}
+        return {"apiVersion": version, "kind": self.owner, "metadata": meta, "spec": fields}
 
 
 def cluster_of(nodes: list[Raw], *workloads: Workload) -> Raw:
@@ -134,9 +146,58 @@ def random_cluster(seed: int, nodes: int = 8) -> Raw:
     return found
 
 
-def settled(objects: Raw) -> Raw:
+def varied_cluster(seed: int, nodes: int = 8) -> Raw:
+    """Return a random cluster with more kinds of owners, rules and budgets, volumes, gates, gangs and DaemonSets."""
+    draw = random.Random(f"varied {seed}")
+    made = [_random_node(draw, f"n{index}") for index in range(draw.randint(3, nodes))]
+    free = {each["metadata"]["name"]: int(each["status"]["allocatable"]["cpu"]) * 1000 - 250 for each in made}
+    agent = Workload("agent", list(free), "DaemonSet", 250, "daemon", {"tolerations": [{"operator": "Exists"}]})
+    workloads, others = [agent], []
+    if draw.random() < 0.4:
+        # A DaemonSet that may be preempted.
+        logs = Workload("logs", [on for on in free if draw.random() < 0.9], "DaemonSet", 250, "low")
+        logs.spec["tolerations"] = [{"operator": "Exists"}]
+        free = {name: left - 250 * (name in logs.nodes) for name, left in free.items()}
+        workloads.append(logs)
+    for index in range(draw.randint(2, nodes + 1)):
+        made_for = _random_workload(draw, f"w{index}", free, nodes)
+        made_for.owner = draw.choice(_MORE_OWNERS)
+        rules = _rules(draw, made_for) + _more_rules(draw, made_for)
+        for rule in draw.sample(rules, draw.randint(0, 2)):
+            made_for.spec |= rule
+        made_for.gates = draw.random() < 0.1
+        kind = draw.random()
+        if kind < 0.1:
+            others += _volume(draw, made_for)
+        elif kind < 0.2:
+            others.append(_gang(draw, made_for))
+        if draw.random() < 0.3:
+            others.append(_random_budget(draw, made_for))
+        workloads.append(made_for)
+    found = cluster_of(made, *workloads)
+    found["items"] += others
+    return found
+
+
+GANGS: Raw = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "plugins": {"multiPoint": {"enabled": [{"name": "GangScheduling"}]}},
+            "pluginConfig": [{"name": "GangScheduling", "args": {"releaseAfter": "0s"}}],
+        }
+    ],
+}
+"""A configuration for clusters with gangs, which keep their nodes if they lose some of them."""
+
+
+def settled(objects: Raw, configuration: Raw | None = None) -> Raw:
     """Return the cluster as it is once all pending pods that fit or may preempt have a node."""
-    store = play_to_end(podium.load(objects).read, RunOptions(termination_ns=0)).store
+    options = RunOptions(
+        termination_ns=0, configuration=podium.load(objects, configuration=configuration).settings.configuration
+    )
+    store = play_to_end(podium.load(objects).read, options).store
     kinds = dict.fromkeys(item["kind"] for item in objects["items"])
     return {**objects, "items": [stored.raw for kind in kinds for stored in store.objects(kind)]}
 
@@ -186,3 +247,90 @@ def _rules(draw: random.Random, workload: Workload) -> list[Raw]:
         {"nodeSelector": {POOL: draw.choice(("big", "small"))}},
         {"containers": [{**container, "ports": [{"containerPort": 80, "hostPort": draw.choice((80, 81))}]}]},
     ]
+
+
+def _more_rules(draw: random.Random, workload: Workload) -> list[Raw]:
+    """Return more fields of which each limits where the pods may go, or says where they should go."""
+    selects = {"matchExpressions": [{"key": ZONE, "operator": draw.choice(("In", "NotIn")), "values": ["a", "b"]}]}
+    prefers = {"weight": draw.randint(1, 100), "preference": selects}
+    term = {"labelSelector": workload.selector, "topologyKey": draw.choice((ZONE, HOST, POOL))}
+    spread = [
+        {
+            "maxSkew": draw.randint(1, 3),
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": workload.selector,
+            **more,
+        }
+        for more in ({"topologyKey": ZONE}, {"topologyKey": HOST, "nodeAffinityPolicy": "Ignore"})
+    ]
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    return [
+        {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [selects]}}}},
+        {"affinity": {"nodeAffinity": {preferred: [prefers]}}},
+        {"affinity": {"podAntiAffinity": {preferred: [{"weight": 10, "podAffinityTerm": term}]}}},
+        {"affinity": {"podAffinity": {preferred: [{"weight": 10, "podAffinityTerm": term}]}}},
+        {"affinity": {"podAntiAffinity": {_REQUIRED: [{**term, "topologyKey": ZONE}]}}},
+        {"topologySpreadConstraints": spread},
+    ]
+
+
+def _volume(draw: random.Random, workload: Workload) -> list[Raw]:
+    """Let the pods mount a claim that is bound to a volume of a zone; return both."""
+    name = f"data-{workload.name}"
+    zone = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": [draw.choice("abc")]}]}
+    amount, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
+    workload.spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+    # Pods with a volume of a zone run nowhere else.
+    workload.nodes = [""] * len(workload.nodes)
+    claim = {"namespace": "default", "name": name, "uid": f"uid-{name}"}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": amount,
+            "accessModes": modes,
+            "storageClassName": "zonal",
+            "csi": {"driver": "csi.example.com", "volumeHandle": name},
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [zone]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+    return [
+        volume,
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {**claim, "annotations": annotations},
+            "spec": {
+                "accessModes": modes,
+                "resources": {"requests": amount},
+                "storageClassName": "zonal",
+                "volumeName": name,
+            },
+            "status": {"phase": "Bound", "capacity": amount, "accessModes": modes},
+        },
+    ]
+
+
+def _gang(draw: random.Random, workload: Workload) -> Raw:
+    """Make the pods of a workload a gang that preempts no others, and return its group."""
+    workload.priority = draw.choice(("low", "patient"))
+    workload.spec["schedulingGroup"] = {"podGroupName": workload.name}
+    gang = {"minCount": draw.randint(1, len(workload.nodes))}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": workload.name, "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": gang}},
+    }
+
+
+def _random_budget(draw: random.Random, workload: Workload) -> Raw:
+    """Return a budget in numbers or percentages; the disruption controller computes its status."""
+    found = budget(workload.name, 0, len(workload.nodes))
+    limit = {draw.choice(("maxUnavailable", "minAvailable")): draw.choice((0, 1, 2, "25%", "50%", "80%"))}
+    found["spec"] = {"selector": found["spec"]["selector"], **limit}
+    return found

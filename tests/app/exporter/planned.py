@@ -12,7 +12,7 @@ from podium.app.planning.impact import PREEMPTION, WorkloadImpact
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
 from podium.sim.run_options import RunOptions
 
-_REPLACED = ("ReplicaSet ", "Job ")
+_REPLACED = ("ReplicaSet ", "ReplicationController ", "Job ")
 
 
 class PlannedFailures:
@@ -23,7 +23,7 @@ class PlannedFailures:
 
     def __init__(self, cluster: podium.Cluster) -> None:
         self._cluster = cluster
-        self._without: dict[RunOptions, SimulationResult] = {}
+        self._without: list[tuple[RunOptions, SimulationResult]] = []
         self._impacts: dict[tuple[tuple[str, ...], int], tuple[WorkloadImpact, ...]] = {}
 
     def impact(self, nodes: Sequence[str], seed: int = 0) -> tuple[WorkloadImpact, ...]:
@@ -37,9 +37,11 @@ class PlannedFailures:
         def play(found: Any, options: RunOptions, *others: Any) -> SimulationResult:
             if found is not self._cluster.read:
                 return play_shown(found, options, *others)
-            if options not in self._without:
-                self._without[options] = play_shown(found, options, *others)
-            return self._without[options]
+            for known, result in self._without:
+                if known == options:
+                    return result
+            self._without.append((options, play_shown(found, options, *others)))
+            return self._without[-1][1]
 
         with patch.object(question, "play_shown", play), patch.object(question, "free_cycles"):
             return self._cluster.plan(seed=seed, termination="0s").fail(*nodes).impact

@@ -9,7 +9,7 @@ ControllerRevision. Pods run where a scheduler could have bound them; pods witho
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -31,7 +31,7 @@ _NAMESPACES = tuple(
 )
 _APPS = ("api", "web", "worker", "gateway", "cache", "indexer", "feed", "auth", "billing", "report", "mail", "video")
 _PRIORITIES = {"system-node-critical": 2_000_001_000, "platform": 1_000_000, "prod": 100_000, "batch": 1_000}
-_DAEMONS = {"aws-node": (50, 64), "kube-proxy": (100, 64), "fluent-bit": (100, 200)}
+_DAEMONS = {"aws-node": (50, 64, 0, 1), "kube-proxy": (100, 64, 0, 1), "fluent-bit": (100, 200, 0, 1)}
 _REPLICAS_PER_NODE = 7
 PODS_PER_NODE = len(_DAEMONS) + _REPLICAS_PER_NODE
 """The number of pods for each node, those of DaemonSets included."""
@@ -45,6 +45,10 @@ _NODE_CONDITIONS = (
 )
 
 
+_Amounts = tuple[int, int, int, int]
+"""Thousandths of a CPU, MiB of memory, GPUs, and pods."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pool:
     """A node pool: its share of every 20 nodes, and the resources of each of its nodes."""
@@ -52,17 +56,14 @@ class _Pool:
     name: str
     instance_type: str
     share: int
-    cpu_milli: int
-    memory_mib: int
-    pods: int
-    gpus: int = 0
+    amounts: _Amounts
 
 
 _POOLS = (
-    _Pool("general", "m6i.4xlarge", 12, 15_890, 60 << 10, 234),
-    _Pool("compute", "c6i.8xlarge", 4, 31_850, 58 << 10, 234),
-    _Pool("memory", "r6i.4xlarge", 3, 15_890, 122 << 10, 234),
-    _Pool("gpu", "p4d.24xlarge", 1, 95_690, 1100 << 10, 100, gpus=8),
+    _Pool("general", "m6i.4xlarge", 12, (15_890, 60 << 10, 0, 234)),
+    _Pool("compute", "c6i.8xlarge", 4, (31_850, 58 << 10, 0, 234)),
+    _Pool("memory", "r6i.4xlarge", 3, (15_890, 122 << 10, 0, 234)),
+    _Pool("gpu", "p4d.24xlarge", 1, (95_690, 1100 << 10, 8, 100)),
 )
 _NODES_PER_TURN = 20
 _POOL_OF_TURN = tuple(pool for pool in _POOLS for _ in range(pool.share))
@@ -75,30 +76,22 @@ class _Room:
     name: str
     zone: str
     pool: _Pool
-    cpu_milli: int
-    memory_mib: int
-    pods: int
-    gpus: int
+    free: Sequence[int]
 
-    def take(self, cpu_milli: int, memory_mib: int, gpus: int = 0) -> None:
-        self.cpu_milli -= cpu_milli
-        self.memory_mib -= memory_mib
-        self.gpus -= gpus
-        self.pods -= 1
+    def take(self, amounts: _Amounts) -> None:
+        self.free = [left - taken for left, taken in zip(self.free, amounts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Workload:
-    """A Deployment or StatefulSet to place."""
+    """A Deployment or StatefulSet to place; each of its pods requests the ``amounts``."""
 
     kind: str
     namespace: str
     name: str
     replicas: int
-    cpu_milli: int
-    memory_mib: int
+    amounts: _Amounts
     spec: Raw
-    gpus: int = 0
     pool: str | None = None
     is_apart: bool = False
     is_spread: bool = False
@@ -106,13 +99,8 @@ class _Workload:
 
     def fits(self, room: _Room) -> bool:
         """Return whether a node of the right pool has room for one pod."""
-        return (
-            room.cpu_milli >= self.cpu_milli
-            and room.memory_mib >= self.memory_mib
-            and room.pods > 0
-            and room.gpus >= self.gpus
-            and (room.pool.name == self.pool if self.pool else not room.pool.gpus or self.gpus > 0)
-        )
+        is_right = room.pool.name == self.pool if self.pool else not room.pool.amounts[2] or self.amounts[2] > 0
+        return is_right and all(left >= wanted for left, wanted in zip(room.free, self.amounts, strict=True))
 
 
 class EKSCluster:
@@ -134,8 +122,7 @@ class EKSCluster:
         for index in range(node_count):
             pool = _POOL_OF_TURN[index * 7 % len(_POOL_OF_TURN)]
             name = f"ip-10-{index // 62_500}-{index // 250 % 250}-{index % 250}.eu-west-1.compute.internal"
-            amounts = (pool.cpu_milli, pool.memory_mib, pool.pods, pool.gpus)
-            self._rooms.append(_Room(name, _ZONES[index % 3], pool, *amounts))
+            self._rooms.append(_Room(name, _ZONES[index % 3], pool, pool.amounts))
 
     def write(self, file: Path) -> None:
         """Write the objects as one List, in the layout of kubectl. At most one object is in memory at a time."""
@@ -157,8 +144,8 @@ class EKSCluster:
         for index, room in enumerate(self._rooms):
             self.nodes.append(room.name)
             yield self._node(index, room)
-        for name, (cpu_milli, memory_mib) in _DAEMONS.items():
-            yield from self._daemon_set(name, cpu_milli, memory_mib)
+        for name, amounts in _DAEMONS.items():
+            yield from self._daemon_set(name, amounts)
         left, number = len(self._rooms) * _REPLICAS_PER_NODE, 0
         while left > 0:
             workload = self._workload(number, left)
@@ -166,11 +153,12 @@ class EKSCluster:
             left, number = left - workload.replicas, number + 1
         # No node has room for a pod of the last one.
         name = f"oversized-{number}"
-        spec = _pod_spec(name, 1_000_000, 1024, "batch")
-        yield from self._placed(_Workload("Deployment", "shop", name, 1, 1_000_000, 1024, spec))
+        amounts = 1_000_000, 1024, 0, 1
+        yield from self._placed(_Workload("Deployment", "shop", name, 1, amounts, _pod_spec(name, amounts, "batch")))
 
     def _node(self, index: int, room: _Room) -> Raw:
         pool = room.pool
+        cpu_milli, memory_mib, gpus, pods = pool.amounts
         labels = {
             "eks.amazonaws.com/capacityType": "SPOT" if pool.name == "compute" else "ON_DEMAND",
             _POOL: pool.name,
@@ -182,11 +170,11 @@ class EKSCluster:
             ZONE_LABEL: room.zone,
         }
         amounts = {
-            "cpu": f"{pool.cpu_milli}m",
+            "cpu": f"{cpu_milli}m",
             "ephemeral-storage": "95Gi",
-            "memory": f"{pool.memory_mib}Mi",
-            "pods": str(pool.pods),
-            **({_GPU: str(pool.gpus)} if pool.gpus else {}),
+            "memory": f"{memory_mib}Mi",
+            "pods": str(pods),
+            **({_GPU: str(gpus)} if gpus else {}),
         }
         status: Raw = {
             "addresses": [{"address": _address(index), "type": "InternalIP"}],
@@ -201,12 +189,12 @@ class EKSCluster:
         }
         owned = {"f:metadata": {"f:labels": _owned_fields(labels)}, "f:status": _owned_fields({**status, "images": []})}
         metadata = self._metadata("", room.name, labels, managedFields=[_managed_by("kubelet", "status", owned)])
-        taints = {"taints": [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]} if pool.gpus else {}
+        taints = {"taints": [{"effect": "NoSchedule", "key": _GPU, "value": "present"}]} if gpus else {}
         spec = {"providerID": f"aws:///{room.zone}/i-{index:017x}", **taints}
         return _object("v1", "Node", metadata, spec=spec, status=status)
 
-    def _daemon_set(self, name: str, cpu_milli: int, memory_mib: int) -> Iterator[Raw]:
-        spec = _pod_spec(name, cpu_milli, memory_mib, "system-node-critical")
+    def _daemon_set(self, name: str, amounts: _Amounts) -> Iterator[Raw]:
+        spec = _pod_spec(name, amounts, "system-node-critical")
         spec["tolerations"] = [{"operator": "Exists"}]
         revision = self._suffix(9)
         controller = self._controller("DaemonSet", "kube-system", name, {}, spec)
@@ -220,7 +208,7 @@ class EKSCluster:
         # The pods are those of this revision, so that none is to be replaced.
         yield self._revision(controller, f"{name}-{revision}", {"app": name, "controller-revision-hash": revision})
         for room in self._rooms:
-            room.take(cpu_milli, memory_mib)
+            room.take(amounts)
             fields = [{"key": "metadata.name", "operator": "In", "values": [room.name]}]
             terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
             own = {**spec, "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
@@ -234,7 +222,8 @@ class EKSCluster:
         cpu_milli = draw.choice((250, 500, 1000, 1500, 2000, 4000))
         memory_mib = draw.choice((512, 1024, 2048, 4096, 8192))
         gpus = draw.choice((1, 2, 4, 8)) if namespace == "ml" and draw.random() < 0.4 else 0
-        spec = _pod_spec(name, cpu_milli, memory_mib, draw.choice(("prod", "prod", "batch", "platform", "")), gpus)
+        amounts = cpu_milli, memory_mib, gpus, 1
+        spec = _pod_spec(name, amounts, draw.choice(("prod", "prod", "batch", "platform", "")))
         hard = draw.choice(("DoNotSchedule", "ScheduleAnyway"))
         is_spread, is_apart, has_pool = draw.random() < 0.3, draw.random() < 0.15, not gpus and draw.random() < 0.2
         selector = {"matchLabels": {"app": name}}
@@ -255,9 +244,7 @@ class EKSCluster:
             spec["tolerations"] = [{"key": _GPU, "operator": "Exists"}, *spec["tolerations"]]
         kind = "StatefulSet" if draw.random() < 0.1 else "Deployment"
         budget = draw.choice((1, 1, 1, "10%", "25%")) if draw.random() < 0.5 else None
-        return _Workload(
-            kind, namespace, name, replicas, cpu_milli, memory_mib, spec, gpus, pool, is_apart, is_spread, budget
-        )
+        return _Workload(kind, namespace, name, replicas, amounts, spec, pool, is_apart, is_spread, budget)
 
     def _placed(self, workload: _Workload) -> Iterator[Raw]:
         """Yield a workload, its ReplicaSet or ControllerRevision, and its pods."""
@@ -308,7 +295,7 @@ class EKSCluster:
                     continue
                 if (workload.is_spread and zones[room.zone] > least) or not workload.fits(room):
                     continue
-                room.take(workload.cpu_milli, workload.memory_mib, workload.gpus)
+                room.take(workload.amounts)
                 used.add(room.name)
                 zones[room.zone] += 1
                 self._next_room += offset + 1
@@ -337,7 +324,7 @@ class EKSCluster:
         }
         more = {"annotations": annotations, "generation": 1, "ownerReferences": [_owner(deployment)]}
         metadata = self._metadata(deployment["metadata"]["namespace"], name, labels, **more)
-        template = {"metadata": {"labels": labels}, "spec": spec["template"]["spec"]}
+        template = {**spec["template"], "metadata": {"labels": labels}}
         full = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
         return _object("apps/v1", "ReplicaSet", metadata, spec=full)
 
@@ -470,7 +457,8 @@ _EVERY_POD_TOLERATES = tuple(
 _OWNED_SPEC = _owned_fields({"containers": [{"image": "", "name": "main", "resources": {"requests": {"cpu": ""}}}]})
 
 
-def _pod_spec(name: str, cpu_milli: int, memory_mib: int, priority_class: str, gpus: int = 0) -> Raw:
+def _pod_spec(name: str, amounts: _Amounts, priority_class: str) -> Raw:
+    cpu_milli, memory_mib, gpus, _ = amounts
     limits = {"memory": f"{memory_mib}Mi", **({_GPU: str(gpus)} if gpus else {})}
     container = {
         "env": [{"name": "LOG_LEVEL", "value": "info"}],

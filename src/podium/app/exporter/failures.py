@@ -6,7 +6,7 @@ Their pods are evicted node by node, and replacements are placed on the other no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -34,8 +34,8 @@ FATES = _REPLACED, _HELD, _UNMANAGED = "replaced", "held", "unmanaged"
 # Owners that create a replacement while the evicted pod terminates on a node that does not answer.
 _REPLACING = ("ReplicaSet", "ReplicationController", "Job")
 _TAINTS = tuple(Taint(key=UNREACHABLE, effect=effect) for effect in ("NoSchedule", "NoExecute"))
-# Pods that were tried at one time come in order of names.
-_EARLIER_NS = 0
+# The pods that are evicted at one time, and that time, from the first taint on.
+_Turn = tuple[int, Sequence[PodRecord]]
 # In how many turns the nodes of larger groups are evicted.
 _MAX_TURNS = 20
 
@@ -102,11 +102,6 @@ def _stays_ns(pod: PodRecord) -> int | None:
     return None if seconds is None else max(seconds, 0) * 10**9
 
 
-def _as_waiting(pods: Iterable[PodRecord]) -> tuple[PodRecord, ...]:
-    """Return pods that have been tried at one time."""
-    return tuple(replace(pod, created_ns=_EARLIER_NS) if pod.created_ns else pod for pod in pods)
-
-
 @dataclass(frozen=True, slots=True)
 class _Counted:
     """The pod classes, by their ids, that the filters for a class count beyond a node.
@@ -119,19 +114,11 @@ class _Counted:
     keys: tuple[str, ...] = ()
 
 
-class _Turn(NamedTuple):
-    """Pods that are evicted at one time, and when the last node before that got its taint, from the first taint on."""
-
-    pods: tuple[PodRecord, ...]
-    now_ns: int
-    tainted_ns: int
-
-    @classmethod
-    def of(cls, times: Sequence[tuple[int, Sequence[PodRecord]]], taints: Collection[int]) -> _Turn:
-        """Return one turn for several times, the last of which counts."""
-        now_ns = times[-1][0]
-        tainted_ns = max((taint_ns for taint_ns in taints if taint_ns <= now_ns), default=now_ns)
-        return cls(tuple(chain.from_iterable(pods for _, pods in times)), now_ns, tainted_ns)
+def _joined(turns: Sequence[_Turn]) -> list[_Turn]:
+    """Return few turns for many; the last time of several counts."""
+    at_once = max(-(-len(turns) // _MAX_TURNS), 1)
+    some = [turns[place : place + at_once] for place in range(0, len(turns), at_once)]
+    return [(each[-1][0], [pod for _, pods in each for pod in pods]) for each in some]
 
 
 class FailureTrials:
@@ -155,7 +142,8 @@ class FailureTrials:
         for name, row in decisions.cluster.nodes.row_of.items():
             self._health.replace(name, node := decisions.cluster.nodes.node(row), is_healthy=is_ready(node))
         self._by_node = by_key((pod.node_name, pod) for pod in decisions.cluster.placed.values())
-        self._waiting = _as_waiting(base.waiting)
+        # Pods that were tried at one time come in order of names.
+        self._waiting = tuple(replace(pod, created_ns=0) for pod in base.waiting)
         # Others fit nowhere after a failure either, unless one preempts: nodes that fail free nothing.
         self._count_others = [pod for pod in self._waiting if self._counted_for(pod) != _Counted()]
         # The further ready pods of budgets in a trial.
@@ -166,7 +154,6 @@ class FailureTrials:
         turns = self._health.turns(scope.nodes)
         pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
-        found = FailureOutcome(scope.kind, scope.name, len(scope.nodes), FITS, *counts)
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
         never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
         stays = ((_stays_ns(pod), pod) for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns)
@@ -180,13 +167,10 @@ class FailureTrials:
         lacking = alone = self._lacking([*(certain or ()), *never])
         victims = 0
         if certain is None or certain:
-            times = sorted(by_key(leaving).items())
-            at_once = max(-(-len(times) // _MAX_TURNS), 1)
-            taints = set(turns.values())
-            in_turn = [_Turn.of(times[turn : turn + at_once], taints) for turn in range(0, len(times), at_once)]
+            in_turn = _joined(sorted(by_key(leaving).items()))
             with self._decisions.what_if() as what_if:
                 self._let_fail(scope, replaced)
-                left, victims, before = self._play(in_turn, self._waiting)
+                left, victims, before = self._play(in_turn, {0, *turns.values()})
                 lacking = self._lacking([*left, *never], self._waiting)
                 alone = alone if certain else lacking
                 if certain is None and before is not None:
@@ -196,10 +180,10 @@ class FailureTrials:
                     left = self._play_alone(in_turn, left, turn)
                     alone = self._lacking([*left, *never], self._waiting)
             self._decisions.scratch.follower = None
-        numbers = {"unplaced_alone": alone.total(), "unplaced": lacking.total(), "preempted": victims}
         outcome = UNPLACED if lacking else PREEMPTS if alone else FITS
-        by_workload = dict(sorted(lacking.items()))
-        return replace(found, outcome=outcome, **numbers, first=next(iter(lacking), ""), unplaced_by=by_workload)
+        numbers = *counts, alone.total(), lacking.total(), victims
+        first, by_workload = next(iter(lacking), ""), dict(sorted(lacking.items()))
+        return FailureOutcome(scope.kind, scope.name, len(scope.nodes), outcome, *numbers, first, by_workload)
 
     def _let_fail(self, scope: FailureScope, replaced: Iterable[PodRecord]) -> None:
         """Let nodes fail: their pods are not ready, and no others come."""
@@ -239,20 +223,22 @@ class FailureTrials:
                 self._decisions.put(replace(known, status=replace(status, disruptions_allowed=allowed)))
 
     def _play(
-        self, in_turn: Sequence[_Turn], left: tuple[PodRecord, ...]
+        self, in_turn: Sequence[_Turn], taints: Iterable[int]
     ) -> tuple[tuple[PodRecord, ...], int, tuple[int, int, tuple[PodRecord, ...]] | None]:
         """Evict pods in turns, and place those that wait, also by preemption.
 
         Return the pods that wait at the end, the number of victims, and for the first turn in which pods preempt a
         savepoint, its number, and the pods that wait before it.
         """
-        queue, before = FailureQueue(self._decisions, self._failed[True].copy(), left), None
-        for number, turn in enumerate(in_turn):
+        queue, before = FailureQueue(self._decisions, self._failed[True].copy(), self._waiting, taints), None
+        ends = (*(now_ns for now_ns, _ in in_turn[1:]), None)
+        for number, (turn, end_ns) in enumerate(zip(in_turn, ends, strict=False)):
             savepoint, waiting = self._decisions.scratch.savepoint(), tuple(queue.waiting)
-            queue.try_pods(self._evict(turn), turn.now_ns, turn.tainted_ns)
+            queue.try_pods(self._evict(turn), turn[0])
+            queue.pass_time(end_ns)
             if queue.victims and before is None:
                 before = savepoint, number, waiting
-        return tuple(queue.waiting), queue.victims, before
+        return (*queue.waiting, *queue.later), queue.victims, before
 
     def _play_alone(self, in_turn: Sequence[_Turn], left: tuple[PodRecord, ...], first: int) -> tuple[PodRecord, ...]:
         """Evict pods in turns, from the ``first`` one on, and place those that wait; return those that still do."""
@@ -263,10 +249,11 @@ class FailureTrials:
 
     def _evict(self, turn: _Turn) -> list[PodRecord]:
         """Let the pods of a turn terminate, and return their replacements."""
-        for pod in turn.pods:
+        now_ns, pods = turn
+        for pod in pods:
             self._decisions.scratch.replace_pod(replace(pod, terminating=True))
-        now_ns = LATER_NS + turn.now_ns
-        return [replacement(pod, created_ns=now_ns) for pod in turn.pods if _fate(pod) == _REPLACED]
+            self._decisions.scratch.leave_group(pod)
+        return [replacement(pod, created_ns=LATER_NS + now_ns) for pod in pods if _fate(pod) == _REPLACED]
 
     def _lacking(self, unplaced: Iterable[PodRecord], waiting: Iterable[PodRecord] = ()) -> Counter[str]:
         """Return how many pods each workload lacks beyond those that waited before, the most important pod's first."""

@@ -41,7 +41,9 @@ _OF_NODES = (DAEMON_SET, "Node")
 CAPPED, VICTIMS = "capped", "victims"
 """The types of obstacles to a preemption that would help: a cap on disruptions, and victims that terminate."""
 
-_AGAIN = "/again"
+AGAIN = "/again"
+"""What a replacement has at the end of its uid."""
+
 # A CronJob owns Jobs, a Deployment ReplicaSets.
 _MAX_OWNERS = 2
 
@@ -439,12 +441,7 @@ class Decisions:
 def replacement(pod: PodRecord, **others: Any) -> PodRecord:
     """Return the pod that a controller makes in place of one that leaves; ``others`` are fields of it."""
     fields = {"start_ns": NOT_STARTED_NS, "ready": False, "terminating": False, "preempted": False, **others}
-    return pod.without_node(uid=f"{pod.uid}{_AGAIN}", **fields)
-
-
-def origin_of(pod: PodRecord) -> str:
-    """Return the uid of the first pod in a row of pods each of which replaces the one before it."""
-    return pod.uid.partition(_AGAIN)[0]
+    return pod.without_node(uid=f"{pod.uid}{AGAIN}", **fields)
 
 
 def sampled_decisions(

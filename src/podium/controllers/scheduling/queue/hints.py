@@ -160,6 +160,11 @@ class Rejection(Struct, eq=False, weakref=True):
         hints = self.hints(event)
         return NO if hints is None else hints.ask(pod, event)
 
+    def may_let_preempt(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Return whether a hint of a plugin that did not reject the pod says so; it counts once victims have left."""
+        others = (plugin for plugin in self.registered if plugin not in self.unschedulable)
+        return any(hint is not None and _wakes(hint, pod, event) for hint in self._of(others, event))
+
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
         return tuple(hint for plugin in plugins for hint in _matching_hints(self.registered.get(plugin, ()), event))
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from podium.cluster.arrays import take_out
+from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.pods import PodRecord
-from podium.controllers.deadlines import earliest
+from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueueSettings
 from podium.framework.events import ClusterEvent
@@ -153,14 +153,17 @@ class UnschedulablePods:
     def __init__(self, rejections: Rejections) -> None:
         self._rejections = rejections
         self._groups: dict[Rejection, Group] = {}
-        # By uid, the rejection, its group, and the deadline.
-        self._waits: dict[str, tuple[Rejection, Group, int]] = {}
+        # By uid, the rejection, and its group.
+        self._waits: dict[str, tuple[Rejection, Group]] = {}
         self.uids = self._waits.keys()
         """The uids of all pods; a live view."""
+        # Those that may preempt, and that count other pods or volumes; and of these, those for which that has changed.
+        self._counting: Group = {}
+        self.hopeful: set[str] = set()
+        """The uids of pods that may preempt once their wait ends, though no event has woken them."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
-        # Most pods share their deadline with others: by deadline the pods, and the deadlines, also those without pods.
-        self._by_deadline: dict[int, Group] = {}
-        self._deadlines: list[int] = []
+        self._deadlines: Deadlines[str] = Deadlines()
+        self.next_deadline = self._deadlines.next_time
 
     def put(self, queued: QueuedPod, deadline_ns: int) -> None:
         """Let a pod wait for an event, at most until ``deadline_ns``."""
@@ -175,21 +178,21 @@ class UnschedulablePods:
         uid = queued.record.uid
         self.discard(uid)
         group[uid] = queued
-        self._waits[uid] = (rejection, group, deadline_ns)
-        if deadline_ns not in self._by_deadline:
-            self._by_deadline[deadline_ns] = {}
-            heappush(self._deadlines, deadline_ns)
-            if len(self._deadlines) > 2 * len(self._by_deadline) + SLACK:
-                # Sorted lists are heaps.
-                self._deadlines = sorted(self._by_deadline)
-        self._by_deadline[deadline_ns][uid] = queued
+        pod, pod_class = queued.record, queued.record.pod_class
+        counts = pod_class.required_affinity or pod.spec.topology_spread_constraints or pod_class.claims
+        if counts and not queued.gated_by and pod.preemption_policy not in NEVER_PREEMPTS:
+            self._counting[uid] = queued
+        self._waits[uid] = rejection, group
+        self._deadlines.set(uid, deadline_ns)
 
     def discard(self, uid: str) -> None:
         """End a pod's wait, if it waits."""
         if uid in self._waits:
-            _, group, deadline_ns = self._waits.pop(uid)
+            _, group = self._waits.pop(uid)
             del group[uid]
-            take_out(self._by_deadline, deadline_ns, uid)
+            self._counting.pop(uid, None)
+            self.hopeful.discard(uid)
+            self._deadlines.set(uid, None)
 
     def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
         """Return the pods that an event makes worth another attempt; they wait until removed."""
@@ -209,21 +212,20 @@ class UnschedulablePods:
                     woken.append((queued, wake))
         return woken
 
+    def note(self, event: ClusterEvent) -> None:
+        """Note which pods an event may let preempt although the plugins that rejected them do not wake them."""
+        for uid, queued in self._counting.items():
+            if uid not in self.hopeful and self._waits[uid][0].may_let_preempt(queued.record, event):
+                self.hopeful.add(uid)
+
     def take_overdue(self, now: int) -> list[QueuedPod]:
         """End the wait of the pods whose deadline has come; return them, longest overdue first."""
-        overdue: list[QueuedPod] = []
-        while (deadline_ns := self.next_deadline()) is not None and deadline_ns <= now:
-            due = self._by_deadline[deadline_ns].values()
-            overdue += sorted(due, key=lambda queued: (queued.record.key, queued.record.uid))
-            for queued in [*due]:
-                self.discard(queued.record.uid)
-        return overdue
-
-    def next_deadline(self) -> int | None:
-        times = self._deadlines
-        while times and times[0] not in self._by_deadline:
-            heappop(times)
-        return times[0] if times else None
+        overdue = []
+        while (deadline_ns := self.next_deadline()) is not None and (uid := self._deadlines.take_due(now)) is not None:
+            queued = self._waits[uid][1][uid]
+            overdue.append((deadline_ns, queued.record.key, uid, queued))
+            self.discard(uid)
+        return [queued for *_, queued in sorted(overdue)]
 
 
 class InFlightPod(msgspec.Struct, eq=False):
@@ -287,7 +289,3 @@ class InFlightPods:
         oldest = next(iter(self._hearing.values()))
         for _ in range(len(self._events) - (self._noted - oldest.start)):
             self._events.popleft()
-
-    def pods(self) -> list[QueuedPod]:
-        """Return the pods in flight, in order of pop."""
-        return [flight.queued for flight in self._flights.values()]

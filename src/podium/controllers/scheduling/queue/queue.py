@@ -86,9 +86,8 @@ class SchedulingQueue:
         return len(self._pods)
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        """Yield all pods in the order of `QueuePlace`, then of `pods`."""
-        for place in QueuePlace:
-            yield from self.pods(place)
+        """Yield all pods, those that came first first."""
+        return iter(self._pods.values())
 
     def where(self, uid: str) -> QueuePlace | None:
         queued = self._pods.get(uid)
@@ -97,20 +96,6 @@ class SchedulingQueue:
     def count(self, place: QueuePlace) -> int:
         """Return the number of pods in a place."""
         return sum(queued.place is place for queued in self._pods.values())
-
-    def pods(self, place: QueuePlace) -> list[QueuedPod]:
-        """Return the pods in a place.
-
-        Active and in-flight pods are in order of pop, those in backoff by its end, waiting ones by time of entry, key
-        and uid.
-        """
-        if place is IN_FLIGHT:
-            return self._in_flight.pods()
-        found = [queued for queued in self._pods.values() if queued.place is place]
-        if place in _WAITS:
-            return sorted(found, key=lambda queued: (queued.queued_ns, queued.record.key, queued.record.uid))
-        end_ns = self._settings.backoff_end_ns if place is BACKOFF else lambda _: 0
-        return sorted(found, key=lambda queued: (end_ns(queued), *_sort_item(queued)))
 
     def delete(self, uid: str) -> None:
         """Forget a pod that is gone, bound or another scheduler's, also in flight."""
@@ -220,7 +205,9 @@ class SchedulingQueue:
 
     @property
     def has_promising(self) -> bool:
-        """Return whether a pod in backoff has not failed with an error each time."""
+        """Return whether a pod in backoff has not failed with an error each time, or a waiting one may now preempt."""
+        if self._waiting.hopeful:
+            return True
         return len(self._backoff) > 0 and any(self._pods[uid].error_count <= 1 for uid in self._backoff)
 
     def done(self, uid: str) -> None:
@@ -309,6 +296,7 @@ class SchedulingQueue:
                 queued.woken_by = event.label
                 continue
             self._requeue(queued, wake, event.label, now)
+        self._waiting.note(event)
 
     def activate(self, uids: Iterable[str], now: int) -> None:
         """Make waiting pods and pods in backoff active, unless they are gated.
