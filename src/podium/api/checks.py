@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
 from podium.api.quantity import parse_quantity
-from podium.api.times import parse_time
+from podium.api.times import parse_duration, parse_time
 
 Parsed = TypeVar("Parsed")
+Written = TypeVar("Written")
 
 MAX_ENTRIES = 1_000
 """The maximum number of entries in lists that are compared with one another, so that no object stalls scheduling."""
@@ -42,10 +43,10 @@ def check_not_negative(number: int | None, path: str) -> None:
         raise InputError(f"{number} is negative; it must be 0 or more", path=path)
 
 
-def parsed(parse: Callable[[str], Parsed], text: str, path: str) -> Parsed:
-    """Return the text as parsed by a function that raises ValueError. Raises InputError instead."""
+def parsed(parse: Callable[[Written], Parsed], written: Written, path: str) -> Parsed:
+    """Return what was written as parsed by a function that raises ValueError. Raises InputError instead."""
     try:
-        return parse(text)
+        return parse(written)
     except ValueError as error:
         raise InputError(str(error), path=path) from None
 
@@ -54,6 +55,12 @@ def check_time(text: str | None, path: str) -> None:
     """Raise InputError for an invalid time; None is an absent value."""
     if text is not None:
         parsed(parse_time, text, path)
+
+
+def check_duration(written: str | int, path: str) -> None:
+    """Raise InputError for an invalid or negative duration."""
+    if parsed(parse_duration, written, path) < 0:
+        raise InputError(f"{shown(written)} is negative; write 0s or more", path=path)
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> None:

@@ -119,6 +119,15 @@ def locating(path: str = "", **location: Any) -> Iterator[None]:
         raise found from error.__cause__
 
 
+@contextmanager
+def os_error_as(problem: str, source: str) -> Iterator[None]:
+    """Raise an OSError of the block as an InputError with this problem and the system's reason."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{problem}: {error.strerror or error}", source=source) from None
+
+
 class MalformedError(InputError):
     """An error for a value that cannot be parsed as its field's type: text for a number, "1 Gi" for a quantity."""
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import msgspec
 
 from podium.api.basis import MOST_NAMES, Caveat
+from podium.api.checks import check_duration
 from podium.api.errors import InputError, PodiumError, shown
 from podium.api.names import label_key_problem
 from podium.api.pod import PodSpec
@@ -217,13 +218,7 @@ def check_extenders(extenders: tuple[ExtenderSettings, ...], path: str) -> None:
             raise InputError("is empty; the URL of the extender is needed", path=f"{where}.urlPrefix")
         if extender.prioritize_verb and extender.weight <= 0:
             raise InputError(f"is {extender.weight}; one that prioritizes needs 1 or more", path=f"{where}.weight")
-        try:
-            is_negative = parse_duration(extender.http_timeout) < 0
-        except ValueError as error:
-            raise InputError(str(error), path=f"{where}.httpTimeout") from None
-        if is_negative:
-            problem = f"{shown(extender.http_timeout)} is negative; write 0s or more"
-            raise InputError(problem, path=f"{where}.httpTimeout")
+        check_duration(extender.http_timeout, f"{where}.httpTimeout")
         for index, resource in enumerate(extender.managed_resources):
             _check_managed(resource.name, managed, f"{where}.managedResources[{index}].name")
     binding = [number for number, extender in enumerate(extenders) if extender.bind_verb]

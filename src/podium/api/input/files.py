@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from podium.api.errors import InputError, InputWarning
+from podium.api.errors import InputError, InputWarning, os_error_as
 from podium.api.input import yaml
 
 FileName = str | Path
@@ -50,7 +50,7 @@ def opened(name: FileName) -> Iterator[BinaryIO]:
 
     Raises InputError if it cannot be read, or is too large.
     """
-    try:
+    with os_error_as("cannot be read", shown_name(name)):
         if name == "-":
             yield BytesIO(_read(sys.stdin.buffer, name))
             return
@@ -60,8 +60,6 @@ def opened(name: FileName) -> Iterator[BinaryIO]:
             # A special file has no size, and can be read only once.
             is_plain = size > 0 and not stream.peek(len(_GZIP)).startswith(_GZIP)
             yield stream if is_plain else BytesIO(_read(stream, name))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=shown_name(name)) from None
 
 
 def read_bytes(name: FileName) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError, PodiumError
+from podium.api.errors import InputError, PodiumError, os_error_as
 from podium.api.input.files import read_bytes
 from podium.api.times import format_exact_time
 from podium.app.console.cells import NODES, PODS
@@ -50,10 +50,8 @@ class DecisionFile:
         self._problem = ""
         # Whether the last line is incomplete.
         self._is_torn = False
-        try:
+        with os_error_as("cannot be written", path):
             self._stream = self._open()
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", source=path) from None
 
     def write(self, line: str) -> None:
         try:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, os_error_as, shown
 from podium.api.input.codec import Input
 from podium.api.input.documents import API_VERSION
 from podium.api.input.files import files_of, read_bytes
@@ -160,10 +160,8 @@ def plan_of(
 
 def write_plan(file: str, plan: SavedPlan) -> None:
     """Write a file that only its owner may read: manifests may hold Secrets."""
-    try:
+    with os_error_as("cannot be written", file):
         write_private(Path(file), gzip.compress(msgspec.json.encode(plan), mtime=0))
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", source=file) from None
 
 
 def _contents(name: str) -> Contents:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, os_error_as
 from podium.api.input.documents import API_VERSION, HiddenKind, Snapshot
 from podium.api.kinds import KINDS
 from podium.api.meta import ObjectMeta, Raw
@@ -87,10 +87,8 @@ def _recover_all(target: str, limits: Limits, say: Say) -> None:
         if recover(target):
             raise InputError("it is that of a recording that was killed, and complete now; name another", source=target)
         return
-    try:
+    with os_error_as("is no folder to write to", target):
         Path(target).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"is no folder to write to: {error.strerror or error}", source=target) from None
     for journal in sorted(Path(target).glob("*.podium.journal")):
         file = str(journal).removesuffix(".journal")
         try:
@@ -269,12 +267,10 @@ class RecordingFile:
         self._termination_ns: int | None = None
         self.objects = self.steps = self.events = self.size = 0
         """How much was written; the size is that of the journal in bytes."""
-        try:
+        with os_error_as("cannot be written", target):
             descriptor = os.open(_journal_of(target), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             # As long as this process runs, no other one takes the journal for that of a recording that was killed.
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror or error}", source=target) from None
         self._journal = os.fdopen(descriptor, "wb")
 
     def begin(self, objects: Iterable[Raw], snapshot: Snapshot) -> None:

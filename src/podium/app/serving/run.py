@@ -19,7 +19,7 @@ import click
 import msgspec
 
 from podium.api import collector, meta, present
-from podium.api.errors import InputError, Validation, escape, locating, shown
+from podium.api.errors import InputError, Validation, escape, locating, os_error_as, shown
 from podium.api.input.codec import Document, Input, objects_in
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
 from podium.api.input.files import read_bytes
@@ -248,10 +248,8 @@ def release_of(directory: Path, chosen: ReleaseChoice, found: Release, report: C
     else:
         release = _upgraded(kept, chosen, directory, report)
     text = " ".join(filter(None, (str(release), shown_gates(release.gates))))
-    try:
+    with os_error_as("the version cannot be kept", str(file)):
         output.write_private(file, f"{text}\n")
-    except OSError as error:
-        raise InputError(f"the version cannot be kept: {error.strerror}", source=str(file)) from None
     return release
 
 
@@ -331,11 +329,9 @@ def _audit_log(wanted: UpOptions) -> Iterator[Callable[[bytes], None] | None]:
         yield None
         return
     path = Path(wanted.audit_log)
-    try:
+    with os_error_as("the audit log cannot be written", wanted.audit_log):
         path.touch(mode=0o600)
         file = path.open("ab", buffering=0)
-    except OSError as error:
-        raise InputError(f"the audit log cannot be written: {error.strerror}", source=wanted.audit_log) from None
 
     def write(line: bytes) -> None:
         try:

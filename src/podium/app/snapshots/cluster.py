@@ -26,7 +26,7 @@ from typing import BinaryIO, Literal, Self
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, os_error_as
 from podium.api.input.documents import HiddenKind, Snapshot
 from podium.api.input.pod_table import PodTableWriter
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
@@ -351,10 +351,8 @@ class SnapshotFile:
         if self._name != "-":
             target = Path(self._name)
             # Created for its owner alone, beside the file that it is to be.
-            try:
+            with os_error_as("cannot be written", self._name):
                 descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-            except OSError as error:
-                raise InputError(f"cannot be written: {error.strerror or error}", source=self._name) from None
             self._part, file = Path(part), os.fdopen(descriptor, "wb")
         stream = self._shown.enter_context(file)
         # Neither a name nor a time: the same objects give the same bytes.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from podium.api.errors import InputError, shown
+from podium.api.errors import InputError, os_error_as, shown
 from podium.apirequests import authorization
 from podium.apirequests.authorization import (
     AUTHENTICATED,
@@ -307,12 +307,10 @@ def read_token(path: str, *, is_shared: bool = False) -> str:
     Raises InputError for a file that cannot be read, that other users can read, or that holds no token.
     """
     file = Path(path)
-    try:
+    with os_error_as("cannot be read", path):
         mode = stat.S_IMODE(file.stat().st_mode)
         with file.open(encoding="utf-8", errors="replace") as opened:
             token = opened.read(_LONGEST + 1).strip()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
     if not is_shared and sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError("others than its owner can read or write it; chmod 600 would be right", source=path)
     if not token or len(token) > _LONGEST or any(character.isspace() for character in token):

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from podium.api.checks import check_duration
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.input.documents import API_VERSION, read_among
@@ -102,12 +103,7 @@ def _read(raw: Raw) -> Recording:
     found = read(raw, Recording)
     times = ((f".events[{index}].at", event.at) for index, event in enumerate(found.events))
     for path, text in ((".length", found.length), (".termination", found.termination or "0s"), *times):
-        try:
-            is_negative = parse_duration(text) < 0
-        except ValueError as error:
-            raise InputError(str(error), path=path) from None
-        if is_negative:
-            raise InputError("is negative; write 0s or more", path=path)
+        check_duration(text, path)
     return found
 
 
