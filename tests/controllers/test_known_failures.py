@@ -3,9 +3,10 @@
 from msgspec.structs import replace
 
 from podium.api.pod import Pod, PodResourceClaim
+from podium.controllers.scheduling import known_failures
 from podium.controllers.scheduling.known_failures import KnownFailure, KnownFailures
 from podium.controllers.scheduling.scheduler import Scheduler
-from tests.builders import cluster_of, node, pod
+from tests.builders import cluster_of, configuration, node, pod
 from tests.controllers.driving import nominated
 
 FAILURE = KnownFailure(("NodeResourcesFit",), "0/1 nodes are available")
@@ -41,3 +42,13 @@ def test_a_nominated_pod_neither_gives_nor_receives_cached_outcomes() -> None:
 
 def test_a_pod_with_resource_claims_neither_gives_nor_receives_cached_outcomes() -> None:
     assert not is_told(using_a_gpu(A), using_a_gpu(B))
+
+
+def test_taints_alone_explain_a_rejection_only_if_no_other_filter_comes_before_them() -> None:
+    def place_of_taints(*plugins: str) -> int:
+        (runner,) = Scheduler(configuration(only=plugins)).runners.values()
+        return known_failures._place_of_taints(runner)
+
+    assert place_of_taints("NodeUnschedulable", "NodeName", "TaintToleration", "NodeResourcesFit") == 3
+    assert place_of_taints("NodeUnschedulable", "NodeResourcesFit", "TaintToleration") == -1
+    assert place_of_taints("NodeUnschedulable", "NodeResourcesFit") == -1
