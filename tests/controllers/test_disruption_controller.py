@@ -541,6 +541,13 @@ def test_unrelated_events_cause_no_work() -> None:
     assert len(rig.log) == written
 
 
+def test_a_status_is_due_when_the_first_of_its_debits_expires() -> None:
+    accepted = {"disruptedPods": {"a": "2026-01-01T12:00:30Z", "b": "2026-01-01T12:00:00Z"}}
+    rig = rig_of({**budget("pdb", minAvailable=0), "status": accepted}, pod("a"), pod("b"))
+
+    assert rig.machine.deadline().time_ns == rig.now + 120 * SECOND
+
+
 def test_a_budget_that_goes_is_forgotten() -> None:
     rate = {"max": "1/1h", "available": 0, "fullTime": "2026-01-01T12:10:00Z"}
     accepted = {"disruptedPods": {"a": "2026-01-01T12:00:00Z"}, "disruptionRate": rate}
