@@ -232,6 +232,26 @@ def format_duration(ns: int) -> str:
     return sign + "".join(parts) + (_decimal(rest, SECOND) + "s" if rest else "")
 
 
+# The length of a unit in seconds, up to how many of it a smaller unit is shown, and that unit.
+_AGES = {"s": (1, 0, ""), "m": (60, 10, "s"), "h": (3_600, 8, "m"), "d": (86_400, 8, "h"), "y": (31_536_000, 8, "d")}
+
+
+def human_duration(ns: int) -> str:
+    """Return a duration in at most two units, as kubectl shows an age (duration.HumanDuration)."""
+    # Go truncates towards zero.
+    seconds = ns // SECOND if ns >= 0 else -(-ns // SECOND)
+    if seconds < 0:
+        return "0s" if seconds == -1 else "<invalid>"
+    if seconds < 120:
+        return f"{seconds}s"
+    unit = "m" if seconds < 3 * 3_600 else "h" if seconds < 48 * 3_600 else "d" if seconds < 2 * _AGES["y"][0] else "y"
+    length, most, smaller = _AGES[unit]
+    count, rest = divmod(seconds, length)
+    # A second unit is shown for few of the first.
+    rest = rest // _AGES[smaller][0] if count < most else 0
+    return f"{count}{unit}{rest}{smaller}" if rest else f"{count}{unit}"
+
+
 def _decimal(amount: int, unit: int) -> str:
     """Return the amount in units with as many decimals as needed; the unit is a power of ten."""
     whole, rest = divmod(amount, unit)

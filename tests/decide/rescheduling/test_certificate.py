@@ -206,6 +206,34 @@ def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(effort: Eff
     check()
 
 
+def test_the_ascent_finds_the_prices_of_budgets_that_matter_differently() -> None:
+    """Each budget allows some pods of its own nodes. Most of what can be gained, far from these nodes, needs none."""
+    objects: list[Any] = [node("empty", cpu="1000")]
+    for at in range(12):
+        objects += [node(f"n-{at}-{each}", cpu="10") for each in range(3 + at)]
+        objects += [pod(f"p-{at}-{each}", on=f"n-{at}-{each}", cpu=f"{5200 + 400 * at}m") for each in range(3 + at)]
+    for at in range(60):
+        objects += [
+            node(f"free-{at}", cpu="10"),
+            *[pod(f"q-{at}-{each}", on=f"free-{at}", cpu="1") for each in range(9)],
+        ]
+    picture = picture_of(objects)
+    pods = sorted(picture.movable_pods(), key=lambda pod: pod.row)
+    limits = [MoveLimit([pod.uid for pod in pods if pod.name.startswith(f"p-{at}-")], 2) for at in range(12)]
+    policy = policy_of("MoveToUnderusedNodes", picture, {})
+    labels = policy.bound(Departures(picture, pods), 0.01).labels  # type: ignore[attr-defined]
+    departures = Departures(picture, pods, labels)
+    relaxation, _ = relax(departures, [(policy.bound(departures, 0.01), 1.0)], 0.01)  # type: ignore[attr-defined]
+
+    found = ascend(limited(relaxation, limits), policy.objective(picture))
+
+    # Two pods of each budget leave for the price of a move, the others stay; four of each free node leave.
+    excess = [1 - 5000 / (5200 + 400 * at) for at in range(12)]
+    best = sum(2 * 0.01 + (1 + at) * each for at, each in enumerate(excess)) + 60 * 4 * 0.01
+    assert found.value <= best + 1e-6
+    assert found.value == pytest.approx(best, rel=0.002)
+
+
 def program_of(relaxation: Relaxation) -> LinearProgram:
     """Return the linear program of a relaxation without limits: mixtures of states, and of the pods that leave."""
     program, departures = LinearProgram(offset=relaxation.base), relaxation.departures

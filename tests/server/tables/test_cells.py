@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from podium.server.tables.cells import access_modes, human_duration, label_selector, labels, some
+from podium.api.times import human_duration
+from podium.server.tables.cells import access_modes, label_selector, labels, some
 
 SECOND = 10**9
 MINUTE = 60 * SECOND

@@ -10,7 +10,7 @@ from typing import Any
 from podium.app.console.page import Page, Part, Section, listed
 from podium.cluster.pods import PodRecord
 from podium.controllers.rescheduling.rescheduler import Rescheduler
-from podium.decide.rescheduling.certificate import Certificate, MoveLimit, lower_bounds
+from podium.decide.rescheduling.certificate import Certificate, MoveLimit, budget_limits, lower_bounds
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from podium.framework.rescheduling.policy import Picture
@@ -74,14 +74,7 @@ def _limits_of(
     room = BudgetRoom(inputs, settings, picture.now)
     yield from _of_kinds(pods, settings.in_flight)
     yield from _of_kinds([pod for pod in pods if not room.is_protected(pod)], settings.without_budget)
-    covered: dict[str, list[str]] = defaultdict(list)
-    most: dict[str, int] = {}
-    for pod in pods:
-        for budget in inputs.budgets.over(pod.pod_class):
-            covered[budget.key].append(pod.uid)
-            most[budget.key] = max(0, budget.disruptions_allowed - room.reserve(budget))
-    for key, uids in covered.items():
-        yield MoveLimit(uids, most[key])
+    yield from budget_limits(pods, inputs, room)
 
 
 def _of_kinds(pods: Sequence[PodRecord], limits: MoveLimitSettings) -> Iterator[MoveLimit]:

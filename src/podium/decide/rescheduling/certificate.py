@@ -11,15 +11,17 @@ linear programs (1960).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
+from operator import attrgetter
 
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
+from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import PolicyError, calling_policy
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope, is_own
@@ -30,8 +32,8 @@ from podium.framework.verdicts import PluginError
 FIT = "NodeResourcesFit"
 # The most resources of which capacity is counted, those with the largest requested share first.
 _MOST_RESOURCES = 3
-# The steps of an ascent: more where they are cheap, in small clusters.
-_STEPS, _MOST_STEPS, _STATES_IN_ALL = 120, 400, 2_000_000
+# The most steps of an ascent, and after how many without progress the next ones are smaller.
+_MOST_STEPS, _PATIENCE = 400, 5
 _GOOD_ENOUGH = 1e-4
 # What a place costs pods that none takes: more than any pod is worth.
 _NOWHERE = 1e3
@@ -95,6 +97,9 @@ class Prices:
 
     capacity: Float64s
     limits: Float64s
+
+    def flat(self) -> Float64s:
+        return np.concatenate([self.capacity.ravel(), self.limits])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,53 +181,56 @@ class PricedBound:
     leaving: Bools
 
 
-def ascend(relaxation: Relaxation, target: float, capacity: Float64s | None = None) -> PricedBound:
+def ascend(relaxation: Relaxation, target: float) -> PricedBound:
     """Return the best evaluation found by an ascent of prices, if no bound can exceed ``target``.
 
-    Prices of ``capacity`` rise first unless they are given, then those of limits with them, from the best common price
-    of all limits.
+    Prices of capacity rise first, then those of limits with them, from the best common price of all limits, with those
+    of capacity or without.
     """
     free = relaxation.free
-    if capacity is None:
-        best = _ascent(relaxation, relaxation.evaluate(free), target, rises=0.0)
-        if not len(relaxation.limits):
-            return best
-        capacity = best.prices.capacity
-    common = [0.0, *(2.0**power for power in range(-5, 5))]
-    begun = [relaxation.evaluate(Prices(capacity, free.limits + price)) for price in common]
-    return _ascent(relaxation, max(begun, key=lambda evaluation: evaluation.value), target, rises=1.0)
+    best = relaxation.evaluate(free)
+    best = _ascent(relaxation, best, (target - best.value) / 10, np.inf)
+    if not len(relaxation.limits):
+        return best
+    starts = product((best.prices.capacity, free.capacity), (0.0, *(2.0**power for power in range(-5, 5))))
+    begun = [relaxation.evaluate(Prices(capacity, free.limits + price)) for capacity, price in starts]
+    best = max(begun, key=attrgetter("value"))
+    # Limits count by the number of their pods if all matter alike, and by its root if some matter more.
+    ends = [_ascent(relaxation, best, (target - best.value) / 10, power) for power in (0.5, 1.0)]
+    return max(ends, key=attrgetter("value"))
 
 
-def _ascent(relaxation: Relaxation, best: PricedBound, target: float, *, rises: float) -> PricedBound:
-    """Return the best evaluation of a subgradient ascent with Polyak's steps; prices of limits rise by ``rises``."""
+def _ascent(relaxation: Relaxation, best: PricedBound, ahead: float, power: float) -> PricedBound:
+    """Return the best evaluation of a subgradient ascent to levels.
+
+    Polyak's steps aim ``ahead`` of the best bound, and at half of that whenever it is out of reach. Each goes half in
+    the present direction, half in those before. A limit counts by a ``power`` of twice the number of its pods; if that
+    is infinite, prices of limits stay.
+    """
     # Each constraint counts by its size, so that one step suits all prices.
     offered = np.zeros(best.prices.capacity.shape)
     np.add.at(offered, relaxation.kinds, np.maximum(np.maximum.reduceat(relaxation.spare, relaxation.starts), 0.0))
     np.add.at(offered, relaxation.kinds[relaxation.departures.pod_rows], relaxation.requests[relaxation.shape_of])
-    offered = np.maximum(offered, 1e-6)
-    limited = np.maximum(np.bincount(relaxation.limit_of, minlength=len(relaxation.limits)), 1)
-    each, scale, stuck = best, 1.0, 0
-    steps = min(max(_STATES_IN_ALL // len(relaxation.costs), _STEPS), _MOST_STEPS)
-    for _ in range(steps):
-        prices, slope = each.prices, relaxation.slope(each)
+    counted = np.maximum(2.0 * np.bincount(relaxation.limit_of, minlength=len(relaxation.limits)), 2.0)
+    sizes = np.concatenate([np.maximum(offered, 1e-6).ravel(), counted**power])
+    each, way, stuck = best, np.zeros(len(sizes)), 0
+    for _ in range(_MOST_STEPS):
+        prices, here = each.prices.flat(), relaxation.slope(each).flat() / sizes
+        way = (way + here) / 2
         # A price of 0 does not fall any further.
-        of_capacity = np.where((prices.capacity <= 0) & (slope.capacity < 0), 0.0, slope.capacity / offered)
-        of_limits = np.where((prices.limits <= 0) & (slope.limits < 0), 0.0, rises * slope.limits / limited)
-        norm = float((of_capacity**2).sum() + (of_limits**2).sum())
-        if norm <= 0 or target - each.value <= _GOOD_ENOUGH:
+        rising = (prices > 0) | (way > 0)
+        way, here = way * rising, here * rising
+        norm = float(way @ way)
+        if norm <= 0 or ahead <= _GOOD_ENOUGH * max(best.value, 1.0):
             break
-        step = scale * (target - each.value) / norm
-        each = relaxation.evaluate(
-            Prices(
-                np.maximum(prices.capacity + step * of_capacity / offered, 0.0),
-                np.maximum(prices.limits + step * of_limits / limited, 0.0),
-            )
-        )
-        stuck += 1
-        if each.value > best.value + _GOOD_ENOUGH:
-            best, stuck = each, 0
-        elif stuck == steps // 20:
-            each, scale, stuck = best, scale / 2, 0
+        # Directions that cancel each other do not make a step longer.
+        step = (best.value + ahead - each.value) / max(norm, float(here @ here) / 4)
+        prices = np.maximum(prices + step * way / sizes, 0.0)
+        each = relaxation.evaluate(Prices(prices[: offered.size].reshape(offered.shape), prices[offered.size :]))
+        stuck = 0 if each.value > best.value + ahead / 10 else stuck + 1
+        best = max(best, each, key=attrgetter("value"))
+        if stuck == _PATIENCE:
+            each, way, ahead, stuck = best, np.zeros(len(sizes)), ahead / 2, 0
     return best
 
 
@@ -236,30 +244,41 @@ def lower_bounds(
     """
     movable = sorted(picture.movable_pods(), key=lambda pod: pod.row)
     relaxation, ever = _relaxed(picture, policies, price, movable)
-    best = ascend(relaxation, ever.now)
-    within = ever = replace(ever, bound=best.value)
+    within = ever = replace(ever, bound=ascend(relaxation, ever.now).value)
     if limits:
-        capacity: Float64s | None = best.prices.capacity
         if held := frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0)):
             relaxation, within = _relaxed(picture, policies, price, [pod for pod in movable if pod.uid not in held])
-            capacity = None
-        value = ascend(limited(relaxation, limits), within.now, capacity).value
+        value = ascend(limited(relaxation, limits), within.now).value
         # Limits only exclude placements.
         within = replace(within, bound=max(value, ever.bound))
     return within, ever
 
 
+def budget_limits(pods: Iterable[PodRecord], inputs: PlanInputs, room: BudgetRoom) -> list[MoveLimit]:
+    """Return how many of the pods of each disruption budget may move now."""
+    found: dict[str, tuple[list[str], int]] = {}
+    for pod in pods:
+        for budget in inputs.budgets.over(pod.pod_class):
+            most = max(0, budget.disruptions_allowed - room.reserve(budget))
+            found.setdefault(budget.key, ([], most))[0].append(pod.uid)
+    return [MoveLimit(uids, most) for uids, most in found.values()]
+
+
 def _relaxed(
-    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, pods: Sequence[PodRecord]
+    picture: Picture,
+    policies: Sequence[tuple[Policy, float]],
+    price: float,
+    pods: Sequence[PodRecord],
+    resources: Sequence[int] | None = None,
 ) -> tuple[Relaxation, Certificate]:
-    """Return the relaxation for moves of some pods, and a certificate with the bound 0."""
+    """Return the relaxation (`relax`) for moves of some pods, and a certificate with the bound 0."""
     departures = Departures(picture, pods)
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
         departures = Departures(picture, pods, np.unique(np.array(labels), axis=1, return_inverse=True)[1].reshape(-1))
         covered = list(_covered(departures, policies, price))
-    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price)
+    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, resources)
     if counting := [name for name, *_, bound in covered if bound.labels is None]:
         everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)
     objectives = {name: (weight, objective) for name, weight, objective, _ in covered}
@@ -300,12 +319,18 @@ def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
 
 
 def relax(
-    departures: Departures, bounds: Sequence[tuple[ObjectiveBound, float]], price: float
+    departures: Departures,
+    bounds: Sequence[tuple[ObjectiveBound, float]],
+    price: float,
+    resources: Sequence[int] | None = None,
 ) -> tuple[Relaxation, tuple[str, ...]]:
-    """Return the relaxation of weighted bounds, and the names of the constraints that it leaves out."""
+    """Return the relaxation of weighted bounds, and the names of the constraints that it leaves out.
+
+    Capacity counts for the given resources, or for the scarcest ones.
+    """
     picture = departures.picture
     nodes, entries = picture.cluster.nodes, len(departures.rows)
-    resources = counted_resources(picture)
+    resources = counted_resources(picture) if resources is None else resources
     states: list[NodeState] = [NodeState(np.zeros(entries))]
     for bound, weight in bounds:
         states = [

@@ -321,15 +321,12 @@ class NodeEquivalence:
         found = list(kinds.values())
         return found[:MOST_KINDS], len(found) <= MOST_KINDS and len(rows) <= _MOST_ROWS
 
-    def _amounts(self, rows: Int64s) -> list[bytes]:
-        """Return the amounts of each row as bytes."""
+    def _amounts(self, rows: Int64s) -> list[tuple[int, ...]]:
+        """Return the amounts of each row."""
         nodes = self._nodes
         amounts = (nodes.allocatable[:, rows], nodes.requested[:, rows], nodes.nonzero_requested[:, rows])
         numbers = (nodes.allowed_pods[rows], nodes.pod_count[rows], nodes.taint_group[rows])
-        table = np.concatenate([*amounts, numbers])
-        width = table.shape[0] * table.itemsize
-        whole = np.ascontiguousarray(table.T).tobytes()
-        return [whole[start : start + width] for start in range(0, len(whole), width)]
+        return [tuple(of_row) for of_row in np.concatenate([*amounts, numbers]).T.tolist()]
 
 
 class RehearsalError(Exception):

@@ -263,11 +263,9 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
 def _needs(packing: NodePacking, candidates: Candidates) -> Float64s:
     """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
     index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
-    needs = np.zeros((len(candidates), len(packing.room)))
-    for number, (row, pods) in enumerate(candidates):
-        needs[number] = np.maximum(packing.room[:, index_of[row]], 0)
-        for pod in pods:
-            needs[number] += packing.need(pod)
+    needs = np.maximum(packing.room[:, [index_of[row] for row, _ in candidates]].T, 0).astype(np.float64)
+    for number, (_, pods) in enumerate(candidates):
+        needs[number] += sum(map(packing.need, pods))
     return needs
 
 

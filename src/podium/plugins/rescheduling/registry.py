@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from heapq import heapify, heappop
 from typing import Annotated
 
 import msgspec
@@ -125,7 +124,6 @@ class Consolidate:
 
 
 _HOUR_NS = 3_600 * times.SECOND
-_UNITS = ((24 * _HOUR_NS, "d"), (_HOUR_NS, "h"), (60 * times.SECOND, "m"), (times.SECOND, "s"))
 
 
 class ReplaceOldPodsArgs(Arguments, frozen=True, kw_only=True):
@@ -167,31 +165,15 @@ class ReplaceOldPods:
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield each of them, the oldest first, then by key."""
         latest_ns = picture.now - self._max_age_ns
-        placed = picture.cluster.placed.values()
-        old = [(pod.created_ns, pod.key, pod.uid, pod) for pod in placed if _is_old(pod, latest_ns)]
-        # Callers consume few of many.
-        heapify(old)
-        while old:
-            *_, pod = heappop(old)
+        old = [pod for pod in picture.cluster.placed.values() if _is_old(pod, latest_ns)]
+        for pod in sorted(old, key=lambda pod: (pod.created_ns, pod.key, pod.uid)):
             if picture.is_movable(pod):
-                age, most = in_words(picture.now - pod.created_ns), in_words(self._max_age_ns)
+                age, most = map(times.human_duration, (picture.now - pod.created_ns, self._max_age_ns))
                 yield Proposal((Relocation(pod),), f"{pod.key} is {age} old; pods are to be no older than {most}")
 
 
 def _is_old(pod: PodRecord, latest_ns: int) -> bool:
     return 0 < pod.created_ns < latest_ns and pod.row >= 0 and not pod.terminating and not belongs_to_node(pod)
-
-
-def in_words(duration_ns: int) -> str:
-    """Return a duration in its two largest units, as kubectl shows an age: 3d4h."""
-    text, left = "", duration_ns
-    for unit_ns, unit in _UNITS:
-        number, left = divmod(left, unit_ns)
-        if number or text:
-            if text:
-                return f"{text}{number}{unit}" if number else text
-            text = f"{number}{unit}"
-    return text or "0s"
 
 
 class PrepareForMaintenanceArgs(Arguments, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api import times
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisruptionBudget
@@ -232,7 +233,7 @@ def _job_completions(raw: Raw, now: int) -> str:
 
 def _job_duration(raw: Raw, now: int) -> str:
     start, end = (cells.time_at(raw, "status", field) for field in ("startTime", "completionTime"))
-    return "" if start is None else cells.human_duration((now if end is None else end) - start)
+    return "" if start is None else times.human_duration((now if end is None else end) - start)
 
 
 def _controller(raw: Raw, now: int) -> str:
@@ -275,7 +276,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "quota_usage": _quota_usage,
     "request_condition": _request_condition,
     "requested_duration": lambda raw, _: (
-        cells.human_duration(number(raw, "spec", "expirationSeconds") * 10**9)
+        times.human_duration(number(raw, "spec", "expirationSeconds") * 10**9)
         if type(value_at(raw, "spec", "expirationSeconds")) is int
         else NONE
     ),

@@ -70,7 +70,7 @@ def age(raw: Raw, now: int) -> str:
 def since(raw: Any, now: int, *path: str) -> str:
     """Return the time since the timestamp at a path."""
     time = time_at(raw, *path)
-    return UNKNOWN if time is None else human_duration(now - time)
+    return UNKNOWN if time is None else times.human_duration(now - time)
 
 
 def time_at(raw: Any, *path: str) -> int | None:
@@ -82,26 +82,6 @@ def time_at(raw: Any, *path: str) -> int | None:
         return times.parse_time(found)
     except ValueError:
         return None
-
-
-# The length of a unit in seconds, up to how many of it a smaller unit is shown, and that unit.
-_UNITS = {"s": (1, 0, ""), "m": (60, 10, "s"), "h": (3_600, 8, "m"), "d": (86_400, 8, "h"), "y": (31_536_000, 8, "d")}
-
-
-def human_duration(ns: int) -> str:
-    """Return a duration in at most two units (duration.HumanDuration)."""
-    # Go truncates towards zero.
-    seconds = ns // times.SECOND if ns >= 0 else -(-ns // times.SECOND)
-    if seconds < 0:
-        return "0s" if seconds == -1 else "<invalid>"
-    if seconds < 120:
-        return f"{seconds}s"
-    unit = "m" if seconds < 3 * 3_600 else "h" if seconds < 48 * 3_600 else "d" if seconds < 2 * _UNITS["y"][0] else "y"
-    length, most, smaller = _UNITS[unit]
-    count, rest = divmod(seconds, length)
-    # A second unit is shown for few of the first.
-    rest = rest // _UNITS[smaller][0] if count < most else 0
-    return f"{count}{unit}{rest}{smaller}" if rest else f"{count}{unit}"
 
 
 def labels(found: Any) -> str:
@@ -191,7 +171,7 @@ def pod_row(raw: Raw, now: int) -> Cells:
         name(raw),
         f"{summary.ready}/{summary.total}",
         summary.status,
-        str(count) if not count or last is None else f"{count} ({human_duration(now - last)} ago)",
+        str(count) if not count or last is None else f"{count} ({times.human_duration(now - last)} ago)",
         age(raw, now),
         next((text(ip, "ip") for ip in objects_at(raw, "status", "podIPs")), "") or NONE,
         text(raw, "spec", "nodeName", default=NONE),

@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api import errors
+from podium.api import errors, times
 from podium.api.meta import Raw, list_at
 from podium.server.tables.cell_functions import CELL_FUNCTIONS
 from podium.server.tables.cells import (
@@ -39,7 +39,6 @@ from podium.server.tables.cells import (
     TableColumn,
     completion,
     event_row,
-    human_duration,
     pod_row,
     shown,
     text,
@@ -179,7 +178,7 @@ def _custom_cell(found: list[Any], type_: str, now: int) -> Any:
             return first if isinstance(first, bool) else None
         case "date":
             time = time_at({"time": first}, "time")
-            return "<invalid>" if time is None else human_duration(now - time)
+            return "<invalid>" if time is None else times.human_duration(now - time)
     return " ".join(
         msgspec.json.encode(value).decode() if isinstance(value, dict | list) else shown(value) for value in found
     )
