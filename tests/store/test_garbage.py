@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from podium.api.workloads import JOB_TRACKING
 from podium.apirequests.actions import cleanup_by_requests
 from podium.apirequests.request import Request, Response
-from podium.store.cleanup import DeleteStep, GarbageCollector, PatchStep
+from podium.store.cleanup import DeleteStep, GarbageCollector, PatchStep, Step
 from podium.store.store import Store
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import Propagation
+from tests.pod_statuses import set_pod_status
 from tests.store.collecting import steps_at
 from tests.store.objects import Raw, pod
 
@@ -296,6 +297,30 @@ def test_each_step_is_reported_once_and_is_conditional() -> None:
         metadata = requests[-1].body["metadata"]
         assert (metadata["uid"], metadata["resourceVersion"]) == (step.stored.uid, str(step.stored.version))
     assert family.collector.due(0) == []
+
+
+def test_a_status_update_makes_no_object_worth_another_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    family = Family()
+    looked_at: list[str] = []
+    reference = config_map("x", family.store.get("ConfigMap", "default/parent"))["metadata"]["ownerReferences"]
+    raw = pod("child")
+    family.store.create({**raw, "metadata": {**raw["metadata"], "ownerReferences": reference}}, now=0)
+    family.collect()
+    steps = GarbageCollector._steps
+
+    def noted(self: GarbageCollector, stored: Stored) -> list[Step]:
+        looked_at.append(stored.key)
+        return steps(self, stored)
+
+    monkeypatch.setattr(GarbageCollector, "_steps", noted)
+
+    set_pod_status(family.store, "default/child", {"phase": "Running"}, (), now=0)
+    family.collect()
+
+    assert looked_at == []
+    family.delete("parent")
+    family.collect()
+    assert family.store.objects("Pod") == []
 
 
 @given(

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
+import msgspec
+
 from podium.api.kinds import group_of
 from podium.api.meta import OwnerReference, Raw
 from podium.api.workloads import JOB_TRACKING
@@ -18,6 +20,7 @@ from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored, with_conditions
 from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN, Propagation, is_terminating_namespace
+from podium.store.watch_log import WatchEvent
 
 REMEMBERED_NS = 600 * 10**9
 """How long deleted objects are remembered; requests that still refer to them have been answered by then."""
@@ -92,14 +95,10 @@ class GarbageCollector:
             self._begin(now)
             return
         for event in events:
-            stored, before = event.stored, event.previous
-            metadata, is_gone = stored.object.metadata, event.type == "DELETED"
-            had_owners = before is not None and before.object.metadata.owner_references
-            if is_gone or had_owners or metadata.owner_references or metadata.deletion_timestamp is not None:
-                self._observe(stored, is_gone, now)
+            if _may_make_steps_due(event):
+                self._observe(event.stored, event.type == "DELETED", now)
             else:
-                # A terminating object needs no other step, whatever else changes: a deletion is never undone.
-                self._objects[metadata.uid] = stored
+                self._objects[event.stored.uid] = event.stored
         self._version = events[-1].stored.version if events else self._version
 
     def _begin(self, now: int) -> None:
@@ -193,6 +192,16 @@ class GarbageCollector:
             return None
         is_in_reach = meta.namespace in ("", stored.object.metadata.namespace)
         return found if is_in_reach and meta.name == reference.name else None
+
+
+def _may_make_steps_due(event: WatchEvent) -> bool:
+    """Return whether a write adds or removes an object with owners, or changes what steps depend on."""
+    after, before = event.stored.object.metadata, event.previous
+    if event.type == "DELETED" or before is None:
+        return bool(event.type == "DELETED" or after.owner_references or after.deletion_timestamp is not None)
+    was = before.object.metadata
+    counted = (was.owner_references, was.finalizers, was.deletion_timestamp)
+    return counted != (after.owner_references, after.finalizers, after.deletion_timestamp)
 
 
 def _references(stored: Stored) -> list[Raw]:
@@ -348,8 +357,7 @@ class PatchStep:
     subresource: Literal["", "status"] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FinalizeNamespace:
+class FinalizeNamespace(msgspec.Struct, frozen=True):
     """The replacement of the finalizers in a namespace's spec, if it has not been written since."""
 
     stored: Stored
