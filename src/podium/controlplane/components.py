@@ -27,7 +27,7 @@ from podium.controllers.workloads import claims, cron_jobs, daemon_sets, deploym
 from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import Configuration
+from podium.framework.settings.configuration import Configuration, default_configuration
 from podium.runtime.runtime import Component
 
 
@@ -101,7 +101,9 @@ def scheduler(
         made.attempts.on_attempt = on_attempt
         return made
 
-    return Component(name, make, waits=True)
+    profiles = (configuration or default_configuration()).profiles
+    author = profiles[0].scheduler_name if len(profiles) == 1 else ""
+    return Component(name, make, waits=True, author=author)
 
 
 def rescheduler(

@@ -33,14 +33,16 @@ class Component:
 
     ``life`` counts its lives. ``began`` is the sequence number of the current life among those of all components of a
     driver: earlier observations and answers are not for it. A component that `waits` acts only when all others are
-    quiet, such as a scheduler. ``place`` grows with each component that joins a driver. ``deadline`` is the
-    controller's last deadline, and ``rest`` selects the observations that are deferred while it `is_at_rest`.
-    ``unshown`` are existing objects that it gets before anything else when it is not idle any more.
+    quiet, such as a scheduler. ``author`` is the name in its Events, "" if that depends on the pod. ``place`` grows
+    with each component that joins a driver. ``deadline`` is the controller's last deadline, and ``rest`` selects the
+    observations that are deferred while it `is_at_rest`. ``unshown`` are existing objects that it gets before anything
+    else when it is not idle any more.
     """
 
     name: str
     make: Callable[[], controllers.Controller]
     waits: bool = False
+    author: str = ""
     machine: controllers.Controller | None = None
     life: int = 0
     began: int = 0

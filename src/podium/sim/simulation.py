@@ -264,7 +264,8 @@ class Simulation:
             return
         action = requested.action
         if type(action) is Record and not (has_faults or self._takes_time):
-            self.server.carry_out(action, self.now, "" if requested.component.waits else requested.component.name)
+            component = requested.component
+            self.server.carry_out(action, self.now, component.author if component.waits else component.name)
             return
         if type(action) is ReportUnschedulable and action.rewords and not (has_faults or self._takes_time):
             self._held[action.uid] = action
