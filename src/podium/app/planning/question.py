@@ -22,6 +22,7 @@ from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks,
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, replay_with_reasons, shown_result
 from podium.sim.latencies import USUAL_LATENCY_NS
+from podium.sim.results.result import result_of
 from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import InitialState
@@ -220,7 +221,10 @@ def _play_forked(
     def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
         simulation.end_after(lasted_ns)
         play_on(simulation, report)
-        return replace(shown_result(given, simulation, options), with_reasons=None)
+        if options.records_placements:
+            return shown_result(given, simulation, options)
+        # Nothing shows this run's caveats and placement.
+        return SimulationResult.of(result_of(simulation))
 
     with forked(play_without_steps) as begin:
         simulation.add_steps(options.components)

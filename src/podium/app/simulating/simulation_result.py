@@ -139,6 +139,11 @@ class SimulationResult(Renderable, Result):
     placement: tuple[FilledNode, ...] = ()
     with_reasons: Callable[[], SimulationResult] | None = field(default=None, compare=False)
 
+    @classmethod
+    def of(cls, result: Result) -> SimulationResult:
+        """Return a result without a placement."""
+        return cls(**{each.name: getattr(result, each.name) for each in fields(Result)})
+
     @property
     def headline(self) -> str:
         """The result of the run in one line."""
@@ -176,10 +181,9 @@ def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> S
     """Return the result of a simulation so far."""
     result = result_of_run(found, simulation, options)
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
-    members = {each.name: getattr(result, each.name) for each in fields(Result)}
     with_reasons = None if options.records_placements else replay_with_reasons(found, options)
     placement = placement_of(simulation.store, states, {node.node: node.requested for node in result.nodes})
-    return SimulationResult(**members, placement=placement, with_reasons=with_reasons)
+    return replace(SimulationResult.of(result), placement=placement, with_reasons=with_reasons)
 
 
 def replay_with_reasons(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
