@@ -3,19 +3,21 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import podium
 from podium.api.basis import lacks_status
 from podium.api.input.codec import Document, load_text
+from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
 from podium.api.present import as_running
 from podium.api.reading import read
 from podium.app.cluster_session import with_budget_statuses
 from podium.controllers.actions import ReplaceStatus
 from podium.controllers.disruption.disruption_controller import DisruptionController
-from podium.controllers.observations import Changed, Tick
+from podium.controllers.observations import Changed, Observation, Tick
 from podium.store.stored import reread
 
 Raw = dict[str, Any]
@@ -75,6 +77,23 @@ def test_preemption_spares_pods_whose_budget_is_used_up_and_no_others() -> None:
 
     assert violations(*cluster, budget(0)) == 0
     assert violations(*cluster, budget(1)) == 1
+
+
+def test_pods_that_no_budget_without_status_covers_are_not_examined(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined: list[str] = []
+    handle = DisruptionController.handle
+
+    def noted(self: DisruptionController, observation: Observation, now: int) -> list[Any]:
+        if isinstance(observation, Changed) and isinstance(observation.object, Pod):
+            examined.append(observation.object.key)
+        return handle(self, observation, now)
+
+    monkeypatch.setattr(DisruptionController, "handle", noted)
+    database = {**pod("database", "n"), "metadata": {"name": "database", "labels": {"app": "database"}}}
+    elsewhere = {**pod("elsewhere", "n"), "metadata": {"name": "a", "namespace": "other", "labels": {"app": "web"}}}
+
+    assert allowed(budget(1), pod("a", "n"), database, pod("b", "n"), elsewhere) == 1
+    assert examined == ["default/a", "default/b"]
 
 
 def violations(*raws: Raw) -> int:

@@ -14,6 +14,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.present import DEFAULT_START_NS, last_time
+from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
 
@@ -190,13 +191,8 @@ def _computed(
 
     controller = DisruptionController()
     open_budgets = [(document.object, document.raw) for document in budgets if document.object is not None]
-    namespaces = {budget.metadata.namespace for budget, _ in open_budgets}
-    for document in documents:
-        item = document.object
-        if isinstance(item, Pod) and item.metadata.namespace in namespaces:
-            controller.handle(Changed(_as_running(item, document)), 0)
-        elif isinstance(item, _WATCHED):
-            controller.handle(Changed(item), 0)
+    for item in _followed(documents, budgets):
+        controller.handle(Changed(item), 0)
     # Last: a budget finds its pods faster than each pod its budgets.
     for budget, written in open_budgets:
         # The controller compares generations, and a budget that was never stored has none.
@@ -207,6 +203,29 @@ def _computed(
         if isinstance(action, ReplaceStatus) and action.raw["kind"] == "PodDisruptionBudget":
             found = reading.read(action.raw, policy.PodDisruptionBudget)
             yield found.key, found.status
+
+
+def _followed(documents: Sequence[Document], budgets: Sequence[Document]) -> Iterator[Kubernetes]:
+    """Yield the pods that some of the budgets cover, and the other objects on which their status depends."""
+    from podium.controllers.indexes import SelectorIndex
+
+    selectors: SelectorIndex[str] = SelectorIndex()
+    for budget in _objects(budgets):
+        if isinstance(budget, policy.PodDisruptionBudget):
+            selectors.put(budget.key, compile_label_selector(budget.spec.selector), budget.metadata.namespace)
+    # Pods of one owner share their labels, which exist as long as the documents.
+    covered: dict[tuple[int, str], bool] = {}
+    for document in documents:
+        item = document.object
+        if isinstance(item, Pod):
+            labels, namespace = item.metadata.labels, item.metadata.namespace
+            is_covered = covered.get((id(labels), namespace))
+            if is_covered is None:
+                is_covered = covered[id(labels), namespace] = bool(selectors.matching(labels, namespace))
+            if is_covered:
+                yield _as_running(item, document)
+        elif isinstance(item, _WATCHED):
+            yield item
 
 
 def _as_running(pod: Pod, document: Document) -> Pod:

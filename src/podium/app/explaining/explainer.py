@@ -338,11 +338,12 @@ class ObjectAdmission:
 
     def _is_raw(self, pod: Pod) -> bool:
         """Return whether admission would change how the pod is scheduled."""
-        # Some affinity term of the pod may select by label keys of its own.
-        terms = [] if pod.spec.affinity is None else pod.spec.affinity.pod_terms
-        has_label_keys = any(term.match_label_keys or term.mismatch_label_keys for term in terms)
-        if not pod.metadata.uid and (self.rules or not pod.spec.node_name or has_label_keys):
-            return True
+        if not pod.metadata.uid:
+            # Some affinity term of the pod may select by label keys of its own.
+            terms = [] if pod.spec.affinity is None else pod.spec.affinity.pod_terms
+            has_label_keys = any(term.match_label_keys or term.mismatch_label_keys for term in terms)
+            if self.rules or not pod.spec.node_name or has_label_keys:
+                return True
         if pod.spec.priority is not None:
             return False
         return bool(pod.spec.priority_class_name) or any(each.global_default for each in self._classes.values())
