@@ -319,8 +319,8 @@ class DefaultSelectors:
     """
 
     def __init__(self) -> None:
-        # By namespace and owner, as in `PodClass.owner`.
-        self._owners: dict[tuple[str, Owner], Selector] = {}
+        # By namespace and owner, as in `PodClass.owner`: the selector as written, and compiled.
+        self._owners: dict[tuple[str, Owner], tuple[object, Selector]] = {}
         # By namespace and name.
         self._services: dict[tuple[str, str], Selector] = {}
         self._queries: QueryIndex[tuple[str, str]] = QueryIndex()
@@ -331,14 +331,17 @@ class DefaultSelectors:
         if isinstance(group, Service):
             self._put_service(place, selector_from_labels(group.spec.selector))
             return
+        owner = (group.metadata.namespace, _owner(group))
+        known = self._owners.get(owner)
+        if known is not None and known[0] == group.spec.selector:
+            # Most updates change the status alone.
+            return
         if isinstance(group, ReplicationController):
             selector = selector_from_labels(group.spec.selector)
         else:
             selector = compile_label_selector(group.spec.selector)
-        owner = (group.metadata.namespace, _owner(group))
-        if self._owners.get(owner) != selector:
-            self._owners[owner] = selector
-            self.generation += 1
+        self._owners[owner] = group.spec.selector, selector
+        self.generation += 1
 
     def remove(self, group: PodSelectingObject) -> None:
         if isinstance(group, Service):
@@ -354,7 +357,8 @@ class DefaultSelectors:
         matching = ((pod_class.namespace, name) for name in self.services(pod_class))
         requirements = [requirement for place in matching for requirement in self._services[place].requirements]
         if pod_class.owner is not None:
-            requirements += self._owners.get((pod_class.namespace, pod_class.owner), EVERYTHING).requirements
+            _, selector = self._owners.get((pod_class.namespace, pod_class.owner), (None, EVERYTHING))
+            requirements += selector.requirements
         return Selector(tuple(requirements))
 
     def services(self, pod_class: PodClass) -> list[str]:
