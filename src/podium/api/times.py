@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from itertools import chain, product
@@ -306,8 +305,7 @@ class Every(Struct, frozen=True):
         return (after_ns // SECOND) * SECOND + self.interval_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The minutes that five fields select, in local time of a zone.
 
     If both the day of the month and the day of the week are restricted, either matches (``either_day``). Local times

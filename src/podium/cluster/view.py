@@ -6,9 +6,9 @@ A `View` shows the cluster as it is; its subclass `WhatIfView` with some pods ad
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -33,8 +33,7 @@ class ResourceAmounts(dict[str, int]):
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeView:
+class NodeView(msgspec.Struct, frozen=True):
     """One node and its pods, for plugins in the simple form.
 
     ``allocatable`` and ``requested`` map resource names to amounts (cpu in milli, others in whole units); 0 for others.

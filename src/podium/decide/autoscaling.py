@@ -105,8 +105,7 @@ def removal_taint(node: Node) -> Taint | None:
     return next((taint for taint in node.spec.taints if taint.key == REMOVAL_TAINT), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Expandable:
+class Expandable(Struct, frozen=True):
     """A group, and names for more nodes of it; none at its maximum.
 
     ``pause`` says why no nodes can be added for some time.
@@ -122,8 +121,7 @@ class Expandable:
         return self.pause or f"at its maximum of {self.group.maximum} nodes"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """New nodes of one group, and the pods that fit on them.
 
     ``waste`` is the mean unused share of their CPU and memory.

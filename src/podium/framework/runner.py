@@ -6,9 +6,9 @@ Source: pkg/scheduler/framework/runtime/framework.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster

@@ -6,11 +6,10 @@ Source: pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunSco
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
@@ -50,8 +49,7 @@ class Rater:
         return self._by_class is not None and self._by_class.never_scores(pod_class)
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(Struct, frozen=True):
     """The score of a node by one Score plugin: raw, normalized to 0..100, and the weight."""
 
     plugin: str
@@ -65,7 +63,7 @@ class Score:
         return self.normalized * self.weight
 
     def to_dict(self) -> dict[str, int | str]:
-        return {**asdict(self), "weighted": self.weighted}
+        return {**structs.asdict(self), "weighted": self.weighted}
 
 
 class Rated(Struct, frozen=True, eq=False):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from traceback import walk_tb
 from types import TracebackType
@@ -83,8 +82,7 @@ def unresolvable(*reasons: str) -> Status:
     return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(msgspec.Struct, frozen=True):
     """One filter's verdict for each position of a view.
 
     ``codes`` is ``[n]`` non-negative; 0 means that the pod fits. ``status`` turns any other code into its reasons, so

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from podium.apirequests.observations import ObjectObservation
 from podium.controllers.actions import Action
@@ -14,8 +15,7 @@ from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
 
-@dataclass(frozen=True, slots=True)
-class FaultOutcome:
+class FaultOutcome(msgspec.Struct, frozen=True):
     """The outcome of an action: it is carried out ``times`` times and answered ``delay_ns`` later.
 
     The answer is ``problem`` if set, else the first result.

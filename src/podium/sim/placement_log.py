@@ -6,8 +6,7 @@ limited.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from podium.cluster.view import View
@@ -26,8 +25,7 @@ MOST_ROWS = 2_500_000
 """The number of nodes that are evaluated for that, summed over the attempts."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementGrounds:
+class PlacementGrounds(msgspec.Struct, frozen=True):
     """Why a pod went to a `node`: it fitted `fitting` of `nodes`; the others refused it for the `reasons`.
 
     `fitting` is None if the node was tried first, as reserved for the pod, and no other was. `total` is the node's

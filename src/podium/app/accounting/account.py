@@ -35,8 +35,7 @@ from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
 from podium.sim.results.result import SCHEMA_VERSION
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(msgspec.Struct, frozen=True):
     """The ordered records of one run or one cluster.
 
     Times are seconds since the start of a run or, with ``is_dated``, since 1970. ``end`` is the end of the run, or the
@@ -268,8 +267,7 @@ def _summed(name: str, records: Sequence[Disruption]) -> DisruptionGroup:
 Grouping = Literal["owner", "namespace", "priority", "cause", "node", "by", "for"]
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerQuery:
+class LedgerQuery(msgspec.Struct, frozen=True):
     """A query for disruptions: those that match every filter that is set, grouped.
 
     ``owners`` are workloads, as in `Deployment shop/web` or `shop/web`, or keys of pods without a workload. ``since``

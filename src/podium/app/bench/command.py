@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from resource import struct_rusage
@@ -149,8 +148,7 @@ def run_command(*arguments: str) -> tuple[bytes, struct_rusage]:
         return printed.read(), usage
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadSize:
+class WorkloadSize(msgspec.Struct, frozen=True):
     """A workload by name, with its numbers of nodes and pods; None for the default ones."""
 
     workload: str
@@ -158,8 +156,7 @@ class WorkloadSize:
     pods: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadSpec:
+class WorkloadSpec(msgspec.Struct, frozen=True):
     """A workload of any size, and its default size; EKS-like clusters determine their number of pods."""
 
     description: str
@@ -304,7 +301,7 @@ def bench(
     """
     earlier = None if compare is None else measurement.read_run(compare)
     chosen = [
-        replace(wanted, nodes=nodes if wanted.nodes is None else wanted.nodes, pods=wanted.pods or pods)
+        msgspec.structs.replace(wanted, nodes=nodes if wanted.nodes is None else wanted.nodes, pods=wanted.pods or pods)
         for wanted in workloads or (FULL if full else USUAL)
     ]
     with _files(source) as files:

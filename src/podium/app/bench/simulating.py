@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from random import Random
 
@@ -40,8 +40,7 @@ class FewestPods:
         return max(0, 100 - len(node.pods))
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationInput:
+class SimulationInput(msgspec.Struct, frozen=True):
     """The input of a simulation: files, or a generated workload of a size."""
 
     files: tuple[str, ...]
@@ -57,8 +56,7 @@ class SimulationInput:
             return reader.input()
 
 
-@dataclass(frozen=True, slots=True)
-class _Played:
+class _Played(msgspec.Struct, frozen=True):
     nodes: int
     result: Result
     load_seconds: float

@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
@@ -40,8 +39,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """The limits of a recording: its length, None for no limit, and the uncompressed size of a file.
 
     With ``every_ns`` a file ends after that time, or when it is full, and another one begins.
@@ -52,8 +50,7 @@ class Limits:
     every_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(msgspec.Struct, frozen=True):
     """The numbers of a recording; ``objects`` are those of its first file."""
 
     files: int

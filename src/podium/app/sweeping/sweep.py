@@ -184,8 +184,7 @@ class Run(NamedTuple):
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True):
     """The settings of some runs as written, the index of their input, and their options except for the seed."""
 
     combination: Combination
@@ -193,8 +192,7 @@ class Variant:
     options: RunOptions
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(msgspec.Struct, frozen=True):
     """The outcome of a run: the summary of its result, or the error; and its caveats."""
 
     summary: dict[str, Any] | None
@@ -246,8 +244,7 @@ class Sweep:
         return play(self.inputs[variant.input], options)
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedRun:
+class PlayedRun(msgspec.Struct, frozen=True):
     """A run with its settings and its outcome."""
 
     combination: Combination

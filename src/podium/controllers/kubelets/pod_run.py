@@ -6,7 +6,6 @@ Source: for the restart backoff, pkg/kubelet/kuberuntime (doBackOff) and k8s.io/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -36,8 +35,7 @@ _MOST = 100
 _KEPT = 1_024
 
 
-@dataclass(frozen=True, slots=True)
-class PodTrouble:
+class PodTrouble(msgspec.Struct, frozen=True):
     """A fault: containers of the selected pods fail so long after each start, or the pods are rejected."""
 
     after_ns: int

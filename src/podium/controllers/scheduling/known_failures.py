@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from weakref import ref
 
+import msgspec
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
@@ -42,8 +43,7 @@ from podium.plugins.volumes.binding import ScoringVolumeBinding, VolumeBinding
 _Key = tuple[str, ref[PodClass], int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFailure:
+class KnownFailure(msgspec.Struct, frozen=True):
     """A failed attempt without side effects: the rejecting plugins, in order of name, and the message."""
 
     plugins: tuple[str, ...]

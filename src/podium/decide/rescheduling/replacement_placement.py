@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
@@ -34,8 +34,7 @@ SOFT_TAINT = Taint(key="podium.dev/moving-pods-away", effect="PreferNoSchedule")
 """The taint on a node while a pod is moved off it, if its scheduler does not respect avoid lists."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplacementRows:
+class ReplacementRows(Struct, frozen=True, eq=False):
     """The rows where a replacement may be placed, or ``why`` no replacement should be created.
 
     ``fits`` is False if no node accepts the pod, so that it would wait. ``is_sure``: the scheduler considers all nodes,
@@ -285,8 +284,7 @@ class PendingPodSeats:
 _AFTER_THE_END = ("StatefulSet",)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MovingPod:
+class MovingPod(Struct, frozen=True, eq=False):
     """A pod that is moved, and the row that it leaves."""
 
     relocation: Relocation
@@ -304,8 +302,7 @@ class MovingPod:
         return controller is not None and controller.kind in _AFTER_THE_END
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplacementArrival:
+class ReplacementArrival(Struct, frozen=True, eq=False):
     """A replacement, and the row in which it lands."""
 
     leaver: MovingPod

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from math import isfinite
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.errors import shown
 from podium.cluster.pods import PodRecord
@@ -209,8 +210,7 @@ def calling_policy(policy: str, method: str) -> Iterator[None]:
         raise PolicyError(policy, problem) from error
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PlannedMove:
+class PlannedMove(Struct, frozen=True, eq=False):
     """A pod to be evicted from its node ``source``, for ``target``; None if no target was computed.
 
     ``is_sure``: none of the nodes that the pod's scheduler ranks equal would gain less than planned. ``has_ended``: the
@@ -224,8 +224,7 @@ class PlannedMove:
     has_ended: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PartOf:
+class PartOf(Struct, frozen=True):
     """A set of moves that is made in parts: the number of pods left to move, and the gain of all."""
 
     pods: int
@@ -259,8 +258,7 @@ class PlannedMoves:
         return any(self.comes_after(other) is move for other in self.moves)
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedMove:
+class RejectedMove(Struct, frozen=True):
     """A rejected proposal: its first pod, and the reason."""
 
     policy: str
@@ -295,8 +293,7 @@ MOST_REASONS = 20
 """The most reasons that are reported, those of most pods first."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludedPods:
+class ExcludedPods(Struct, frozen=True):
     """Pods that must not be moved, out of ``of`` in total.
 
     ``reasons`` are ordered by the number of pods, most first, then by text; ``others`` counts the pods of reasons

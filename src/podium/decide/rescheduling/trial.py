@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 
 import numpy as np
+from msgspec import Struct, structs
 
 from podium.cluster.arrays import Int64s
 from podium.cluster.pods import PodRecord
@@ -28,8 +27,7 @@ from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 from podium.framework.rescheduling.settings import Guidance, MoveCriteria, ReschedulerSettings
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrialResult:
+class TrialResult(Struct, frozen=True, eq=False):
     """The result of a trial: the moves and the sum of the objectives after them, or ``why`` there are none.
 
     ``part_of`` is the whole, if only a part of it is made. ``arrivals`` are the replacements, and ``seats`` those of
@@ -248,7 +246,7 @@ class ProposalTrials:
         """Return a choice with the sum of the objectives that results from it."""
         with self._transaction.temporarily():
             self._transaction.place(replacement, choice.row)
-            return dataclasses.replace(choice, total=self._objectives.total())
+            return structs.replace(choice, total=self._objectives.total())
 
     def _trial_result(self, tried: TrialResult, before: float) -> TrialResult:
         """Return the result if the sum falls by the threshold for each of the moves, otherwise why it is none.
@@ -268,8 +266,7 @@ class ProposalTrials:
         return TrialResult(why=f"a replacement{where} {found}, where {threshold:.3g}{each} is asked for")
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A row for a replacement, and the sum of the objectives with it there; None if it was not computed."""
 
     row: int

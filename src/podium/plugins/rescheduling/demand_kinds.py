@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import InNamespace, SelectedByTerms
@@ -139,8 +139,7 @@ def at_most(missing: float, unit: float, helps: Bools, price: float) -> tuple[fl
     return missing * share, np.where(helps, unit * share, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeDemand:
+class NodeDemand(Struct, frozen=True):
     """What a pod lacks by row: ``misses`` is `[rows]`, in millionths.
 
     ``complaints`` are the possible faults of a node, as texts, with their rows (`[rows]` each); the first that holds
@@ -357,8 +356,7 @@ def _shifted(holding: dict[int, int], held: int, number: int) -> dict[int, int]:
     return shifted
 
 
-@dataclass(frozen=True, slots=True)
-class Evenness:
+class Evenness(Struct, frozen=True):
     """The number of moves until no domain exceeds another by more than is allowed.
 
     The number is the same for every minimum of pods per domain from ``lowest[0]`` to ``lowest[1]``.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from podium.api.devices import DeviceClass, ResourceClaim
 from podium.api.quantity import format_quantity
@@ -75,8 +75,7 @@ _MOST_WAITING = 32
 _ANY_NUMBER = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Need:
+class Need(Struct, frozen=True, eq=False):
     """An amount of one thing that a pod needs: a resource, devices of a class, or either, as the node offers it."""
 
     name: str
@@ -112,8 +111,7 @@ class Need:
         return np.asarray(amounts[self.resource, rows])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WantedRoom:
+class WantedRoom(Struct, frozen=True, eq=False):
     """Room for ``wanted`` equal pods; ``what`` describes them.
 
     ``eligible`` are the rows whose nodes such a pod may be on at all. ``conflicts`` are the pods that it must not share
@@ -241,8 +239,7 @@ class RoomReader:
         return self._counts.get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Departure:
+class _Departure(Struct, frozen=True):
     """Pods whose departure makes room on a node; ``lacking`` names what they hold."""
 
     row: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from podium.api.errors import InputError, InputWarning, field_path
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
@@ -46,8 +48,7 @@ class Edit:
     of_pod: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(msgspec.Struct, frozen=True):
     """Patch an object as a client does, or with the `subresource` status its status only."""
 
     kind: str
@@ -66,13 +67,12 @@ class Remove:
     outright: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class EvictPod:
+class EvictPod(msgspec.Struct, frozen=True):
     """Evict a pod, or the first pod of a workload, through the API's subresource; `eviction` names no pod yet."""
 
     key: str
     kind: str = "Pod"
-    eviction: Evict = Evict("", "", SCENARIO, SCENARIO)  # noqa: RUF009 - an immutable value
+    eviction: Evict = Evict("", "", SCENARIO, SCENARIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class Finish:
     after_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DrainNode:
+class DrainNode(msgspec.Struct, frozen=True):
     """Drain a node, after the drain of the node `after` if there is one; `removes` deletes the drained node."""
 
     key: str
@@ -106,8 +105,7 @@ class SetPower:
     is_up: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Announce:
+class Announce(msgspec.Struct, frozen=True):
     """Announce that a node goes down so long after the step; None withdraws that."""
 
     key: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -61,8 +60,7 @@ _OVERCOMMITTED = (CPU, MEMORY, EPHEMERAL_STORAGE)
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedChange:
+class ProposedChange(msgspec.Struct, frozen=True):
     """A change to the cluster, or to the manifests of pods.
 
     ``type`` is one of `TYPES`, ``text`` a noun phrase. ``to_cluster`` makes the change within `Decisions.what_if`;

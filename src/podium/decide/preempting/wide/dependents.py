@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster import matchers, pods, selector_index
 from podium.cluster.arrays import Bools, Int64s, offsets
@@ -26,8 +26,7 @@ from podium.decide.preempting.eligibility import NOT_IN_POOL, VictimPool, WholeG
 from podium.decide.preempting.wide.victim_domains import MemberSets
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _DependentPods:
+class _DependentPods(Struct, frozen=True, eq=False):
     """Running pods whose affinity holds by the same terms: members of the pool, or `NOT_IN_POOL`, and their rows.
 
     ``counts`` has, by the terms' topology keys, ``[codes]``: the number of pods in each domain that all terms select.
@@ -38,8 +37,7 @@ class _DependentPods:
     rows: Int64s
 
 
-@dataclass(frozen=True, slots=True)
-class DependenceReason:
+class DependenceReason(Struct, frozen=True):
     """Why a pod is a victim too: the pod that left, and the topology keys; none for a pod of its group."""
 
     of: int

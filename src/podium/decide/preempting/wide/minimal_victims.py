@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from podium.cluster.arrays import Bools, Int64s, Lists, distinct, offsets
 from podium.cluster.what_if_view import WhatIfView
@@ -17,8 +17,7 @@ _MOST_PARTNERS = 8
 _FIRST_SETS = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ForcedVictims:
+class ForcedVictims(Struct, frozen=True, eq=False):
     """Rows without their forced victims, ``needed``; and why that is not enough, 0 where it is.
 
     ``worlds`` are the what-if views of the rows without them, None if they would be of no use.
@@ -37,8 +36,7 @@ class ForcedVictims:
         return ForcedVictims(self.pairs.only(positions), self.needed.only(positions), self.refused[positions], worlds)
 
 
-@dataclass(frozen=True, slots=True)
-class VictimMinimizer:
+class VictimMinimizer(Struct, frozen=True):
     """Finds minimal victims row by row.
 
     If one pod less may keep the preemptor off (not ``is_monotone``), several starts are tried, and a pod is given back
