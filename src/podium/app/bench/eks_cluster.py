@@ -49,8 +49,7 @@ _Amounts = tuple[int, int, int, int]
 """Thousandths of a CPU, MiB of memory, GPUs, and pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pool:
+class _Pool(msgspec.Struct, frozen=True):
     """A node pool: its share of every 20 nodes, and the resources of each of its nodes."""
 
     name: str
@@ -82,8 +81,7 @@ class _Room:
         self.free = [left - taken for left, taken in zip(self.free, amounts, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Workload:
+class _Workload(msgspec.Struct, frozen=True):
     """A Deployment or StatefulSet to place; each of its pods requests the ``amounts``."""
 
     kind: str

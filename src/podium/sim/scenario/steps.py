@@ -88,7 +88,8 @@ class Finish:
     after_ns: int | None = None
 
 
-class DrainNode(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class DrainNode:
     """Drain a node, after the drain of the node `after` if there is one; `removes` deletes the drained node."""
 
     key: str
