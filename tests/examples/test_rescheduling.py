@@ -273,7 +273,7 @@ def test_old_pods_are_replaced_one_by_one_as_the_rate_of_their_budget_lets_them(
     assert [line.split()[0] for line in evictions] == ["7260", "8460", "10860", "14520", "15720", "18120"]
     assert {line.split()[3] for line in evictions} == {"ReplaceOldPods"}
     ages = [event.message.partition(" is ")[2].split(" old")[0] for event in descheduled(played)]
-    assert ages == ["2h1m", "2h21m", "3h1m", "2h1m", "2h1m", "2h1m"]
+    assert ages == ["121m", "141m", "3h1m", "121m", "121m", "121m"]
 
 
 def test_blind_a_replacement_stays_pending_and_holds_one_unit_of_its_budget() -> None:

@@ -254,6 +254,26 @@ def lower_bounds(
     return within, ever
 
 
+def best_leavers(
+    picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, inputs: PlanInputs, room: BudgetRoom
+) -> frozenset[str]:
+    """Return the uids of the pods that leave their nodes by the best prices of disruption budgets, wherever they go.
+
+    The largest gain first spends a budget on the node that comes first, though other nodes may have no other pod to
+    give. Prices weigh that for all nodes together. These pods may exceed a budget, or leave a part of it unused.
+    """
+    movable = sorted(picture.movable_pods(), key=lambda pod: pod.row)
+    limits = budget_limits(movable, inputs, room)
+    held = frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0))
+    pods = [pod for pod in movable if pod.uid not in held]
+    relaxation, _ = _relaxed(picture, policies, price, pods, resources=())
+    gains = relaxation.costs[relaxation.starts] - np.minimum.reduceat(relaxation.costs, relaxation.starts)
+    pods = [pod for pod in pods if gains[pod.row] > price]
+    relaxation = limited(_relaxed(picture, policies, price, pods, resources=())[0], limits)
+    found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()))
+    return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
+
+
 def budget_limits(pods: Iterable[PodRecord], inputs: PlanInputs, room: BudgetRoom) -> list[MoveLimit]:
     """Return how many of the pods of each disruption budget may move now."""
     found: dict[str, tuple[list[str], int]] = {}

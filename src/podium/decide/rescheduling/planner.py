@@ -14,6 +14,7 @@ from math import isfinite
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.certificate import best_leavers
 from podium.decide.rescheduling.guards import BudgetRoom, Guards, PastMove, PlanInputs, rows_on_duty
 from podium.decide.rescheduling.replacement_placement import (
     AVOIDING,
@@ -162,6 +163,7 @@ class _Planning:
             picture,
             is_movable=lambda pod: pod.uid not in touched and may_touch(pod),
             waits=lambda pod: bool(_late(room, counted, (pod,))),
+            leavers=lambda: best_leavers(picture, policies, settings.threshold, inputs, room) if is_free else (),
         )
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(

@@ -7,7 +7,7 @@ Source: controlled-rescheduling.md, Rescheduler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -210,7 +210,8 @@ class Picture:
     ``targets`` says for each row whether its node accepts moved pods: it is ready, schedulable, and not being drained
     or emptied. ``waiting`` are the unschedulable pods, by priority, then key. ``is_movable`` returns whether a pod may
     be moved; policies need not propose any other. ``waits`` returns whether a proposal to move the pod would wait,
-    because its owner has no budget and was moved recently.
+    because its owner has no budget and was moved recently. ``leavers`` returns the pods (uids) that are best moved as
+    far as budgets are concerned, wherever they go; none if limits on moves matter more.
     """
 
     cluster: Cluster
@@ -222,6 +223,7 @@ class Picture:
     waiting: Sequence[PodRecord]
     is_movable: Callable[[PodRecord], bool]
     waits: Callable[[PodRecord], bool] = lambda _: False
+    leavers: Callable[[], Collection[str]] = frozenset
 
     def runner_of(self, pod: PodRecord) -> Runner:
         """Return the profile that decides for a pod's scheduler; the kubelet's checks if that scheduler is unknown."""

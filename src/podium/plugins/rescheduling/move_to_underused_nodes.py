@@ -5,7 +5,7 @@ Source: controlled-rescheduling.md, Rescheduler ("moving a pod onto an under-uti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import log2
@@ -75,9 +75,13 @@ class _Situation:
 
 @dataclass(slots=True)
 class _Turn:
-    """The over-used node of a row: the pod proposed last, and the classes whose pods have no target or were refused."""
+    """The over-used node of a row: the pod proposed last, and the classes whose pods have no target or were refused.
+
+    If it has ``leavers``, only these (uids) are proposed.
+    """
 
     row: int
+    leavers: Collection[str] = ()
     proposed: PodRecord | None = None
     stuck: set[PodClass] = field(default_factory=set)
 
@@ -115,19 +119,27 @@ class MoveToUnderusedNodes:
         """Yield one pod at a time, the one with the largest gain first; nodes with similar gains take turns.
 
         Nodes that had as many turns are ordered by their excess at first, then by name. Once started, because nodes are
-        under-used, it continues until no node is over-used: the last of many moves is as good as the first.
+        under-used, it continues until no node is over-used: the last of many moves is as good as the first. The pods
+        that are best for the budgets come before all others.
         """
-        situation = self._situation(picture)
-        underused = int(situation.underused.sum())
+        underused = int(self._situation(picture).underused.sum())
         if underused < self._fewest:
             return
+        if leavers := picture.leavers():
+            yield from self._in_order(picture, underused, leavers)
+        yield from self._in_order(picture, underused)
+
+    def _in_order(self, picture: Picture, underused: int, leavers: Collection[str] = ()) -> Iterator[Proposal]:
+        """Yield the proposals of over-used nodes, or those for some pods."""
+        situation = self._situation(picture)
         # No pod of a node gains more than it relieves the node. The bound is refined when the turn comes.
         over = np.flatnonzero(situation.excess)
         slots = placed_slots(picture.cluster, over)
         most = np.zeros(len(situation.excess))
         np.maximum.at(most, picture.cluster.pods.row[slots], self._reliefs(picture, situation, slots))
         queue = [
-            (_rank(most[row]), 0, -situation.excess[row], picture.node_name(row), _Turn(row)) for row in over.tolist()
+            (_rank(most[row]), 0, -situation.excess[row], picture.node_name(row), _Turn(row, leavers))
+            for row in over.tolist()
         ]
         heapify(queue)
         while queue:
@@ -250,7 +262,8 @@ class MoveToUnderusedNodes:
         if last is not None and (known := picture.cluster.placed.get(last.uid)) is not None and known.row == row:
             turn.stuck.add(last.pod_class)
         turn.proposed = None
-        pods = [pod for pod in picture.cluster.pods_on(row) if picture.is_movable(pod)]
+        pods = [pod for pod in picture.cluster.pods_on(row) if not turn.leavers or pod.uid in turn.leavers]
+        pods = [pod for pod in pods if picture.is_movable(pod)]
         if not pods:
             return None
         situation = self._situation(picture)
