@@ -66,7 +66,7 @@ def test_a_component_begins_with_what_is_known_of_the_kinds_that_it_watches() ->
 
     rig.live.turn()
 
-    assert rig.asked_for == [frozenset(("Node", "Pod"))]
+    assert rig.asked_for == [frozenset(("DeviceTaintRule", "Node", "Pod", "ResourceClaim", "ResourceSlice"))]
     assert rig.sent() == []
 
 

@@ -166,10 +166,10 @@ def test_a_preemption_without_victims_crashes() -> None:
     """Symptom (of another scheduler): it crashes, again and again. Rule: a preemption may have no victim to delete."""
 
     def looking_for_the_last(
-        right: Right, made: RunningPreemptions, preemptor: Any, node_name: str, victims: list[Any], **how: Any
+        right: Right, made: RunningPreemptions, preemptor: Any, victims: list[Any], *group: Any, **how: Any
     ) -> Any:
         victims[-1]
-        return right(made, preemptor, node_name, victims, **how)
+        return right(made, preemptor, victims, *group, **how)
 
     def story() -> None:
         driver, _ = held_at_permit()

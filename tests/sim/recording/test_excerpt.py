@@ -106,7 +106,10 @@ def test_invalid_excerpts_are_rejected() -> None:
     [
         ({"format": 9}, r"\.format: 9 is written by a newer Podium"),
         ({"length": "long"}, r"\.length: \"long\" is no duration"),
-        ({"events": [{"at": "-1s", "what": "gone", "kind": "Pod", "key": "a"}]}, r"\.events\[0\]\.at: is negative"),
+        (
+            {"events": [{"at": "-1s", "what": "gone", "kind": "Pod", "key": "a"}]},
+            r"\.events\[0\]\.at: \"-1s\" is negative",
+        ),
         ({"events": [{"at": "1s", "what": "lost", "kind": "Pod", "key": "a"}]}, r"\.events\[0\]\.what"),
         ({"events": [{"at": "1s"}]}, r"\.events\[0\]\.what: is missing"),
     ],
