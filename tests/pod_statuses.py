@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podium.api.meta import Raw
 from podium.store.store import Store
-from podium.store.stored import Stored, with_condition
+from podium.store.stored import Stored, with_conditions
 
 
 def set_pod_status(store: Store, key: str, fields: Raw, conditions: Sequence[Raw], *, now: int) -> Stored:
@@ -13,7 +13,7 @@ def set_pod_status(store: Store, key: str, fields: Raw, conditions: Sequence[Raw
     status = {**raw["status"], **fields}
     listed = status.get("conditions", [])
     for condition in conditions:
-        listed = with_condition(listed, condition, now)
+        listed = with_conditions(listed, (condition,), now)
     if listed:
         status["conditions"] = listed
     return store.update_status({**raw, "status": {name: value for name, value in status.items() if value is not None}})

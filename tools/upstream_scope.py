@@ -195,7 +195,7 @@ scheduling/gang_scheduling.go | controllers/test_gangs.py, store/test_group_admi
 scheduling/predicates.go | controllers/test_scheduler.py, controlplane/test_pod_status.py
 scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_classes.py
 scheduling/priorities.go, scheduling/ubernetes_lite.go | controllers/test_scheduler.py
-scheduling/workload.go | store/test_group_admission.py
+scheduling/workload.go | apirequests/test_pod_groups.py, store/test_group_admission.py
 scheduling/workload_aware_preemption.go | controllers/test_gang_priorities.py
 storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
 storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
@@ -239,7 +239,7 @@ dra: claims, templates, extended resources, shared devices | controllers/test_re
 dra: device taints | controllers/test_taint_eviction.py
 job | controllers/test_jobs.py, controllers/test_pod_failures.py, store/test_garbage.py
 node, podgc | controllers/test_node_lifecycle.py, controllers/test_pod_garbage.py
-scheduler/podgroup: all but admission | controllers/test_gangs.py, controllers/test_gang_priorities.py
+scheduler/podgroup | controllers/test_gangs.py, controllers/test_gang_priorities.py
 statefulset | controllers/test_stateful_sets.py
 """
 """The same below test/integration."""
@@ -249,10 +249,8 @@ PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integrat
 DIFFERENCES = """
 dra | the server does not add `timeAdded` to a taint | a taint without one counts from when it is first observed
 job | a client may write any status of a Job | the Job controller replaces it
-job | with `maxFailedIndexes`, pods that were never bound may count as failed | the Job fails at the same moment
 scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
 scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why
-scheduler/podgroup | a PodGroup may name a Workload that does not exist | files may name it before they contain it
 """
 """Lines of a path below test/integration, what Podium does otherwise, and why or with what effect."""
 

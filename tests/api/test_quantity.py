@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.api.quantity import format_quantity, milli_value, parse_quantity, whole_value
+from podium.api.quantity import canonical_quantity, format_quantity, milli_value, parse_quantity, whole_value
 
 NANO = 10**9
 LARGEST = 2**63 - 1
@@ -155,3 +155,27 @@ def test_displayed_quantities_parse_to_nearly_the_same_amount(amount: int, resou
 
     # Two decimals of a unit that is filled are off by half a percent at most, and reading rounds up by one.
     assert (abs(shown - amount) - 1) * 200 <= abs(amount)
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("4294967296", "4294967296"),
+        ("4096Mi", "4Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5Ki", "512"),
+        ("0.3Gi", "322122547200m"),
+        ("1024", "1024"),
+        ("2000M", "2G"),
+        ("0.5", "500m"),
+        ("1500m", "1500m"),
+        ("0Gi", "0"),
+        ("-2048Ki", "-2Mi"),
+        ("5000e3", "5e6"),
+        ("7e0", "7"),
+        (3000, "3k"),
+    ],
+)
+def test_the_canonical_form_of_a_quantity_has_the_largest_unit_of_its_kind(written: str | int, canonical: str) -> None:
+    assert canonical_quantity(written) == canonical
+    assert parse_quantity(canonical) == parse_quantity(written)

@@ -95,3 +95,45 @@ def test_a_group_without_a_policy_is_refused() -> None:
     body = {**group(), "spec": {}}
 
     assert API().ask("create", "PodGroup", body=body, namespace="default").code == 422
+
+
+def workload() -> Raw:
+    return {
+        "apiVersion": NEWER,
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "default"},
+        "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"gang": {"minCount": 3}}}]},
+    }
+
+
+def of_workload() -> Raw:
+    return group(podGroupTemplateRef={"workload": {"workloadName": "w", "podGroupTemplateName": "t"}})
+
+
+def test_workloads_and_groups_are_created_read_listed_changed_and_deleted() -> None:
+    api = API()
+    for kind, body in (("Workload", workload()), ("PodGroup", of_workload())):
+        key = f"default/{body['metadata']['name']}"
+
+        made = api.ask("create", kind, body=body, namespace="default")
+        read = api.ask("get", kind, key)
+        listed = api.ask("list", kind, namespace="default")
+        labelled = {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}}
+        updated = api.ask("update", kind, key, body=labelled)
+        patched = api.ask("patch", kind, key, body={"metadata": {"labels": {"c": "d"}}})
+
+        assert (made.code, read.code, listed.code, updated.code, patched.code) == (201, 200, 200, 200, 200)
+        assert read.object is not None
+        assert read.object["spec"] == body["spec"]
+        assert [one["metadata"]["name"] for one in listed.objects()] == [body["metadata"]["name"]]
+        assert api.raw(kind, key)["metadata"]["labels"] == {"a": "b", "c": "d"}
+
+    for kind, key in (("PodGroup", KEY), ("Workload", "default/w")):
+        assert api.ask("delete", kind, key).code == 200
+        assert api.ask("get", kind, key).code == 404
+
+
+def test_the_templates_of_a_workload_do_not_change() -> None:
+    api = API(workload())
+
+    assert api.ask("patch", "Workload", "default/w", body={"spec": {"podGroupTemplates": [{"name": "x"}]}}).code == 422

@@ -112,6 +112,20 @@ def test_a_job_fails_with_more_failed_indexes_than_allowed() -> None:
     assert ends(rig) == [("FailureTarget", "MaxFailedIndexesExceeded"), ("Failed", "MaxFailedIndexesExceeded")]
 
 
+@pytest.mark.parametrize("replacement", ["TerminatingOrFailed", "Failed"])
+def test_pods_that_a_failing_job_deletes_fail_no_index(replacement: str) -> None:
+    limits = {"backoffLimitPerIndex": 0, "backoffLimit": 2**31 - 1, "maxFailedIndexes": 1}
+    rig = indexed(**limits, podReplacementPolicy=replacement)
+
+    rig.end(pod_of(rig, 0))
+    rig.end(pod_of(rig, 1))
+    rig.finish(*(name for name, pod in rig.pods().items() if pod.is_terminating))
+
+    assert rig.active() == []
+    assert status(rig)["failedIndexes"] == "0,1"
+    assert ends(rig)[-1] == ("Failed", "MaxFailedIndexesExceeded")
+
+
 def test_a_failure_policy_fails_an_index_at_once_or_ignores_the_failure() -> None:
     rules = [
         {"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [42]}},

@@ -84,6 +84,8 @@ def cluster_round(number: int) -> list[Raw]:
         {"at": f"{begin + 500}s", "nodeUp": {"name": extra}},
         {"at": f"{begin + 450}s", "apply": [node_in("z2", "base-2", bad="yes")]},
         {"at": f"{begin + 700}s", "apply": [node_in("z2", "base-2", bad="no")]},
+        {"at": f"{begin + 750}s", "apply": [taint_rule(name)]},
+        {"at": f"{begin + 800}s", "delete": target_of(taint_rule(name))},
         {"at": f"{begin + 900}s", "scale": {"kind": "Deployment", "namespace": "default", "name": name, "replicas": 1}},
         {"at": f"{begin + 1100}s", "delete": {"kind": "Namespace", "name": space}},
         *(
@@ -112,6 +114,7 @@ def surrounding_things(name: str) -> list[Raw]:
     extra = node_in(f"z-{name}", f"{name}-node", **{f"label-{name}": name})
     extra["spec"] = {"taints": [{"key": f"taint-{name}", "value": name, "effect": "PreferNoSchedule"}]}
     gpus = [devices.device(f"gpu-{one}", **devices.attributes(**{f"made-{name}": True})) for one in range(3)]
+    gpus[2]["taints"] = [{"key": f"taint-{name}", "effect": "NoSchedule"}]
     return [
         extra,
         devices.devices_of(f"{name}-node", *gpus, name=f"{name}-gpus"),
@@ -124,6 +127,19 @@ def surrounding_things(name: str) -> list[Raw]:
             avoidLists={"expireAfter": "2m"},
         ),
     ]
+
+
+def taint_rule(name: str) -> Raw:
+    """Return a rule that evicts the pods with devices of the round's node."""
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": f"{name}-broken"},
+        "spec": {
+            "deviceSelector": {"pool": f"{name}-node"},
+            "taint": {"key": f"broken-{name}", "effect": "NoExecute"},
+        },
+    }
 
 
 def lone_pods(name: str, number: int) -> list[Raw]:

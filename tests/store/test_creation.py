@@ -33,6 +33,7 @@ def test_a_gated_pod_says_from_its_creation_that_it_is_not_scheduled() -> None:
             "status": "False",
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "observedGeneration": 1,
         }
     ]
     assert gated.object == decode(gated.raw)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from podium.api.pod import Pod
+from podium.api.versions.release import read_version
 from podium.store.revisions import JournalContent
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -329,6 +330,29 @@ def test_an_evicted_pod_says_why_and_its_finalizers_keep_it() -> None:
 
     assert condition(kept) == ("True", "EvictionByEvictionAPI")
     assert condition(store.find("Pod", POD)) == ("True", "EvictionByEvictionAPI")
+
+
+def test_the_condition_of_an_eviction_names_the_generation_of_the_pod_that_it_is_about() -> None:
+    store = cluster(running("web-0", metadata={"finalizers": ["example.com/a"], "generation": 4}), budget())
+
+    kept = store.evict(POD, now=0)
+
+    assert kept is not None
+    (target,) = [one for one in kept.raw["status"]["conditions"] if one["type"] == "DisruptionTarget"]
+    assert target["observedGeneration"] == 4
+
+
+def test_versions_without_observed_generations_of_pods_write_none_into_conditions() -> None:
+    store = cluster(running("web-0", metadata={"finalizers": ["example.com/a"]}), budget())
+    store.serve_as(read_version("1.32"))
+
+    evicted = store.evict(POD, now=0)
+    gated = store.create(pod("gated", spec={"schedulingGates": [{"name": "quota"}]}), now=0, is_new=True)
+
+    assert evicted is not None
+    for stored, type_ in ((evicted, "DisruptionTarget"), (gated, "PodScheduled")):
+        (written,) = [one for one in stored.raw["status"]["conditions"] if one["type"] == type_]
+        assert "observedGeneration" not in written
 
 
 @pytest.mark.upstream(51)

@@ -1,4 +1,4 @@
-"""A PodGroup gets the priority of the class that it names."""
+"""A PodGroup gets the priority of the class that it names, and is made from a template that exists."""
 
 import pytest
 
@@ -97,3 +97,61 @@ def test_the_class_and_the_priority_of_a_group_stay_as_they_are(spec: Raw) -> No
 
     assert answer(error) == (422, "Invalid")
     assert "the field is immutable" in error.message
+
+
+def workload(*templates: str, **metadata: object) -> Raw:
+    policy: Raw = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "Workload",
+        "metadata": {"name": "w", "namespace": "default", **metadata},
+        "spec": {"podGroupTemplates": [{"name": one, **policy} for one in templates]},
+    }
+
+
+MADE: Raw = {"podGroupTemplateRef": {"workload": {"workloadName": "w", "podGroupTemplateName": "workers"}}}
+
+
+def test_a_group_is_made_from_a_template_of_a_workload() -> None:
+    store = a_store()
+    store.create(workload("head", "workers"), now=0)
+
+    made = store.create(group(**MADE), now=0, is_new=True)
+
+    assert made.raw["spec"]["podGroupTemplateRef"] == MADE["podGroupTemplateRef"]
+
+
+def test_a_group_of_a_workload_that_does_not_exist_is_refused() -> None:
+    store = a_store()
+
+    error = refusal(store, lambda: store.create(group(**MADE), now=0, is_new=True))
+
+    assert answer(error) == (403, "Forbidden")
+    assert 'PodGroup rejected: Workload "w" not found' in error.message
+
+
+def test_a_group_of_a_workload_that_is_being_deleted_is_refused() -> None:
+    store = a_store()
+    store.create(workload("workers", finalizers=["example.com/a"]), now=0)
+    store.delete("Workload", "default/w", now=0)
+
+    error = refusal(store, lambda: store.create(group(**MADE), now=0, is_new=True))
+
+    assert answer(error) == (403, "Forbidden")
+    assert 'PodGroup rejected: Workload "w" is being deleted' in error.message
+
+
+def test_a_group_of_a_template_that_its_workload_lacks_is_refused() -> None:
+    store = a_store()
+    store.create(workload("head"), now=0)
+
+    error = refusal(store, lambda: store.create(group(**MADE), now=0, is_new=True))
+
+    assert answer(error) == (403, "Forbidden")
+    assert 'PodGroup rejected: PodGroupTemplate "workers" not found in Workload "w"' in error.message
+
+
+def test_a_group_of_a_file_may_name_a_workload_that_follows() -> None:
+    store = a_store()
+
+    assert store.create(group(**MADE), now=0).raw["spec"]["podGroupTemplateRef"] == MADE["podGroupTemplateRef"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from podium.api.devices import ResourceClaim, ResourceSlice
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.quantity import whole_value
 from podium.api.resource_requests import node_allocatable, pod_requests, qos_class
 from podium.sim.trace_import import MILLI_PER_GPU
 from podium.store.store import Store
@@ -92,7 +93,7 @@ def _gpus(store: Store) -> dict[str, GPUs]:
         claim = item.object
         if isinstance(claim, ResourceClaim) and claim.status.allocation is not None:
             for result in claim.status.allocation.devices.results:
-                held[result.pool, result.device] += int(result.consumed_capacity.get("milli", MILLI_PER_GPU))
+                held[result.pool, result.device] += whole_value(result.consumed_capacity.get("milli", MILLI_PER_GPU))
     found = {}
     for item in store.objects("ResourceSlice"):
         offered = item.object

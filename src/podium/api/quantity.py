@@ -140,6 +140,23 @@ def whole_value(value: str | int | float) -> int:
     return _scaled(value, _NANO)
 
 
+def canonical_quantity(value: str | int | float) -> str:
+    """Return a quantity as Kubernetes writes it (CanonicalizeBytes): a whole number of the largest possible unit.
+
+    The unit is of the same kind as before, except that binary ones show neither fractions nor less than 1024.
+    """
+    nano, suffix, power = parse_quantity(value), str(value).strip().lstrip("+-.0123456789"), -9
+    if suffix in _BINARY and abs(nano) >= 1_024 * _NANO and nano % _NANO == 0:
+        return exact_quantity(nano // _NANO, MEMORY)
+    if not nano:
+        return "0"
+    while nano % 1_000 == 0 and power < 18:
+        nano, power = nano // 1_000, power + 3
+    if _EXPONENT.fullmatch(suffix):
+        return f"{nano}e{power}" if power else str(nano)
+    return f"{nano}{next(unit for unit, exponent in _DECIMAL.items() if exponent == power)}"
+
+
 def exact_quantity(amount: int, resource: str) -> str:
     """Return the amount as an exact quantity: cpu from milli, bytes in the largest binary unit that divides them."""
     if resource == CPU:
@@ -159,10 +176,8 @@ def format_quantity(amount: int, resource: str) -> str:
     CPU is given in milli and shown as "2" or "1500m". Bytes are shown in the largest binary unit that they fill, with
     up to two decimals: "1.5Gi"; exact if two decimals suffice, else rounded. Everything else is a plain number.
     """
-    if resource == CPU:
-        return str(amount // 1_000) if amount % 1_000 == 0 else f"{amount}m"
     if not is_bytes(resource) or abs(amount) < 1_024:
-        return str(amount)
+        return exact_quantity(amount, resource)
     sign = "-" if amount < 0 else ""
     unit, shift = next((unit, shift) for unit, shift in reversed(_BINARY.items()) if abs(amount) >> shift)
     hundredths = (abs(amount) * 100 + (1 << shift - 1)) >> shift

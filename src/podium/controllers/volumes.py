@@ -24,7 +24,7 @@ from podium.controllers.actions import Action, CreateObject, PatchObject, deleti
 from podium.controllers.controller import CLAIMING, NO_CHANGE, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
-from podium.store.stored import with_condition
+from podium.store.stored import with_conditions
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
@@ -241,7 +241,7 @@ def _grow(claim: PersistentVolumeClaim, raw: Raw, volume: PersistentVolume, now:
         return []
     conditions, size = objects_at(status, "conditions"), {"storage": wanted}
     if not is_growing:
-        conditions = with_condition(conditions, {"type": _RESIZING, "status": "True"}, now)
+        conditions = with_conditions(conditions, ({"type": _RESIZING, "status": "True"},), now)
         patch = {"allocatedResources": size, _RESIZES: {"storage": "ControllerResizeInProgress"}}
     elif parse_quantity(volume.spec.capacity.get("storage", 0)) < claim.size:
         return [versioned_patch(volume, {"spec": {"capacity": size}}, _NAME)]

@@ -21,7 +21,7 @@ from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLIS
 from podium.store.errors import StoreError
 from podium.store.initial_objects import READY_RANGE, SERVICE_RANGE_FINALIZER, dangling_condition
 from podium.store.store import Store
-from podium.store.stored import Stored, with_condition
+from podium.store.stored import Stored, with_conditions
 from podium.store.verbs.deletion import default_service_account
 from podium.store.watch_log import WatchEvent
 
@@ -119,7 +119,7 @@ class RequiredObjects:
         elif stored.kind == _FLOW:
             level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
             condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
-            conditions = with_condition(objects_at(status, "conditions"), condition, now)
+            conditions = with_conditions(objects_at(status, "conditions"), (condition,), now)
             self._store.update_status({**stored.raw, "status": {**status, "conditions": conditions}})
         else:
             # Any update counts the usage again.
@@ -178,7 +178,7 @@ def _keep_range(store: Store, stored: Stored, now: int) -> None:
         finalizers.remove(SERVICE_RANGE_FINALIZER)
     raw = store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}}).raw
     if SERVICE_RANGE_FINALIZER in finalizers:
-        conditions = with_condition(objects_at(raw, "status", "conditions"), condition, now)
+        conditions = with_conditions(objects_at(raw, "status", "conditions"), (condition,), now)
         store.update_status({**raw, "status": {"conditions": conditions}})
 
 

@@ -12,7 +12,8 @@ from podium.api import disruption_policy, policy, resource_requests, times, work
 from podium.api.meta import Kubernetes, Raw, key_of
 from podium.api.node import REGION_LABEL, ZONE_LABEL
 from podium.api.pod import Pod, PodCondition
-from podium.api.storage import PersistentVolume, PersistentVolumeClaim, PersistentVolumeStatus
+from podium.api.storage import PersistentVolume, PersistentVolumeStatus
+from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
 from podium.store.admission import admission_control, priorities, quotas
@@ -237,11 +238,11 @@ class WritableStore(ReadableStore):
         key, uid = object_.key, object_.metadata.uid
         self._check_free(resource, object_)
         if is_new:
-            self._admission.check_new(object_)
+            self._admission.check_new(named, object_)
         raw, object_ = self._admission.admit(resource, named, object_, shared, was_there=was_there)
         if is_new:
             self._admission.check_admin_access(resource, object_)
-            raw, object_ = with_first_status(raw, object_)
+            raw, object_ = with_first_status(raw, object_, self._release)
             if self._labels_pods and isinstance(object_, Pod) and object_.spec.node_name:
                 raw, object_ = with_topology(raw, object_, self.find("Node", object_.spec.node_name))
         if not uid:
@@ -318,6 +319,7 @@ _GATED = {
     "type": "PodScheduled",
     "status": "False",
     "reason": "SchedulingGated",
+    "observedGeneration": 1,
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
 # The status of new objects: what Go writes for an unset one.
@@ -330,6 +332,7 @@ _STATUSES: Mapping[str, Raw] = {
         ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
     ),
     "HorizontalPodAutoscaler": {"desiredReplicas": 0},
+    "PersistentVolumeClaim": {"phase": _PENDING},
     "PodDisruptionBudget": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
 }
@@ -346,7 +349,7 @@ def as_new(raw: Raw, resource: APIResource) -> Raw:
     return raw
 
 
-def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
+def with_first_status(raw: Raw, object_: Kubernetes, release: Release) -> tuple[Raw, Kubernetes]:
     """Return both forms of a new object with its initial status.
 
     Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
@@ -358,11 +361,10 @@ def with_first_status(raw: Raw, object_: Kubernetes) -> tuple[Raw, Kubernetes]:
         if object_.spec.scheduling_gates:
             status["conditions"] = [_GATED]
             object_ = replace(object_, status=replace(object_.status, conditions=_READ_GATED))
+            return as_kept({**raw, "status": status}, "Pod", release), object_
         return {**raw, "status": status}, object_
     if isinstance(object_, PersistentVolume):
         object_ = replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
-        return {**raw, "status": {"phase": _PENDING}}, object_
-    if isinstance(object_, PersistentVolumeClaim):
         return {**raw, "status": {"phase": _PENDING}}, object_
     return raw, object_
 

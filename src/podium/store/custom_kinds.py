@@ -22,7 +22,7 @@ from podium.store.custom_conversion import converter_of
 from podium.store.definition_rules import find_definition_problems
 from podium.store.errors import StoreError, bad_request, invalid_fields, too_large_object
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, is_true, reread, with_condition, with_conditions
+from podium.store.stored import Stored, is_true, reread, with_conditions
 from podium.store.watch_log import WatchEvent
 from podium.store.webhook_calls import WebhookCalls
 
@@ -236,7 +236,7 @@ def as_terminating(raw: Raw, now: int) -> Raw:
             **metadata,
             "finalizers": finalizers if DEFINITION_FINALIZER in finalizers else [*finalizers, DEFINITION_FINALIZER],
         },
-        "status": {**status, "conditions": with_condition(status.get("conditions", ()), terminating, now)},
+        "status": {**status, "conditions": with_conditions(status.get("conditions", ()), (terminating,), now)},
     }
 
 

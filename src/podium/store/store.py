@@ -244,7 +244,9 @@ class Store(creations.WritableStore):
             self._disruptions.grant(pod, component, now)
             if hints:
                 self._disruptions.record_hints(pod, component, hints, grace_seconds, now)
-            return self.terminate(previous, deletion.with_disruption_target(previous.raw, pod, now), grace_seconds, now)
+            disrupted = deletion.with_disruption_target(previous.raw, pod, now)
+            kept = self._admission.without_dropped_fields(previous, disrupted)
+            return self.terminate(previous, kept, grace_seconds, now)
 
     def delete_collection(
         self,
@@ -344,7 +346,7 @@ def bound(pod: Pod, raw: Raw, node_name: str, now: int, *, clears_nomination: bo
         status.pop("nominatedNodeName", None)
     read = _READ_SCHEDULED
     if before := status.get("conditions"):
-        status["conditions"] = stored.with_condition(before, _SCHEDULED, now)
+        status["conditions"] = stored.with_conditions(before, (_SCHEDULED,), now)
         read = convert(status["conditions"], _CONDITIONS)
     else:
         status["conditions"] = [{**_SCHEDULED, "lastTransitionTime": format_time(now)}]

@@ -177,17 +177,12 @@ def condition_of(conditions: Iterable[Raw], type_: str) -> Raw:
     return next((condition for condition in conditions if condition.get("type") == type_), {})
 
 
-def with_condition(conditions: Sequence[Raw], condition: Raw, now: int) -> list[Raw]:
-    """Return the conditions with `condition` in place of the one of its type, or appended.
+def with_conditions(conditions: Sequence[Raw], changed: Iterable[Raw], now: int) -> list[Raw]:
+    """Return the conditions with each of `changed` in place of the one of its type, or appended.
 
     `lastTransitionTime` becomes `now` only if the condition's status changes (pkg/api/v1/pod/util.go,
     UpdatePodCondition).
     """
-    return with_conditions(conditions, (condition,), now)
-
-
-def with_conditions(conditions: Sequence[Raw], changed: Iterable[Raw], now: int) -> list[Raw]:
-    """Return the conditions with each changed condition applied in turn."""
     result = list(conditions)
     time = format_time(now)
     for condition in changed:

@@ -290,6 +290,38 @@ def test_a_device_that_several_may_share_is_given_as_long_as_its_capacity_reache
     assert found(offered, claim("c", request(capacity={"requests": {"cores": "1"}}))) is None
 
 
+@pytest.mark.parametrize(
+    ("policy", "wanted", "shown"),
+    [
+        ({}, "4096Mi", "4Gi"),
+        ({}, "4000M", "4G"),
+        ({}, "1500m", "1500m"),
+        ({}, None, "40Gi"),
+        ({"requestPolicy": {"default": "10240Mi"}}, None, "10Gi"),
+        ({"requestPolicy": {"default": "10Gi", "validValues": ["10Gi", "20480Mi"]}}, "11Gi", "20Gi"),
+        ({"requestPolicy": {"default": "10Gi", "validRange": {"min": "10240Mi"}}}, "1Gi", "10Gi"),
+        ({"requestPolicy": {"default": "10Gi", "validRange": {"min": "10Gi", "step": "10Gi"}}}, "15Gi", "20Gi"),
+    ],
+)
+def test_a_claim_shows_the_capacity_that_it_consumes_in_canonical_form(
+    policy: Raw, wanted: str | None, shown: str
+) -> None:
+    capacity = {"memory": {"value": "40Gi", **policy}}
+    offered = devices_of("n1", {"name": "gpu", "allowMultipleAllocations": True, "capacity": capacity})
+    asked: Raw = {} if wanted is None else {"capacity": {"requests": {"memory": wanted}}}
+    cluster, waiting, where = Cluster(read_version("1.36")), decode(claim("c", request(**asked))), decode(node("n1"))
+    assert isinstance(waiting, ResourceClaim)
+    assert isinstance(where, Node)
+    for raw in (device_class(), offered):
+        item = decode(raw)
+        assert item is not None
+        cluster.put(item)
+
+    (result,) = allocate(cluster.devices, where, [(waiting.key, waiting)], 50_000) or ()
+
+    assert result.devices.results[0].consumed_capacity == {"memory": shown}
+
+
 def test_an_administrator_gets_devices_that_others_have() -> None:
     offered = devices_of("n1", device("a"))
     seeing = request(adminAccess=True)

@@ -15,7 +15,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.times import parse_time, time_of
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.controllers import actions, deadlines, indexes
-from podium.store.stored import condition_of, with_condition
+from podium.store.stored import condition_of, with_conditions
 
 DELETION_TIMEOUT_NS = 120 * 10**9
 """How long an accepted disruption counts against a pod that is not deleted."""
@@ -257,7 +257,7 @@ class TrackedBudget:
         condition: Raw = {"type": DISRUPTION_ALLOWED, "status": status, "reason": reason, "message": message}
         if generation:
             condition["observedGeneration"] = generation
-        return with_condition(self.raw.get("status", {}).get("conditions", []), condition, now)
+        return with_conditions(self.raw.get("status", {}).get("conditions", []), (condition,), now)
 
 
 def _was_deleted_for(pod: Pod, accepted_ns: int) -> bool:

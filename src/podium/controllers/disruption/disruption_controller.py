@@ -17,7 +17,7 @@ from podium.controllers.actions import Action, Record, ReplaceStatus
 from podium.controllers.controller import CUSTOM_KINDS, DISRUPTED, NO_CHANGE, IdleDeferral
 from podium.controllers.disruption.budget import Scales, TrackedBudget, controller_uid
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
-from podium.store.stored import condition_of, with_condition
+from podium.store.stored import condition_of, with_conditions
 
 _CAUSE = "disruption-controller"
 RATE_USED_UP = "DisruptionRateUsedUp"
@@ -163,7 +163,7 @@ class DisruptionController(controller.Reconciler[_Key]):
         if _since_ns(raw) + STALE_AFTER_NS > now or self._is_written(key, pod):
             return []
         status = raw["status"]
-        conditions = with_condition(status["conditions"], {"type": _TARGET, "status": "False"}, now)
+        conditions = with_conditions(status["conditions"], ({"type": _TARGET, "status": "False"},), now)
         return [ReplaceStatus({**raw, "status": {**status, "conditions": conditions}}, _CAUSE)]
 
     def _is_written(self, key: _Key, object_: Kubernetes) -> bool:

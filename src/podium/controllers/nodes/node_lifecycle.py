@@ -20,7 +20,7 @@ from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral, Reconciler
 from podium.controllers.observations import ActionFinished, HeartbeatsResumed, HeartbeatsStopped, Observation
 from podium.framework.settings.arguments import Strict
-from podium.store.stored import with_condition
+from podium.store.stored import with_conditions
 
 TaintName = tuple[str, str]
 """Key and effect of a taint."""
@@ -242,7 +242,7 @@ class NodeLifecycle(Reconciler[str]):
         not_ready = {"type": "Ready", "status": "False", "reason": nodes.NODE_NOT_READY}
         for pod, raw in () if nodes.is_ready(node) else self._pods.on(key):
             if pod.is_ready and not self._is_written(pod):
-                conditions = with_condition(raw["status"]["conditions"], not_ready, now)
+                conditions = with_conditions(raw["status"]["conditions"], (not_ready,), now)
                 actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
         return actions
 

@@ -17,7 +17,7 @@ from podium.controllers.actions import Action, owned_object, versioned_patch
 from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.store.stored import condition_of, with_condition
+from podium.store.stored import condition_of, with_conditions
 
 HASH_LABEL = "pod-template-hash"
 """Label of a ReplicaSet and its pods: their Deployment's template."""
@@ -92,7 +92,7 @@ class Deployments(WorkloadController[Deployment]):
         if self._reports_all and is_begun and not workload.is_deleted:
             condition, late_ns = progress(workload, new, old, status, now)
             if condition not in status["conditions"]:
-                status["conditions"] = with_condition(status["conditions"], condition, now)
+                status["conditions"] = with_conditions(status["conditions"], (condition,), now)
             if late_ns is not None:
                 self._retry_times.append(late_ns)
         if collides:
@@ -241,7 +241,7 @@ def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: in
     if (known.get("status"), known.get("reason")) != (status, reason):
         message = f"{available} of {spec.replicas} pods are available"
         condition = {"type": "Available", "status": status, "reason": reason, "message": message}
-        conditions = with_condition(conditions, condition, now)
+        conditions = with_conditions(conditions, (condition,), now)
     counts: Raw = {
         "observedGeneration": workload.object.metadata.generation,
         "replicas": sum(set_.status.replicas for set_ in sets),

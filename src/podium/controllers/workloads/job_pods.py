@@ -280,8 +280,6 @@ def progress_of(
         "failed": status.uncounted_terminated_pods.failed,
     }
     progress = Progress({"succeeded": status.succeeded, "failed": status.failed}, counted, set(counted))
-    if status.failed_indexes:
-        progress.failed = read_indexes(status.failed_indexes, job.spec.completions or 0)
     if status.start_time is None and not (status.succeeded or status.failed or status.conditions):
         _take_over(job, known, progress)
     for outcome, uids in uncounted.items():
@@ -302,6 +300,9 @@ def progress_of(
             if uid not in written:
                 is_doubtful = pod.created_ns <= older_than_ns and uid not in state.checked
                 _enter(job, pod, found, progress, is_doubtful=is_doubtful)
+    # The pods that a failing Job deletes fail no index.
+    before = read_indexes(status.failed_indexes or "", job.spec.completions or 0)
+    progress.failed = before if is_failing else before | progress.failed
     return progress
 
 

@@ -21,7 +21,7 @@ from podium.controllers.workloads import job_pods
 from podium.controllers.workloads.job_pods import JobState, Progress, index_of, is_tracked
 from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPodChange, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import WorkloadController
-from podium.store.stored import is_true, with_condition
+from podium.store.stored import is_true, with_conditions
 
 _Workload = WorkloadObject[Job]
 _CONTROLLER = "job-controller"
@@ -241,7 +241,7 @@ class Jobs(WorkloadController[Job]):
         conditions = listed
         if is_true(listed, "Suspended") != job.spec.suspend:
             status, reason = ("True", "JobSuspended") if job.spec.suspend else ("False", "JobResumed")
-            conditions = with_condition(listed, {"type": "Suspended", "status": status, "reason": reason}, now)
+            conditions = with_conditions(listed, ({"type": "Suspended", "status": status, "reason": reason},), now)
         start = job.status.start_time
         if (start is None or conditions is not listed) and not job.spec.suspend:
             start = format_time(now)
@@ -392,7 +392,7 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
     texts = {"reason": target.reason, "message": target.message}
     fields = {name: text for name, text in texts.items() if text}
     if not is_true(conditions, target.type):
-        conditions = with_condition(conditions, {"type": target.type, "status": "True", **fields}, now)
+        conditions = with_conditions(conditions, ({"type": target.type, "status": "True", **fields},), now)
     if is_reached:
-        conditions = with_condition(conditions, {"type": _FINAL[target.type], "status": "True", **fields}, now)
+        conditions = with_conditions(conditions, ({"type": _FINAL[target.type], "status": "True", **fields},), now)
     return conditions

@@ -13,7 +13,7 @@ from podium.controllers.indexes import MultiMap
 from podium.controllers.observations import ActionFinished, Answer
 from podium.controllers.workloads.owned_pods import OwnerPods, WorkloadObject, first_to_go, status_with
 from podium.controllers.workloads.workload_controller import FAILED_CREATE, WorkloadController
-from podium.store.stored import condition_of, with_condition
+from podium.store.stored import condition_of, with_conditions
 
 _Workload = WorkloadObject[ReplicaSet | ReplicationController]
 _FAILURE = "ReplicaFailure"
@@ -98,7 +98,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             conditions = [condition for condition in conditions if condition.get("type") != _FAILURE]
         elif not condition_of(conditions, _FAILURE):
             failure = {"type": _FAILURE, "status": "True", "reason": FAILED_CREATE, "message": message}
-            conditions = with_condition(conditions, failure, now)
+            conditions = with_conditions(conditions, (failure,), now)
         counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
         ending = (each for each in pods.all.values() if each.pod.is_terminating and not each.pod.is_terminal)
         counts: Raw = {

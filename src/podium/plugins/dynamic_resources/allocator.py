@@ -15,7 +15,8 @@ from msgspec import Struct
 from podium.api import devices as api
 from podium.api.meta import Raw, plain
 from podium.api.node import Node
-from podium.api.quantity import parse_quantity
+from podium.api.pod import Quantity
+from podium.api.quantity import canonical_quantity, parse_quantity
 from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.cluster.devices import DeviceID, Devices, DevicesInUse
 from podium.plugins.dynamic_resources.requests import (
@@ -217,7 +218,7 @@ class _Allocator:
         if is_shared:
             held = self._capacity.setdefault(id_, {})
             for name, amount in amounts.items():
-                held[name] = held.get(name, 0) + amount
+                held[name] = held.get(name, 0) + parse_quantity(amount)
         self.taken[at.claim].append(TakenDevice(wanted, candidate, at.request, amounts, is_shared))
         return True
 
@@ -253,7 +254,7 @@ class _Allocator:
             return
         held = self._capacity[id_]
         for name, amount in taken.consumed.items():
-            held[name] -= amount
+            held[name] -= parse_quantity(amount)
         if not any(held.values()):
             del self._capacity[id_]
 
@@ -328,12 +329,12 @@ def _add(taken: Counters, device: api.Device, sign: int) -> None:
 
 
 class TakenDevice(Struct, frozen=True, eq=False):
-    """A device found for a request (by index), with the consumed capacity (nano units) if shared."""
+    """A device found for a request (by index), with the consumed capacity if shared."""
 
     wanted: EvaluatedRequest
     candidate: CandidateDevice
     request: int
-    consumed: dict[str, int]
+    consumed: dict[str, Quantity]
     is_shared: bool
 
 
@@ -368,16 +369,8 @@ def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> api.Devic
         binding_conditions=fields.binding_conditions,
         binding_failure_conditions=fields.binding_failure_conditions,
         share_id=share_id,
-        consumed_capacity={name: _shown(amount) for name, amount in taken.consumed.items()},
+        consumed_capacity={name: canonical_quantity(amount) for name, amount in taken.consumed.items()},
     )
-
-
-def _shown(nano: int) -> str:
-    """Return an amount in nano units as a quantity."""
-    for suffix, size in (("", 10**9), ("m", 10**6), ("u", 10**3)):
-        if nano % size == 0:
-            return f"{nano // size}{suffix}"
-    return f"{nano}n"
 
 
 def _config(claim: EvaluatedClaim, taken: list[TakenDevice]) -> tuple[Raw, ...]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from podium.api import devices as api
 from podium.api.node import Node
 from podium.api.pod import Quantity
-from podium.api.quantity import parse_quantity, whole_value
+from podium.api.quantity import MEMORY, exact_quantity, parse_quantity, whole_value
 from podium.api.selectors import NodeSelector, NodeTerm, compile_node_selector, node_selector_matches
 from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
 from podium.plugins.dynamic_resources.selectors import AllocationError, selects
@@ -362,7 +362,9 @@ Amounts = Mapping[str, int]
 """Amounts in nano units by capacity name."""
 
 
-def consumed(wanted: api.CapacityRequirements | None, capacity: Mapping[str, api.DeviceCapacity]) -> dict[str, int]:
+def consumed(
+    wanted: api.CapacityRequirements | None, capacity: Mapping[str, api.DeviceCapacity]
+) -> dict[str, Quantity]:
     """Return what a request consumes of each capacity of a device."""
     requests = {} if wanted is None else wanted.requests
     return {name: _consumed(requests.get(name), offered) for name, offered in capacity.items()}
@@ -374,8 +376,8 @@ def fits(
     """Return whether a device has capacity for a request beside other claims, and this pod's other requests."""
     if wanted is not None and not wanted.requests.keys() <= capacity.keys():
         return False
-    for name, amount in consumed(wanted, capacity).items():
-        offered = capacity[name]
+    for name, quantity in consumed(wanted, capacity).items():
+        amount, offered = parse_quantity(quantity), capacity[name]
         if offered.request_policy is not None and _violates(amount, offered.request_policy):
             return False
         if amount + taken.get(name, 0) + taking.get(name, 0) > parse_quantity(offered.value):
@@ -383,26 +385,27 @@ def fits(
     return True
 
 
-def _consumed(wanted: Quantity | None, capacity: api.DeviceCapacity) -> int:
+def _consumed(wanted: Quantity | None, capacity: api.DeviceCapacity) -> Quantity:
     policy = capacity.request_policy
     if wanted is None:
         default = None if policy is None else policy.default
-        return parse_quantity(capacity.value if default is None else default)
+        return capacity.value if default is None else default
     if policy is None:
-        return parse_quantity(wanted)
+        return wanted
     if policy.valid_range is not None:
         return _rounded_up(wanted, policy.valid_range)
     amount = parse_quantity(wanted)
-    return next((valid for valid in map(parse_quantity, policy.valid_values) if amount <= valid), amount)
+    return next((valid for valid in policy.valid_values if amount <= parse_quantity(valid)), wanted)
 
 
-def _rounded_up(wanted: Quantity, valid: api.CapacityRange) -> int:
-    amount, least = parse_quantity(wanted), parse_quantity(valid.min)
-    if amount < least or valid.step is None:
-        return max(amount, least)
+def _rounded_up(wanted: Quantity, valid: api.CapacityRange) -> Quantity:
+    if parse_quantity(wanted) < parse_quantity(valid.min):
+        return valid.min
+    if valid.step is None:
+        return wanted
     first, step = whole_value(valid.min), whole_value(valid.step)
     steps = -(-(whole_value(wanted) - first) // step) if step else 0
-    return (first + steps * step) * _NANO
+    return exact_quantity(first + steps * step, MEMORY)
 
 
 def _violates(amount: int, policy: api.CapacityRequestPolicy) -> bool:

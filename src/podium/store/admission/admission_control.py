@@ -13,7 +13,7 @@ import msgspec
 from podium.api.budget_limits import annotated_rate, strictness_problem
 from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import MAX_DISRUPTIONS, PriorityRule
-from podium.api.meta import Kubernetes, Raw, object_at, value_at
+from podium.api.meta import Kubernetes, Raw, object_at, objects_at, value_at
 from podium.api.node import Node, RuntimeClass
 from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import Pod
@@ -29,7 +29,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
 from podium.store.admission import priorities
 from podium.store.admission.pod_admission import admit_pod, check_claim_limits, check_pod_limits
-from podium.store.api_resources import POD, APIResource
+from podium.store.api_resources import POD, POD_GROUP, APIResource
 from podium.store.errors import forbidden, invalid_fields
 from podium.store.revisions import Revisions
 from podium.store.stored import Stored
@@ -108,11 +108,14 @@ class Admission:
         """Return an update without the fields that the version drops."""
         return as_kept(raw, previous.resource.name, self._release, previous.raw)
 
-    def check_new(self, object_: Kubernetes) -> None:
+    def check_new(self, raw: Raw, object_: Kubernetes) -> None:
         """Raise StoreError 403 for a client's new pod without a class that states another priority than the default's.
 
-        A rule that decides about the pod also decides about the stated priority.
+        A rule that decides about the pod also decides about the stated priority. Raises it also for a new group whose
+        template does not exist, as `_template_problem` describes.
         """
+        if isinstance(object_, PodGroup) and (problem := self._template_problem(raw, object_.metadata.namespace)):
+            raise forbidden(POD_GROUP, object_.key, f"PodGroup rejected: {problem}")
         if not isinstance(object_, Pod) or object_.spec.priority is None or object_.spec.priority_class_name:
             return
         meta, spec = object_.metadata, object_.spec
@@ -124,6 +127,22 @@ class Admission:
             problem = f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
             how = f"priority admission controller computed {computed} from the given PriorityClass name"
             raise forbidden(POD, object_.key, problem + how)
+
+    def _template_problem(self, group: Raw, namespace: str) -> str:
+        """Return why a group cannot be made from the template of a Workload that it names; "" if it can, or names none.
+
+        Source: plugin/pkg/admission/podgroup.
+        """
+        named = object_at(group, "spec", "podGroupTemplateRef", "workload")
+        name, template = named.get("workloadName", ""), named.get("podGroupTemplateName", "")
+        workload = self._revisions.of("Workload").get(f"{namespace}/{name}")
+        if workload is None:
+            return f'Workload "{name}" not found' if named else ""
+        if workload.object.metadata.deletion_timestamp is not None:
+            return f'Workload "{name}" is being deleted'
+        if all(one["name"] != template for one in objects_at(workload.raw, "spec", "podGroupTemplates")):
+            return f'PodGroupTemplate "{template}" not found in Workload "{name}"'
+        return ""
 
     def check_admin_access(self, resource: APIResource, object_: Kubernetes) -> None:
         """Raise StoreError 422 for a new claim or template for administrators in a namespace without their label."""

@@ -22,7 +22,7 @@ from podium.store.admission.priorities import current_policy
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, conflict, forbidden, invalid_options, not_found, too_many_requests
 from podium.store.revisions import Revisions
-from podium.store.stored import Stored, reread, with_condition
+from podium.store.stored import Stored, reread, with_conditions
 
 Propagation = Literal["", "Background", "Foreground", "Orphan"]
 """The deletion propagation: dependents are deleted after the owner, before it, or not at all.
@@ -255,7 +255,7 @@ def debited(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: int) -> 
             "message": "",
             "observedGeneration": budget.status.observed_generation,
         }
-        status["conditions"] = with_condition(status.get("conditions", ()), exhausted, now)
+        status["conditions"] = with_conditions(status.get("conditions", ()), (exhausted,), now)
     return status
 
 
@@ -269,9 +269,10 @@ def with_disruption_target(raw: Raw, pod: Pod, now: int) -> Raw:
         "status": "True",
         "reason": EVICTED,
         "message": "Eviction API: evicting",
+        "observedGeneration": pod.metadata.generation,
     }
     status = raw["status"]
-    return {**raw, "status": {**status, "conditions": with_condition(status.get("conditions", ()), condition, now)}}
+    return {**raw, "status": {**status, "conditions": with_conditions(status.get("conditions", ()), (condition,), now)}}
 
 
 def seconds_until(time_ns: int, now: int) -> int:
