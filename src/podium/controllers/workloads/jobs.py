@@ -391,8 +391,6 @@ def with_target(conditions: list[Raw], target: JobEnd | None, now: int, *, is_re
         return conditions
     texts = {"reason": target.reason, "message": target.message}
     fields = {name: text for name, text in texts.items() if text}
-    if not is_true(conditions, target.type):
-        conditions = with_conditions(conditions, ({"type": target.type, "status": "True", **fields},), now)
-    if is_reached:
-        conditions = with_conditions(conditions, ({"type": _FINAL[target.type], "status": "True", **fields},), now)
-    return conditions
+    types = [] if is_true(conditions, target.type) else [target.type]
+    types += [_FINAL[target.type]] if is_reached else []
+    return with_conditions(conditions, [{"type": type_, "status": "True", **fields} for type_ in types], now)

@@ -416,7 +416,5 @@ def _violates(amount: int, policy: api.CapacityRequestPolicy) -> bool:
         return bool(policy.valid_values) and amount not in map(parse_quantity, policy.valid_values)
     if valid.max is not None and amount > parse_quantity(valid.max):
         return True
-    if valid.step is None:
-        return False
-    step = whole_value(valid.step)
+    step = whole_value(valid.step or 0)
     return bool(step) and (-(-amount // _NANO) - whole_value(valid.min)) % step != 0

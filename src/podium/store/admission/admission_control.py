@@ -140,9 +140,8 @@ class Admission:
             return f'Workload "{name}" not found' if named else ""
         if workload.object.metadata.deletion_timestamp is not None:
             return f'Workload "{name}" is being deleted'
-        if all(one["name"] != template for one in objects_at(workload.raw, "spec", "podGroupTemplates")):
-            return f'PodGroupTemplate "{template}" not found in Workload "{name}"'
-        return ""
+        templates = [one["name"] for one in objects_at(workload.raw, "spec", "podGroupTemplates")]
+        return "" if template in templates else f'PodGroupTemplate "{template}" not found in Workload "{name}"'
 
     def check_admin_access(self, resource: APIResource, object_: Kubernetes) -> None:
         """Raise StoreError 422 for a new claim or template for administrators in a namespace without their label."""

@@ -9,7 +9,7 @@ import msgspec
 
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, MalformedError, shown
-from podium.api.meta import Kubernetes, Raw, key_of, object_at, value_at
+from podium.api.meta import Kubernetes, Raw, key_of, object_at, objects_at, value_at
 from podium.api.objects import SharedSpec, shared_spec
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.pod_group import PodGroup
@@ -25,6 +25,7 @@ from podium.store.stored import SET_BY_SERVER, Reading, Stored, is_copy, reread,
 from podium.store.verbs.deletion import preconditions_of
 
 _KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
+_DEVICE = ("driver", "pool", "device", "shareID")
 _NO_CONTENT = ("apiVersion", "kind", "metadata")
 _UID, _NAME = "controller-uid", "job-name"
 _BATCH = "batch.kubernetes.io/"
@@ -108,8 +109,8 @@ def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Re
 def with_status(previous: Stored, updated: Raw) -> Kubernetes:
     """Return the reading of an object whose status was replaced.
 
-    Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have, and for a phase change of
-    a pod that has ended.
+    Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have, for a phase change of a
+    pod that has ended, and for a claim that is reserved or reports about devices without having them.
     """
     before = after = previous.object
     if previous.resource.is_custom:
@@ -128,11 +129,29 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
             _check_status(after, updated)
     except InputError as error:
         raise unreadable(previous.resource, previous.key, error) from None
+    if previous.resource.name == "ResourceClaim":
+        _check_claim_status(previous, updated)
     if isinstance(before, Pod) and isinstance(after, Pod):
         phase = before.status.phase
         if phase in TERMINAL_PHASES and after.status.phase != phase:
             raise invalid(previous.resource, previous.key, f"it has ended; its phase stays {phase}", "status.phase")
     return after
+
+
+def _check_claim_status(previous: Stored, raw: Raw) -> None:
+    """Check that only an allocated claim is reserved, and that it reports only about its devices.
+
+    Source: ValidateResourceClaimStatusUpdate.
+    """
+    if objects_at(raw, "status", "reservedFor") and not value_at(raw, "status", "allocation"):
+        problem = "Forbidden: may not be specified when `allocated` is not set"
+        raise invalid(previous.resource, previous.key, problem, "status.reservedFor", "FieldValueForbidden")
+    results = objects_at(raw, "status", "allocation", "devices", "results")
+    allocated = [[one.get(field) for field in _DEVICE] for one in results]
+    for index, one in enumerate(objects_at(raw, "status", "devices")):
+        if [one.get(field) for field in _DEVICE] not in allocated:
+            problem = "must be an allocated device in the claim"
+            raise invalid(previous.resource, previous.key, problem, f"status.devices[{index}]")
 
 
 def _check_status(object_: Kubernetes, raw: Raw) -> None:
@@ -267,17 +286,12 @@ def with_kept_selector(job: Raw, previous: Raw) -> Raw:
     has_place = all(part is None or isinstance(part, dict) for part in within)
     if not selector or not has_place or (job.get("spec") or {}).get("selector"):
         return job
-    given = _labels(before)
+    given = object_at(previous, *path)
     return _selecting(job, selector, {name: given[name] for name in _OWN if name in given})
 
 
 def _selecting(job: Raw, selector: Raw, labels: Mapping[str, str]) -> Raw:
     spec = job.get("spec") or {}
     template = spec.get("template") or {}
-    metadata = {**(template.get("metadata") or {}), "labels": {**labels, **_labels(spec)}}
+    metadata = {**(template.get("metadata") or {}), "labels": {**labels, **object_at(template, "metadata", "labels")}}
     return {**job, "spec": {**spec, "template": {**template, "metadata": metadata}, "selector": selector}}
-
-
-def _labels(spec: Raw) -> Raw:
-    """Return the labels of a Job's template."""
-    return object_at(spec, "template", "metadata", "labels")
