@@ -62,7 +62,9 @@ def _check_waiting(waiting: UnschedulablePods) -> None:
     """Every pod is in the group of those that wait for the same, and has a deadline."""
     assert sum(map(len, waiting._groups.values())) == len(waiting._waits)
     assert waiting._deadlines.times.keys() == waiting._waits.keys()
-    assert waiting.hopeful <= waiting._counting.keys() <= waiting._waits.keys()
+    counting = {uid: rejection for rejection, uids in waiting._counting.items() for uid in uids}
+    assert waiting.hopeful <= waiting._waits.keys() - counting.keys()
+    assert all(waiting._waits[uid][0] is rejection for uid, rejection in counting.items())
     for rejection, group in waiting._groups.items():
         for uid, queued in group.items():
             assert waiting._waits[uid] == (rejection, group), queued.record.key

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from podium.api.pod import PodAffinityTerm
+from podium.app.bench.measurement import operations
 from podium.cluster.pod_classes import compile_terms
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.hints import FEW, Registrations
@@ -1246,3 +1247,21 @@ def test_a_pod_that_joins_another_s_attempt_without_one_of_its_own_is_attempted_
 
     assert joined is not None
     assert joined.first_attempt_ns == 7 * SECOND
+
+
+def test_an_event_that_wakes_nothing_costs_a_few_operations_for_each_pod_that_may_preempt() -> None:
+    # The hints that an event has to ask are found once for all pods that the same plugins rejected.
+    far = EventToRegister(EventResource.ASSIGNED_POD, ActionType.ADD, lambda _, event: False)
+    queue = make({"default-scheduler": {**PLUGINS, "InterPodAffinity": (far,)}})
+    event = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
+    terms = compile_terms([PodAffinityTerm(topology_key="zone")], "shop")
+    costs = []
+    for uids in (range(10), range(10, 110)):
+        for uid in uids:
+            pod = pending(f"p{uid}")
+            rejected(queue, replace(pod, pod_class=replace(pod.pod_class, required_affinity=terms)), "NodeResourcesFit")
+        queue.move(event, 0)
+        costs.append(operations(lambda: queue.move(event, 0)).total())
+
+    assert not queue.has_promising
+    assert (costs[1] - costs[0]) / 100 < 20

@@ -136,6 +136,7 @@ class Rejection(Struct, eq=False, weakref=True):
     pending: Sequence[str]
     gate: str
     _hints: dict[Kind, Hints | None] = {}
+    _other_hints: dict[Kind, tuple[QueueingHint | None, ...]] = {}
 
     @property
     def after_error(self) -> bool:
@@ -162,8 +163,15 @@ class Rejection(Struct, eq=False, weakref=True):
 
     def may_let_preempt(self, pod: PodRecord, event: ClusterEvent) -> bool:
         """Return whether a hint of a plugin that did not reject the pod says so; it counts once victims have left."""
-        others = (plugin for plugin in self.registered if plugin not in self.unschedulable)
-        return any(hint is not None and _wakes(hint, pod, event) for hint in self._of(others, event))
+        return any(_wakes(hint, pod, event) for hint in self.other_hints(event))
+
+    def other_hints(self, event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+        """Return the hints for an event of the plugins that did not reject the pods."""
+        kind = (event.resource, event.action)
+        if kind not in self._other_hints:
+            others = (plugin for plugin in self.registered if plugin not in self.unschedulable)
+            self._other_hints[kind] = tuple(hint for hint in self._of(others, event) if hint is not None)
+        return self._other_hints[kind]
 
     def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
         return tuple(hint for plugin in plugins for hint in _matching_hints(self.registered.get(plugin, ()), event))

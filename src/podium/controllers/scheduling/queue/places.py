@@ -13,6 +13,7 @@ import msgspec
 from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import Deadlines, earliest
+from podium.controllers.indexes import MultiMap
 from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueueSettings
 from podium.framework.events import ClusterEvent
@@ -157,8 +158,8 @@ class UnschedulablePods:
         self._waits: dict[str, tuple[Rejection, Group]] = {}
         self.uids = self._waits.keys()
         """The uids of all pods; a live view."""
-        # Those that may preempt, and that count other pods or volumes; and of these, those for which that has changed.
-        self._counting: Group = {}
+        # By rejection, those that may preempt, and that count other pods or volumes, until that changes for them.
+        self._counting: MultiMap[Rejection, str] = MultiMap()
         self.hopeful: set[str] = set()
         """The uids of pods that may preempt once their wait ends, though no event has woken them."""
         self._concerned: dict[Kind, list[tuple[Hints, Group]]] = {}
@@ -181,16 +182,16 @@ class UnschedulablePods:
         pod, pod_class = queued.record, queued.record.pod_class
         counts = pod_class.required_affinity or pod.spec.topology_spread_constraints or pod_class.claims
         if counts and not queued.gated_by and pod.preemption_policy not in NEVER_PREEMPTS:
-            self._counting[uid] = queued
+            self._counting.add(rejection, uid)
         self._waits[uid] = rejection, group
         self._deadlines.set(uid, deadline_ns)
 
     def discard(self, uid: str) -> None:
         """End a pod's wait, if it waits."""
         if uid in self._waits:
-            _, group = self._waits.pop(uid)
+            rejection, group = self._waits.pop(uid)
             del group[uid]
-            self._counting.pop(uid, None)
+            self._counting.discard(rejection, uid)
             self.hopeful.discard(uid)
             self._deadlines.set(uid, None)
 
@@ -214,9 +215,13 @@ class UnschedulablePods:
 
     def note(self, event: ClusterEvent) -> None:
         """Note which pods an event may let preempt although the plugins that rejected them do not wake them."""
-        for uid, queued in self._counting.items():
-            if uid not in self.hopeful and self._waits[uid][0].may_let_preempt(queued.record, event):
-                self.hopeful.add(uid)
+        for rejection, uids in [*self._counting.items()]:
+            if rejection.other_hints(event):
+                pods = {uid: self._waits[uid][1][uid].record for uid in uids}
+                found = [uid for uid, pod in pods.items() if rejection.may_let_preempt(pod, event)]
+                self.hopeful.update(found)
+                for uid in found:
+                    self._counting.discard(rejection, uid)
 
     def take_overdue(self, now: int) -> list[QueuedPod]:
         """End the wait of the pods whose deadline has come; return them, longest overdue first."""
