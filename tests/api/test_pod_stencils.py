@@ -299,18 +299,12 @@ def test_texts_of_a_length_that_was_seen_are_read_as_all_others() -> None:
     assert first.read(text_of(elsewhere)) is None
 
 
-def without_managers(pod: Raw) -> Raw:
-    """Return the pod as kubectl shows it: without the fields in which addresses are parts of keys."""
-    del pod["metadata"]["managedFields"]
-    return pod
-
-
 @pytest.mark.parametrize("make", [pod_of, pod_of_stateful_set, partial(pod_of, is_bound_by_name=True)])
 def test_wire_form_of_a_pod_from_its_template_equals_that_of_its_text(make: Callable[[int], Raw]) -> None:
-    first = stencil(without_managers(make(0)))
+    first = stencil(make(0))
 
     for number in range(COUNT):
-        text = text_of(without_managers(make(number)))
+        text = text_of(make(number))
         read = first.read(text)
         assert read is not None
         encoded = Encoded(read.text, {}, JSON)
@@ -321,10 +315,15 @@ def test_wire_form_of_a_pod_from_its_template_equals_that_of_its_text(make: Call
         assert list(Document("", 1, encoded, read.pod).condition_times()) == times
 
 
-def test_pod_with_a_value_in_a_key_has_no_template() -> None:
-    pod = pod_of(0)
-    read = stencil(pod).read(text_of(pod))
+def test_addresses_in_keys_of_managed_fields_are_part_of_the_template() -> None:
+    pods = pod_of(0), pod_of(1)
+    first, other = (stencil(pods[0]).read(text_of(pod)) for pod in pods)
+    assert first is not None and isinstance(first.text, FilledStencil)
+    assert other is not None and isinstance(other.text, FilledStencil)
+    template = Encoded(first.text, {}, JSON).template()
+    assert template is not None
 
-    assert read is not None
-    assert Encoded(read.text, {}, JSON).template() is None
-    assert Encoded(read.text, {}, JSON).decode() == decode(text_of(pod))
+    # Also if the store has completed the first pod.
+    for made in (template, template.on(pods[0], first.text.values)):
+        assert made.of(other.text.values)["metadata"]["managedFields"] == pods[1]["metadata"]["managedFields"]
+        assert pods[0]["metadata"]["managedFields"] != pods[1]["metadata"]["managedFields"]

@@ -18,7 +18,7 @@ from podium.controlplane import assembly
 from podium.controlplane.assembly import create_objects
 from podium.store.store import Store
 from tests.api.dumps import Raw, dump
-from tests.api.test_pod_stencils import pod_of, pod_of_stateful_set, without_managers
+from tests.api.test_pod_stencils import pod_of, pod_of_stateful_set
 from tests.fuzzing import Effort, efforts
 
 NOW = 1_800_000_000 * 10**9
@@ -38,7 +38,7 @@ OPTIONAL = [
 
 
 def documents(pods: Sequence[Raw]) -> list[Document]:
-    return load_text(json.dumps(dump(*map(without_managers, pods))), "dump")
+    return load_text(json.dumps(dump(*pods)), "dump")
 
 
 def created(pods: Sequence[Raw]) -> list[tuple[Any, ...]]:

@@ -131,7 +131,7 @@ def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _P
     pod = document.object
     if template is None or not isinstance(pod, Pod) or not pod.metadata.uid:
         return None
-    pattern = _Pattern(stored, template.on(stored.raw))
+    pattern = _Pattern(stored, template.on(stored.raw, filled.values))
     raw, reading = pattern.pod(pod, filled.values)
     version = stored.object.metadata.resource_version
     made = structs.replace(reading, metadata=structs.replace(reading.metadata, resource_version=version))

@@ -22,6 +22,8 @@ MARK = "podium.gap."
 """The text that stands for a value, before the number of its gap."""
 
 MARKED = re.compile(re.escape(MARK) + r"([0-9]+)")
+MARKED_KEY = re.compile(r'k:\{"ip":"' + MARKED.pattern + r'"\}')
+"""A key of managed fields that names an address of the pod."""
 _OWNED = b'"k:{\\"ip\\":\\"'
 _MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(MARK.encode()) + rb'([0-9]+)\\"\}":')
 _COUNT = re.compile(rb'restartCount"?: *(?P<count>[0-9]+)(?=[ ,}\r\n])')

@@ -8,7 +8,7 @@ comes from a template: that of one pod, and the place of each value of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple, SupportsBytes, TypeAlias
@@ -337,20 +337,42 @@ class WireTemplate:
             key: WireTemplate(section[key], place, self._counts) for key, place in parts.items()
         }
 
-    def on(self, raw: Raw) -> WireTemplate:
-        """Return the template of another wire form, in which these values have the same places."""
-        return WireTemplate(raw, self._places, self._counts)
+    def on(self, raw: Raw, values: Sequence[str]) -> WireTemplate:
+        """Return the template of another wire form, of the pod with these values, which has them in the same places."""
+        return WireTemplate(_marked(raw, self._places, values), self._places, self._counts)
 
     def _filled(self, part: Any, places: Places, values: Sequence[str]) -> Any:
-        filled = part.copy()
+        filled, keys = part.copy(), {}
         for key, place in places.items():
             if isinstance(place, dict):
                 filled[key] = self._filled(part[key], place, values)
+            elif isinstance(part[key], dict):
+                # The value is in the key, as of managed fields.
+                keys[key] = _key_of(values[place])
             elif place in self._counts:
                 filled[key] = int(values[place])
             else:
                 filled[key] = values[place]
-        return filled
+        return _renamed(filled, keys) if keys else filled
+
+
+def _key_of(address: str) -> str:
+    return f'k:{{"ip":"{address}"}}'
+
+
+def _renamed(part: Raw, keys: Mapping[str, str]) -> Raw:
+    return {keys.get(key, key): value for key, value in part.items()}
+
+
+def _marked(part: Any, places: Places, values: Sequence[str]) -> Any:
+    """Return a part of a pod's wire form with the places' own keys instead of those with its values."""
+    marked, keys = part.copy(), {}
+    for key, place in places.items():
+        if isinstance(place, dict):
+            marked[key] = _marked(part[key], place, values)
+        elif isinstance(key, str) and pod_gaps.MARKED_KEY.fullmatch(key) is not None:
+            keys[_key_of(values[place])] = key
+    return _renamed(marked, keys) if keys else marked
 
 
 def times_in(conditions: Iterable[Raw]) -> list[Any]:
@@ -362,7 +384,7 @@ def times_in(conditions: Iterable[Raw]) -> list[Any]:
 def template_of(around: Sequence[bytes], counts: frozenset[int], form: pod_gaps.TextForm) -> WireTemplate | None:
     """Return the template of the pods with this text around their values, of which ``counts`` are numbers.
 
-    None if a value is not one in the wire form, such as part of a key.
+    None if a value is not one in the wire form, such as part of another key than an address of managed fields.
     """
     number = len(around) - 1
     marks = (f"{pod_gaps.MARK}{place}" for place in range(number))
@@ -375,7 +397,9 @@ def template_of(around: Sequence[bytes], counts: frozenset[int], form: pod_gaps.
 def _places_in(part: Any) -> Places:
     found: Places = {}
     for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-        if isinstance(value, str):
+        if isinstance(key, str) and (mark := pod_gaps.MARKED_KEY.fullmatch(key)) is not None:
+            found[key] = int(mark[1])
+        elif isinstance(value, str):
             if (mark := pod_gaps.MARKED.fullmatch(value)) is not None:
                 found[key] = int(mark[1])
         elif isinstance(value, dict | list) and (places := _places_in(value)):
