@@ -318,8 +318,10 @@ def test_wire_form_of_a_pod_from_its_template_equals_that_of_its_text(make: Call
 def test_addresses_in_keys_of_managed_fields_are_part_of_the_template() -> None:
     pods = pod_of(0), pod_of(1)
     first, other = (stencil(pods[0]).read(text_of(pod)) for pod in pods)
-    assert first is not None and isinstance(first.text, FilledStencil)
-    assert other is not None and isinstance(other.text, FilledStencil)
+    assert first is not None
+    assert isinstance(first.text, FilledStencil)
+    assert other is not None
+    assert isinstance(other.text, FilledStencil)
     template = Encoded(first.text, {}, JSON).template()
     assert template is not None
 
