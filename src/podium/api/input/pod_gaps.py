@@ -22,9 +22,15 @@ MARK = "podium.gap."
 """The text that stands for a value, before the number of its gap."""
 
 MARKED = re.compile(re.escape(MARK) + r"([0-9]+)")
-MARKED_KEY = re.compile(r'k:\{"ip":"' + MARKED.pattern + r'"\}')
-"""A key of managed fields that names an address of the pod."""
-_OWNED = b'"k:{\\"ip\\":\\"'
+
+
+def address_key(address: str) -> str:
+    """Return the key of managed fields that names an address of the pod."""
+    return f'k:{{"ip":"{address}"}}'
+
+
+MARKED_KEY = re.compile(re.escape(address_key(MARK)).replace(re.escape(MARK), MARKED.pattern))
+_OWNED = msgspec.json.encode(address_key(MARK)).partition(MARK.encode())[0]
 _MARKED_OWNED = re.compile(re.escape(_OWNED) + re.escape(MARK.encode()) + rb'([0-9]+)\\"\}":')
 _COUNT = re.compile(rb'restartCount"?: *(?P<count>[0-9]+)(?=[ ,}\r\n])')
 # The spec refers to keys of labels: then its validity depends on these.

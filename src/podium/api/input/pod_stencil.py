@@ -348,16 +348,12 @@ class WireTemplate:
                 filled[key] = self._filled(part[key], place, values)
             elif isinstance(part[key], dict):
                 # The value is in the key, as of managed fields.
-                keys[key] = _key_of(values[place])
+                keys[key] = pod_gaps.address_key(values[place])
             elif place in self._counts:
                 filled[key] = int(values[place])
             else:
                 filled[key] = values[place]
         return _renamed(filled, keys) if keys else filled
-
-
-def _key_of(address: str) -> str:
-    return f'k:{{"ip":"{address}"}}'
 
 
 def _renamed(part: Raw, keys: Mapping[str, str]) -> Raw:
@@ -371,7 +367,7 @@ def _marked(part: Any, places: Places, values: Sequence[str]) -> Any:
         if isinstance(place, dict):
             marked[key] = _marked(part[key], place, values)
         elif isinstance(key, str) and pod_gaps.MARKED_KEY.fullmatch(key) is not None:
-            keys[_key_of(values[place])] = key
+            keys[pod_gaps.address_key(values[place])] = key
     return _renamed(marked, keys) if keys else marked
 
 

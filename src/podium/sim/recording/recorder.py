@@ -103,7 +103,10 @@ class ClusterRecorder:
             is_active = (
                 isinstance(seen, Changed) and not object_.metadata.deletion_timestamp and not object_.is_terminal
             )
-            (self._active.add if is_active else self._active.discard)(controller.uid, object_.key)
+            if is_active:
+                self._active.add(controller.uid, object_.key)
+            else:
+                self._active.discard(controller.uid, object_.key)
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)

@@ -136,7 +136,7 @@ class Rejection(Struct, eq=False, weakref=True):
     pending: Sequence[str]
     gate: str
     _hints: dict[Kind, Hints | None] = {}
-    _other_hints: dict[Kind, tuple[QueueingHint | None, ...]] = {}
+    _other_hints: dict[Kind, tuple[QueueingHint, ...]] = {}
 
     @property
     def after_error(self) -> bool:
@@ -165,7 +165,7 @@ class Rejection(Struct, eq=False, weakref=True):
         """Return whether a hint of a plugin that did not reject the pod says so; it counts once victims have left."""
         return any(_wakes(hint, pod, event) for hint in self.other_hints(event))
 
-    def other_hints(self, event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+    def other_hints(self, event: ClusterEvent) -> tuple[QueueingHint, ...]:
         """Return the hints for an event of the plugins that did not reject the pods."""
         kind = (event.resource, event.action)
         if kind not in self._other_hints:
