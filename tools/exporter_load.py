@@ -25,7 +25,7 @@ from podium.api.versions.release import DEFAULT_RELEASE
 from podium.app.bench.eks_cluster import EKSCluster
 from podium.app.exporter.exporter import ExporterSettings, LiveExporter
 from podium.app.live.followed_cluster import FollowedCluster
-from podium.app.live.metrics import Log
+from podium.app.live.logs import Log
 from podium.client.credentials import ClusterAccess
 from podium.controllers.observations import Changed, Deleted, Observation
 from podium.framework.settings.configuration import default_configuration

@@ -139,7 +139,7 @@ def _schedule(pipe: Connection, port: int) -> None:
     # The server's process does without these, which take memory.
     from podium.app.live.live_program import LiveSettings
     from podium.app.live.live_scheduler import LiveScheduler
-    from podium.app.live.metrics import Log
+    from podium.app.live.logs import Log
     from podium.client.credentials import ClusterAccess
     from podium.framework.settings.configuration import default_configuration
 

@@ -18,7 +18,8 @@ import podium
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, LiveExporter
 from podium.app.live.command import exporter
-from podium.app.live.metrics import HealthSettings, Log
+from podium.app.live.logs import Log
+from podium.app.live.metrics import HealthSettings
 from podium.app.planning.deciding.decisions import Decisions
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration

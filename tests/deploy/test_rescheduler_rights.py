@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podium.app.live.metrics import Log
+from podium.app.live.logs import Log
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings
 from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.configuration import read_rescheduler

@@ -15,7 +15,7 @@ from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.apirequests.request import Request
 from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
-from podium.app.live.metrics import Log
+from podium.app.live.logs import Log
 from podium.client.credentials import ClusterAccess, Identity
 from podium.client.leader_election import LeaseSettings
 from podium.controlplane.assembly import InitialContent, assemble, open_store

@@ -14,7 +14,8 @@ import pytest
 
 from podium.api.errors import InputError
 from podium.apirequests.request import Request
-from podium.app.live.metrics import HealthSettings, Log
+from podium.app.live.logs import Log
+from podium.app.live.metrics import HealthSettings
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
 from podium.client.credentials import ClusterAccess, Identity
 from podium.client.live_cluster import METRICS_GROUP

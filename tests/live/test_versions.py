@@ -13,7 +13,7 @@ import pytest
 
 from podium.api.versions.choice import read_choice
 from podium.api.versions.release import read_version
-from podium.app.live.metrics import Log
+from podium.app.live.logs import Log
 from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings
 from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.configuration import default_rescheduler

@@ -195,8 +195,9 @@ class Cluster:
         `vary`, `jobs` and `folder` are those of `podium.sweep`, the further `arguments` those of `podium.simulate`.
         Raises PodiumError for settings with which no run can begin; an error of one run is its outcome.
         """
+        from podium.app.sweeping.run_folder import RunFolder
         from podium.app.sweeping.sweep import local_engine, make_sweep, play_all, variations_given
-        from podium.app.sweeping.sweep_result import RunFolder, SweepResult
+        from podium.app.sweeping.sweep_result import SweepResult
         from podium.sim.run_options import run_options
 
         if "seed" in arguments:

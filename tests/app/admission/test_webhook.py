@@ -24,7 +24,8 @@ import trustme
 from podium.app.admission import webhook
 from podium.app.admission.webhook import PATH, AdmissionSettings, LiveAdmission
 from podium.app.live import metrics
-from podium.app.live.metrics import HealthSettings, Log
+from podium.app.live.logs import Log
+from podium.app.live.metrics import HealthSettings
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration
 from tests.app.admission.test_decision import pod, workload

@@ -11,7 +11,8 @@ from typing import Any
 
 from podium.app.live.live_program import LiveSettings
 from podium.app.live.live_scheduler import LiveScheduler
-from podium.app.live.metrics import HealthSettings, Log
+from podium.app.live.logs import Log
+from podium.app.live.metrics import HealthSettings
 from podium.client.credentials import ClusterAccess
 from podium.client.leader_election import LeaseSettings
 from podium.framework.settings.configuration import default_configuration

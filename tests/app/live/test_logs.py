@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from podium.app.live.metrics import Log
+from podium.app.live.logs import Log
 from tests.store.objects import SECOND
 
 HOSTILE = "web\n2026 error forged \x1b[31mred\u202e"

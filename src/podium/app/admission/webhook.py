@@ -32,7 +32,8 @@ from podium.app.console.output import write_private
 from podium.app.live.followed_cluster import WATCHES as FOLLOWED
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
 from podium.app.live.live_program import ProgramSettings
-from podium.app.live.metrics import Log, ProgramMetrics
+from podium.app.live.logs import Log
+from podium.app.live.metrics import ProgramMetrics
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster
 from podium.client.session import NoAnswerError, Session

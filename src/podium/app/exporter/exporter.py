@@ -27,7 +27,8 @@ from podium.app.exporter.failures import FATES, FITS, OUTCOMES, UNPLACED
 from podium.app.forking import forked
 from podium.app.live.followed_cluster import FollowedCluster, FollowingProgram
 from podium.app.live.live_program import ProgramSettings
-from podium.app.live.metrics import Documents, Log, MetricsCollector, ProgramMetrics
+from podium.app.live.logs import Log
+from podium.app.live.metrics import Documents, MetricsCollector, ProgramMetrics
 from podium.app.planning.answer import PlanAnswer
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import LiveCluster

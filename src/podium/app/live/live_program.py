@@ -22,7 +22,8 @@ from podium.api.errors import InputError, PodiumError, shown
 from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
-from podium.app.live.metrics import Format, Health, HealthSettings, Log, Posts, ProgramMetrics, of_ledger
+from podium.app.live.logs import Format, Log
+from podium.app.live.metrics import Health, HealthSettings, Posts, ProgramMetrics, of_ledger
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
 from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched

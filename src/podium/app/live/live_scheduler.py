@@ -14,7 +14,8 @@ from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.times import SECOND
 from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram, LiveSettings, is_unsure
-from podium.app.live.metrics import Log, Metrics
+from podium.app.live.logs import Log
+from podium.app.live.metrics import Metrics
 from podium.client.credentials import ClusterAccess
 from podium.client.extenders import HTTPExtenders
 from podium.client.live_cluster import Answer, LiveCluster, Watched

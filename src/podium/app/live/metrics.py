@@ -1,32 +1,25 @@
-"""Health checks, metrics and the log of programs on a cluster: `/healthz`, `/livez`, `/readyz`, `/metrics`, and lines.
+"""Health checks and metrics of programs on a cluster: `/healthz`, `/livez`, `/readyz`, `/metrics`.
 
 Metrics have kube-scheduler's names. Labels are profiles, results, queues and numbers of attempts: their number does
 not grow with the cluster. Source: pkg/scheduler/metrics/metrics.go, cmd/kube-scheduler/app/server.go.
-
-Log lines go to standard error, as text or JSON. Names and messages of a cluster's objects are untrusted text: control
-characters and line breaks are escaped. Tokens, keys and headers are never logged.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import ssl
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from podium.api.errors import InputError, escape, shown
-from podium.api.times import format_exact_time
+from podium.api.errors import InputError, shown
 from podium.client.live_cluster import LiveCluster
 from podium.client.transport import TransportCounts
 from podium.controllers.ledger.disruption import DisruptionTotals
@@ -363,52 +356,3 @@ class Health:
         """Refuse requests with a foreign host name, which protects against DNS rebinding."""
         if is_foreign_host(request.headers.get("Host", ""), self.settings.host):
             raise web.HTTPForbidden(text="this host is not known here\n")
-
-
-Level = Literal["info", "warning", "error"]
-Format = Literal["text", "json"]
-_MAX_LENGTH = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Log:
-    """A log; ``verbosity`` is the highest verbosity that it writes, as with Kubernetes' `-v`.
-
-    A ``quiet`` log writes only errors.
-    """
-
-    now: Callable[[], int]
-    form: Format = "text"
-    verbosity: int = 0
-    stream: IO[str] | None = None
-    quiet: bool = False
-
-    def info(self, message: str, verbosity: int = 0, **values: object) -> None:
-        if verbosity <= self.verbosity and not self.quiet:
-            self._write("info", message, values)
-
-    def warning(self, message: str, **values: object) -> None:
-        if not self.quiet:
-            self._write("warning", message, values)
-
-    def error(self, message: str, **values: object) -> None:
-        self._write("error", message, values)
-
-    def _write(self, level: Level, message: str, values: dict[str, object]) -> None:
-        time = format_exact_time(self.now() // 1_000 * 1_000)
-        if self.form == "json":
-            fields = {
-                "ts": time,
-                "level": level,
-                "msg": message,
-                **{name: _plain(value) for name, value in values.items()},
-            }
-            line = json.dumps(fields)
-        else:
-            rest = "".join(f" {name}={json.dumps(_plain(value))}" for name, value in values.items())
-            line = f"{time} {level} {escape(message, _MAX_LENGTH)}{rest}"
-        print(line, file=self.stream or sys.stderr, flush=True)
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, int | float | bool) or value is None else escape(str(value), _MAX_LENGTH)

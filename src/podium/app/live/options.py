@@ -19,7 +19,8 @@ from podium.app.console.options import ClusterSource, Decorator, Duration, addin
 if TYPE_CHECKING:
     from podium.api.versions.choice import ReleaseChoice
     from podium.app.live.live_program import LiveProgram, ProgramSettings
-    from podium.app.live.metrics import HealthSettings, Log
+    from podium.app.live.logs import Log
+    from podium.app.live.metrics import HealthSettings
     from podium.client.credentials import ClusterAccess
     from podium.framework.settings.configuration import Configuration
 

@@ -14,7 +14,8 @@ from podium.api import basis, errors, pod
 from podium.api.versions.release import Release
 from podium.app.console.output import in_json_line, new_page
 from podium.app.live.live_program import OPTIONAL, LiveProgram, ProgramSettings, is_unsure
-from podium.app.live.metrics import Log, ProgramMetrics
+from podium.app.live.logs import Log
+from podium.app.live.metrics import ProgramMetrics
 from podium.app.rescheduling.certificates import PlanCertificate, certified, lower_bounds_of
 from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of_schedulers, same_moves, write_plan
 from podium.client import credentials, live_cluster

@@ -16,8 +16,9 @@ from podium.app.console.command import Command, option
 if TYPE_CHECKING:
     from podium.api.errors import Validation
     from podium.api.input.codec import Input
+    from podium.app.sweeping.run_folder import RunFolder
     from podium.app.sweeping.sweep import Sweep
-    from podium.app.sweeping.sweep_result import RunFolder, SweepResult
+    from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run_options import RunOptions
 
 _LONGEST = 1_000
@@ -118,8 +119,9 @@ def sweep(
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.inputs import read_settings
+    from podium.app.sweeping.run_folder import RunFolder
     from podium.app.sweeping.sweep import FILENAME, dask, local_engine, make_sweep, play_all, read_variations
-    from podium.app.sweeping.sweep_result import RunFolder, SweepResult
+    from podium.app.sweeping.sweep_result import SweepResult
 
     if folder is None and (again or known or kubernetes or planned):
         raise click.UsageError(

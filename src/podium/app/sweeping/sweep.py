@@ -31,7 +31,7 @@ from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 
 if TYPE_CHECKING:
-    from podium.app.sweeping.sweep_result import RunFolder
+    from podium.app.sweeping.run_folder import RunFolder
 
 Combination = Mapping[str, str]
 """A value, as written, for each varied setting, in the given order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 
 from podium.api.kinds import KINDS
-from podium.app.live import live_program, metrics
+from podium.app.live import live_program, logs, metrics
 from podium.app.serving.page.live_page import PREFIX
 from podium.client.credentials import ClusterAccess
 from podium.client.live_cluster import Watched
@@ -26,7 +26,7 @@ class LiveUI(live_program.LiveProgram):
     noun = "the ui"
     _settings: UISettings
 
-    def __init__(self, access: ClusterAccess, settings: UISettings, log: metrics.Log) -> None:
+    def __init__(self, access: ClusterAccess, settings: UISettings, log: logs.Log) -> None:
         super().__init__(access, settings, log, metrics.ProgramMetrics())
 
     def watched(self) -> Watched:
