@@ -345,8 +345,9 @@ def _row(option: click.Option, context: click.Context) -> tuple[str, ...]:
     said = " ".join((option.help or "").split())
     if isinstance(option.type, click.Choice):
         listed = ", ".join(map(str, option.type.choices))
-        # Its names take the place of a value, which would repeat them.
-        said = " ".join(filter(None, (said.removesuffix(f"One of {listed}.").rstrip(), f"One of {listed}.")))
+        # Its names take the place of a value, which would repeat them, and so does help that lists them.
+        if listed not in said:
+            said = f"{said} One of {listed}.".lstrip()
     elif not option.is_flag:
         value = option.make_metavar(context)
         names = f"{names[:-1]} {_METAVARS.get(value, value)}`"
