@@ -21,7 +21,7 @@ from msgspec import inspect as types
 from podium.api.kinds import KINDS, Kind
 from podium.api.times import format_duration
 from podium.api.versions.apis import ServedVersion, gates_of_fields, served_versions
-from podium.api.versions.gates import MINORS, STAGES, Gate, letters
+from podium.api.versions.gates import MINORS, STAGES, Gate, Stage, letters
 from podium.api.versions.release import Behavior
 from podium.app.console.command import FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, podium
 from podium.plugins.registry import IN_TREE
@@ -77,8 +77,8 @@ def versions_page() -> str:
         *textwrap.wrap(
             "The gates that Podium asks, or whose fields it drops. `--feature-gates` takes all gates of a version; "
             "others have no effect. Each stage is named with the version that it begins in; 1.31 stands for that or "
-            "an earlier one. Some patch levels differ: `SchedulerAsyncAPICalls` is on "
-            "in 1.34.0, 1.34.1 and 1.35.0.",
+            "an earlier one. Gates in alpha are off, those in GA on. Some patch levels differ: "
+            "`SchedulerAsyncAPICalls` is on in 1.34.0, 1.34.1 and 1.35.0.",
             _LONGEST_LINE,
         ),
         "",
@@ -105,10 +105,16 @@ def _stages(cells: str) -> Iterator[str]:
     before = ""
     for minor, letter in zip(MINORS, cells, strict=True):
         stage = STAGES.get(letter)
-        said = f"{stage.name} {'on' if stage.default else 'off'}" if stage is not None else "removed" if before else ""
+        said = _stage(stage) if stage is not None else "removed" if before else ""
         if said != before:
             yield f"1.{minor} {said}"
         before = said
+
+
+def _stage(stage: Stage) -> str:
+    """Return a stage in words; gates in alpha are off and those in GA are on unless the words say otherwise."""
+    usual = {"alpha": False, "GA": True}
+    return stage.name if usual.get(stage.name) == stage.default else f"{stage.name} {'on' if stage.default else 'off'}"
 
 
 def _served_rows() -> list[str]:
@@ -127,16 +133,16 @@ def _served_rows() -> list[str]:
 
 _NOT_MODELLED = (
     "`OpportunisticBatching` (on since 1.35) reuses the ranking of nodes for a pod that equals the one before it. It "
-    "has no effect with the default configuration, since default spread constraints exclude pods from it. With "
-    "`defaultingType: List` and no default constraints, 1.35 and later may batch pods that all its plugins sign; "
-    "Podium decides each pod anew, which can choose another of several nodes.",
+    "has no effect with the default configuration. With `defaultingType: List` and no default constraints, 1.35 and "
+    "later may batch pods that all its plugins sign; Podium decides each pod anew, which can choose another of several "
+    "nodes.",
     "Before 1.36 the slices and pools of devices are searched in the order of a Go map. Podium searches by name.",
     "1.37 was read, not measured: the scheduler's gates at commit 080d02a09a47 of kubernetes/kubernetes, groups as "
     "victims at 06e67ba2130d, the volumebinding scorer at de741dc85409, the types at 10b39a39bcee of kubernetes/api "
     "(v0.37.0-beta.0), the changelog up to v1.37.0-alpha.1, and the documentation. By default it differs from 1.36 in "
     "storage scores (`StorageCapacityScoring`; if several capacities of a class suffice on a node, the first by name "
     "counts, and upstream takes any), required CSI drivers (`VolumeLimitScaling`), nominations of gated pods, updates "
-    "of StatefulSets (`MaxUnavailableStatefulSet`), and the API versions above. Podium does all of these.",
+    "of StatefulSets (`MaxUnavailableStatefulSet`), and the API versions above.",
     "`GenericWorkload` of 1.37 took over `GangScheduling` and `WorkloadAwarePreemption`. With it, as with these in "
     "1.36, gangs are scheduled, and groups with the disruption mode PodGroup (`all`) are victims as a whole. Podium "
     "chooses among the possible sets of victims by its own search, and [gangs](gangs.md) preempt by its own rules. In "
@@ -144,12 +150,11 @@ _NOT_MODELLED = (
     "`InPlacePodVerticalScalingSchedulerPreemption` (alpha in 1.37) was read, not measured: KEP-5836 at commit "
     "0210ab516676 of kubernetes/enhancements, the plugin DeferredPodScheduling at 9e3bfa70cbf2 of "
     "kubernetes/kubernetes. A pod with the condition PodResizePending and the reason Deferred is checked against the "
-    "resources of its own node alone. If it does not fit, DefaultPreemption chooses victims on that node, unless the "
-    "pod's policy is Never or the node has `spec.podPreemptionPolicy.disableResizePreemption`. The pod gets no "
-    "nomination and no condition, only the event FailedScheduling. It is attempted again when its requests change, "
-    "another pod on its node leaves or changes its requests, or the node changes. Differences: these pods come before "
-    "the queue, by priority, without a backoff; no filter but NodeResourcesFit is asked; groups as victims go as the "
-    "settings of DefaultPreemption say.",
+    "resources of its own node. If it does not fit, DefaultPreemption chooses victims there, unless the pod's policy "
+    "is Never or the node has `spec.podPreemptionPolicy.disableResizePreemption`. The pod gets only the event "
+    "FailedScheduling. It is attempted again when its requests, the node, or another pod on the node change. "
+    "Differences: these pods come before the queue, by priority, without a backoff; no filter but NodeResourcesFit is "
+    "asked; groups as victims go as the settings of DefaultPreemption say.",
     "In simulations kubelets answer no new resize: a changed request counts for the scheduler at once, and what the "
     "pod holds on its node stays. Those of `podium up` answer each. A resize beyond the whole node is refused in all "
     "versions, as in 1.35 and later.",
@@ -157,9 +162,9 @@ _NOT_MODELLED = (
     "have observed their own writes.",
     "In 1.34, an invalid pool of devices ends the search where it is met, in the order of a Go map. Podium reports it "
     "if no other pool suffices, as 1.35 does.",
-    "PodGroup and Workload are served in all versions, for gangs. Of the newer API versions, Podium drops "
-    "`preemptionPolicy` and `parentCompositePodGroupName`, and `compositePodGroupTemplates` is unknown: the gates "
-    "`PodGroupPreemptionPolicy` and `CompositePodGroup` have no effect.",
+    "PodGroup and Workload are served in all versions. Of the newer API versions, Podium drops `preemptionPolicy` and "
+    "`parentCompositePodGroupName`, and `compositePodGroupTemplates` is unknown: the gates `PodGroupPreemptionPolicy` "
+    "and `CompositePodGroup` have no effect.",
     "Bindings that fail for a moment: 1.37 retries the request at once (#138855). Podium retries after a second.",
     "Allocators before 1.34, with `DynamicResourceAllocation` turned on, are those of 1.34.",
     "Gates of 1.37 outside the scheduler follow its changelog up to the first alpha release.",
@@ -185,22 +190,26 @@ def scope_page() -> str:
         "[`podium up`](../up.md) is a control plane for tests and plans. One rule says which of the suites `test/e2e` "
         "and `test/cmd` of Kubernetes v1.36 it is meant to pass: **a test is in scope if it bears on which pods run, "
         "wait or are disrupted, or on testing a controller, and needs none of the following.** A group that is not "
-        "listed is in scope, and so is the rest of a group of which a part is listed. The rules of Kubernetes' tests "
-        "of schedulers are in [proof](../proof.md#kubernetes-own-tests).\n\n"
+        "listed is in scope, and so is the rest of a group of which a part is listed. Paths are below `test/e2e` "
+        "unless `test/cmd` precedes them. The rules of Kubernetes' tests of schedulers are in "
+        "[proof](../proof.md#kubernetes-own-tests).\n\n"
         "This page is made from a table by `tools/reference.py`."
     )
-    parts = ["# Kubernetes' own tests\n", f"{prose(about)}\n", "## Reasons\n"]
-    reasons = [(name, need, why) for name, (need, why) in upstream_scope.REASONS.items()]
-    parts.append(table(("reason", "the test", "because"), reasons))
-    for suite, text in (("test/e2e", upstream_scope.E2E), ("test/cmd", upstream_scope.TEST_CMD)):
-        parts += [f"## Out of scope of {suite}\n", table(("path", "what", "reason"), upstream_scope.rows(text))]
+    parts = ["# Kubernetes' own tests\n", f"{prose(about)}\n"]
+    left_out = [
+        *upstream_scope.rows(upstream_scope.E2E),
+        *((f"test/cmd: {paths}", what, reason) for paths, what, reason in upstream_scope.rows(upstream_scope.TEST_CMD)),
+    ]
+    for name, (need, why) in upstream_scope.REASONS.items():
+        parts += [f"## Out of scope: {name}\n", f"{prose(f'The test {need}: {why}.')}\n"]
+        parts.append(_listed([(paths, what) for paths, what, reason in left_out if reason == name]))
     said = (
         "Steps of these groups that are in scope were played against `podium up`, by scripts and not by Kubernetes' "
         "own programs, and had the results that the groups expect. The tests beside them state their rules."
     )
     parts += ["## Played\n", f"{prose(said)}\n"]
     for suite, text in upstream_scope.PLAYED_SUITES:
-        parts += [f"### {suite}\n", table(("path", "tests"), upstream_scope.played(text))]
+        parts += [f"### {suite}\n", _listed(upstream_scope.played(text))]
     differences = table(
         ("path", "what Podium does", "why, or its effect"), upstream_scope.rows(upstream_scope.DIFFERENCES)
     )
