@@ -1,8 +1,8 @@
-"""NodeAffinity, TaintToleration, NodeUnschedulable, NodeDeclaredFeatures, NodePorts: plugins that look at single nodes.
+"""NodeAffinity, TaintToleration, NodeName, NodeUnschedulable, NodeDeclaredFeatures, NodePorts: they look at one node.
 
-Source: pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, nodeunschedulable, nodedeclaredfeatures,
-nodeports); for required features component-helpers/nodedeclaredfeatures/features, of which two concern the placement of
-pods.
+Source: pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, nodename, nodeunschedulable,
+nodedeclaredfeatures, nodeports); for required features component-helpers/nodedeclaredfeatures/features, of which two
+concern the placement of pods.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from podium.api.versions.release import Behavior
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.matchers import holds_host_port
+from podium.cluster.nodes import NAME_FIELD
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import (
@@ -262,6 +263,26 @@ class TaintToleration:
 def _is_tolerated(pod: PodRecord, event: ClusterEvent) -> bool:
     taints = event.new.spec.taints if event.new is not None else ()
     return not any(repelling_taints(pod.spec.tolerations, taints))
+
+
+_OTHER_NAME = unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(StatelessPlugin):
+    """Compares `spec.nodeName` with the node; the name is the pod's, not its class's, so that nothing is cached."""
+
+    name = "NodeName"
+    scope = Scope.CLUSTER
+
+    def pre_filter(self, state: CycleState, pod: PodRecord, cluster: Cluster) -> Status:
+        return SUCCESS if pod.node_name else SKIP
+
+    def filter_rows(self, state: CycleState, pod: PodRecord, view: View) -> Verdicts:
+        wanted = np.array([value == pod.node_name for value in view.cluster.nodes.labels(NAME_FIELD).values])
+        return Verdicts.where(~wanted[view.codes(NAME_FIELD)], _OTHER_NAME)
+
+    def events_to_register(self) -> Sequence[EventToRegister]:
+        return (EventToRegister(EventResource.NODE, ActionType.ADD),)
 
 
 _UNSCHEDULABLE = unresolvable("node(s) were unschedulable")

@@ -35,8 +35,8 @@ from podium.framework.plugin import Plugin, PostFilterResult, Scope
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Code, Counted, Decoders, Outcome, Status, decoded, unschedulable
 from podium.plugins.default_preemption import DefaultPreemption
-from podium.plugins.node_filters import NodeUnschedulable, TaintToleration
-from podium.plugins.registry import IN_TREE, NodeName
+from podium.plugins.node_filters import NodeName, NodeUnschedulable, TaintToleration
+from podium.plugins.registry import IN_TREE
 from podium.plugins.volumes.binding import ScoringVolumeBinding, VolumeBinding
 
 # Scheduler name, pod class, priority, preemption policy. A weak reference, because ids are reused.
