@@ -35,7 +35,7 @@ from podium.controllers import actions
 from podium.controllers.observations import ActionFinished
 from podium.store.api_resources import BUILT_IN
 from podium.store.cleanup import DeleteStep, PatchStep, Step, StepRunner
-from podium.store.errors import StoreError
+from podium.store.errors import StoreError, Suppressed
 
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
 
@@ -118,15 +118,12 @@ def release_claim(action: actions.ReleaseClaim, now: int) -> Conversation:
     A claim that was generated for the pod's extended resources is deleted. Nothing happens if there is no such claim
     any more. Returns the claim after that, None if there is none.
     """
+    raw: Raw | None = None
     if not action.claim:
         raw = yield from _made_for(action.pod, action.pod_uid)
     else:
-        try:
+        with Suppressed(404):
             raw = (yield Request(verb="get", kind=_KIND, key=action.claim)).object
-        except StoreError as error:
-            if error.code != 404:
-                raise
-            return None
     if raw is None or (action.uid and raw["metadata"]["uid"] != action.uid):
         return None
     claim = read(raw, ResourceClaim)
@@ -331,13 +328,12 @@ def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[R
     After a write conflict the node is read again, up to `_TRIES` times.
     """
     for number in range(_TRIES):
-        try:
-            found = yield Request(verb="get", kind="Node", key=name)
-        except StoreError as error:
-            if error.code == 404:
-                return None
-            raise
-        metadata: Raw = (found.object or {})["metadata"]
+        node: Raw | None = None
+        with Suppressed(404):
+            node = (yield Request(verb="get", kind="Node", key=name)).object
+        if node is None:
+            return None
+        metadata: Raw = node["metadata"]
         text = (metadata.get("annotations") or {}).get(PREFER_AVOID_PODS, "")
         before = avoid_list(text)
         after = changed(before)
@@ -357,15 +353,10 @@ def _change(name: str, changed: Callable[[AvoidList], AvoidList]) -> Generator[R
 
 def _limits() -> Generator[Request, Response, AvoidLists]:
     """Return the limits of avoid lists from the DisruptionPolicy, if it exists and can be read."""
-    try:
+    # The component that validates policies reports one that cannot be read.
+    with Suppressed(403, 404), suppress(errors.InputError):
         found = yield Request(verb="get", kind="DisruptionPolicy", key=POLICY_NAME)
         return read(found.object or {}, DisruptionPolicy).spec.avoid_lists
-    except StoreError as error:
-        if error.code not in (403, 404):
-            raise
-    except errors.InputError:
-        # The component that validates policies reports the problem.
-        pass
     return AvoidLists()
 
 

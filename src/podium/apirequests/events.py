@@ -12,7 +12,7 @@ from podium.api.meta import Raw, key_of
 from podium.api.times import format_time
 from podium.apirequests.request import Conversation, Request
 from podium.controllers.actions import Record
-from podium.store.errors import StoreError
+from podium.store.errors import Suppressed
 
 _KEPT = 4_096
 _BURST = 25
@@ -55,12 +55,8 @@ class EventRecorder:
         if known is not None:
             key, count = known[0], known[1] + 1
             counted: Raw = {"count": count, "lastTimestamp": format_time(now), "message": action.message}
-            try:
+            with Suppressed(404):
                 yield Request(verb="patch", kind="Event", key=key, body=counted)
-            except StoreError as error:
-                if error.code != 404:
-                    raise
-            else:
                 self._keep(component, same, key, count)
                 return None
         # Event names contain the time, and an object can have several Events at the same instant.

@@ -330,12 +330,9 @@ async def read_list(session: Session, kind: str, take: Callable[[list[Raw]], T])
     If the version of the pages expires meanwhile, the list is read again, in one piece. Raises StoreError for a
     refusal, NoAnswerError if no answer arrives. Source: k8s.io/client-go/tools/pager (ListPager).
     """
-    try:
+    with errors.Suppressed(_GONE):
         return await _pages(session, kind, PAGE, take)
-    except errors.StoreError as error:
-        if error.code != _GONE:
-            raise
-        return await _pages(session, kind, 0, take)
+    return await _pages(session, kind, 0, take)
 
 
 async def _pages(session: Session, kind: str, limit: int, take: Callable[[list[Raw]], T]) -> list[T]:

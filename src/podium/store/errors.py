@@ -58,6 +58,19 @@ class StoreError(PodiumError):
         return {name: value for name, value in status.items() if value or name == "metadata"}
 
 
+class Suppressed:
+    """A context manager that suppresses a refusal with one of the codes."""
+
+    def __init__(self, *codes: int) -> None:
+        self._codes = codes
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, type_: object, error: object, traceback: object) -> bool:
+        return isinstance(error, StoreError) and error.code in self._codes
+
+
 def not_found(resource: APIResource, key: str) -> StoreError:
     """Return the refusal for an object that does not exist."""
     message = f"{_resource_name(resource, key)} not found"

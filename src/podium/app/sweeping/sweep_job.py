@@ -19,7 +19,7 @@ from podium.apirequests.request import Request, Response, Verb
 from podium.app.console.options import ClusterSource
 from podium.app.snapshots.cluster import open_session
 from podium.client.session import Session, answer_with_retries
-from podium.store.errors import StoreError
+from podium.store.errors import Suppressed
 from podium.store.listing import ListOptions
 
 _POLL_S = 2.0
@@ -130,12 +130,9 @@ class _Job:
 
     async def read(self) -> Raw | None:
         """Return the Job as it is; None if there is none."""
-        try:
+        with Suppressed(_NOT_FOUND):
             return (await self.ask("get", "Job", key=f"{self._namespace}/{self._name}")).object
-        except StoreError as error:
-            if error.code != _NOT_FOUND:
-                raise
-            return None
+        return None
 
     async def delete(self) -> None:
         """Delete the Job, and its pods in the background."""
@@ -147,12 +144,9 @@ class _Job:
         options = ListOptions(label_selector=f"batch.kubernetes.io/job-name={self._name}")
         pods = (await self.ask("list", "Pod", options=options)).objects()
         options = ListOptions(field_selector=f"involvedObject.name={self._name},type=Warning")
-        try:
+        events: list[Raw] = []
+        with Suppressed(_FORBIDDEN):
             events = (await self.ask("list", "Event", options=options)).objects()
-        except StoreError as error:
-            if error.code != _FORBIDDEN:
-                raise
-            events = []
         found = [(f"Job {self._name}", str(event.get("message", ""))) for event in events]
         return found + [(f"pod {pod['metadata']['name']}", text) for pod in pods for text in _problems_of(pod)]
 

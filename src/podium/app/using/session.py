@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -31,9 +31,6 @@ from podium.app.cluster import Cluster
 from podium.app.console.command import LOADED_FIRST, Command, CommandFailure, option
 from podium.app.console.options import Duration, Source, source_options, validate_option
 from podium.app.using import client
-
-if TYPE_CHECKING:
-    from podium.api.errors import Validation
 
 MOST_AT_ONCE = 4
 """The number of questions that are answered at once; further ones wait."""
@@ -293,8 +290,6 @@ def _named(source: Source) -> str:
 
 def use_again(given: dict[str, Any]) -> None:
     """Start an outdated session again. Raises SystemExit after an error, which is shown."""
-    from podium.api.errors import PodiumError
-
     try:
         found = msgspec.convert(given, UseOptions)
         # The same cluster as before, whatever this client's environment says.
@@ -309,7 +304,6 @@ def use_again(given: dict[str, Any]) -> None:
 
 def _start(use: UseOptions) -> str:
     """Read the cluster, and leave a process that serves it; return a description. Raises PodiumError."""
-    from podium.app.cluster import Cluster
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.planning.questions.pending import pending_answer
