@@ -117,7 +117,7 @@ def test_a_misspelled_built_in_kind_is_reported_with_a_suggestion() -> None:
     assert read({**raw, "apiVersion": "example.com/v1"}).warnings == []
 
 
-def test_kinds_that_are_not_read_are_counted_with_whether_they_may_make_pods() -> None:
+def test_kinds_that_are_not_read_are_counted() -> None:
     def custom(kind: str, name: str, api_version: str = "example.com/v1") -> str:
         return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}})
 
@@ -127,9 +127,9 @@ def test_kinds_that_are_not_read_are_counted_with_whether_they_may_make_pods() -
         reader.read_text(custom("Scenario", "c", "podium.dev/v1alpha1"), "three")
         found = passed_over(reader.input().documents)
 
-    assert [(one.kind, one.api_version, one.count, one.may_create_pods, one.sources) for one in found] == [
-        ("ConfigMap", "v1", 1, False, ("two",)),
-        ("Web", "example.com/v1", 3, True, ("one", "two")),
+    assert [(one.kind, one.api_version, one.count) for one in found] == [
+        ("ConfigMap", "v1", 1),
+        ("Web", "example.com/v1", 3),
     ]
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podium.api.errors import InputError, InputWarning, UnreadKind
+from podium.api.errors import InputError, InputWarning
 from podium.api.objects import read_object
 
 
@@ -29,16 +29,3 @@ def test_a_warning_is_one_line_with_control_characters_escaped() -> None:
     warning = InputWarning("\x1b[31mred\n", "slip", source="a\nb.yaml")
 
     assert str(warning).isprintable()
-    assert warning.to_dict() == {"reason": "slip", "message": "\\x1b[31mred\\n", "source": "a\nb.yaml"}
-
-
-def test_skipped_kinds_have_a_json_form() -> None:
-    one = UnreadKind("CronJob", "batch/v1", 3, True, ("a.yaml",))
-
-    assert one.to_dict() == {
-        "kind": "CronJob",
-        "apiVersion": "batch/v1",
-        "count": 3,
-        "mayCreatePods": True,
-        "sources": ["a.yaml"],
-    }

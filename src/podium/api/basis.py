@@ -15,6 +15,7 @@ from podium.api import meta, policy, storage, workloads
 from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import passed_over, snapshots_of
+from podium.api.kinds import group_of, may_create_pods
 from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
 
@@ -90,7 +91,8 @@ def lacks_status(document: Document) -> bool:
 
 def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
-    makers = [kind for kind in passed_over(basis.found.documents) if kind.may_create_pods]
+    found = passed_over(basis.found.documents)
+    makers = [each for each in found if may_create_pods(group_of(each.api_version), each.kind)]
     kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
     message = f"passed over, though they may make or change pods: {_listed(kinds)}"
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))

@@ -182,7 +182,6 @@ Reason = Literal["unknown-field", "invalid", "slip", "left-out"]
 `unknown-field`: no schema of Kubernetes has the field. `invalid`: kube-apiserver would refuse the object. `slip`: it is
 valid, but hardly intended. `left-out`: a file or a folder was not read."""
 
-_MAX_MESSAGE = 1_000
 REFUSED: tuple[Reason, ...] = ("unknown-field", "invalid")
 """The reasons for which `strict` makes a warning an error."""
 
@@ -206,41 +205,5 @@ class InputWarning:
         """Return the same warning with unknown parts of its location filled in."""
         return replace(self, **_filled(self, source, document, object))
 
-    def to_dict(self) -> dict[str, str | int]:
-        """Return the warning as plain values; unknown parts of the location are omitted."""
-        values: dict[str, str | int | None] = {
-            "reason": self.reason,
-            "message": escape(self.message, _MAX_MESSAGE),
-            "source": self.source,
-            "document": self.document,
-            "object": self.object,
-            "path": self.path,
-        }
-        return {name: value for name, value in values.items() if value not in ("", None)}
-
     def __str__(self) -> str:
         return placed(self.source, self.document, self.object, self.path, self.message)
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadKind:
-    """Objects of a kind that Podium does not read.
-
-    `may_create_pods` is False for Kubernetes' own kinds that create no pods. `sources` are the files that contain them,
-    each once.
-    """
-
-    kind: str
-    api_version: str
-    count: int
-    may_create_pods: bool
-    sources: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, str | int | bool | list[str]]:
-        return {
-            "kind": self.kind,
-            "apiVersion": self.api_version,
-            "count": self.count,
-            "mayCreatePods": self.may_create_pods,
-            "sources": list(self.sources),
-        }

@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from podium.api import checks, pod, times, workloads
-from podium.api.errors import InputError, InputWarning, UnreadKind, Validation
+from podium.api.errors import InputError, InputWarning, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
 from podium.api.input.pod_stencil import FilledStencil, WireTemplate, times_in
-from podium.api.kinds import group_of, may_create_pods
+from podium.api.kinds import group_of
 from podium.api.meta import APIStruct, Kubernetes, Raw
 from podium.api.objects import label_of, metadata_of, read_object
 from podium.api.reading import read
@@ -176,25 +176,16 @@ def read_among(
                 raise document.located(error) from None
 
 
-def passed_over(documents: Iterable[Document]) -> list[UnreadKind]:
+def passed_over(documents: Iterable[Document]) -> list[KindCount]:
     """Return the kinds that Podium does not read, by group and name, including those of snapshots."""
     documents = list(documents)
-    found: dict[tuple[str, str], UnreadKind] = {}
-
-    def count(api_version: str, kind: str, number: int, source: str) -> None:
-        group = group_of(api_version)
-        known = found.get((group, kind))
-        if known is None:
-            known = UnreadKind(kind, api_version, 0, may_create_pods(group, kind), ())
-        sources = tuple(dict.fromkeys((*known.sources, source)))
-        found[group, kind] = replace(known, count=known.count + number, sources=sources)
-
-    for document in documents:
-        if document.object is None and group_of(document.raw["apiVersion"]) not in _NOT_OF_A_CLUSTER:
-            count(document.raw["apiVersion"], document.raw["kind"], 1, document.source)
-    for snapshot, document in snapshots_of(documents):
-        for one in snapshot.passed_over:
-            count(one.api_version, one.kind, one.count, document.source)
+    raws = (document.raw for document in documents if document.object is None)
+    single = (KindCount(api_version=raw["apiVersion"], kind=raw["kind"], count=1) for raw in raws)
+    found: dict[tuple[str, str], KindCount] = {}
+    for one in (*single, *(each for snapshot, _ in snapshots_of(documents) for each in snapshot.passed_over)):
+        key = group_of(one.api_version), one.kind
+        if key[0] not in _NOT_OF_A_CLUSTER:
+            found[key] = structs.replace(found[key], count=found[key].count + one.count) if key in found else one
     return [found[key] for key in sorted(found)]
 
 

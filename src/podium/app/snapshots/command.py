@@ -73,7 +73,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
 
 def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
     """Save the supported objects of files, and those of Podium's own kinds; count all others."""
-    from podium.api.input.documents import API_VERSION, KindCount, Snapshot, passed_over
+    from podium.api.input.documents import API_VERSION, Snapshot, passed_over
     from podium.api.kinds import group_of
     from podium.api.meta import ObjectMeta
     from podium.app.console.reading import read_shown
@@ -89,10 +89,7 @@ def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) 
             file.add(slimmer.slim(raw))
         else:
             others.append(document)
-    counts = tuple(
-        KindCount(api_version=passed.api_version, kind=passed.kind, count=passed.count)
-        for passed in passed_over(others)
-    )
+    counts = tuple(passed_over(others))
     return Snapshot(metadata=ObjectMeta(name="files"), left_out=left_out_beside(kept), passed_over=counts)
 
 
