@@ -66,6 +66,7 @@ apps/daemon_restart.go | DaemonRestart | host
 apps/rc.go, apps/replica_set.go | ReplicaSet and ReplicationController: traffic to their pods | network
 apps/statefulset.go | Deploy clustered applications | process
 auth/certificates.go | Certificates API: what is signed | signing
+auth/constrained_imperonsation.go, auth/container_ulimits_psa.go | what a container reads or sets | process
 auth/node_authn.go, auth/node_authz.go, auth/per_node_update.go | NodeAuthenticator, NodeAuthorizer | host
 auth/projected_clustertrustbundle.go, auth/projected_podcertificate.go | Projected bundles and certificates | process
 auth/service_accounts.go | ServiceAccounts: tokens mounted in containers | process
@@ -108,7 +109,7 @@ node/pod_gc.go | a controller manager that keeps only 100 terminated pods | clou
 node/kubelet.go, node/kubelet_authz.go, node/kubelet_perf.go | kubelets' ports | host
 node/crictl.go, node/gpu.go, node/node_problem_detector.go, node/ssh.go | what runs on a host | host
 node/examples.go, node/pre_stop.go | examples, PreStop | process
-storage/csi_inline.go | CSI drivers | process
+node/pod_hostnamefqdn.go, node/container_readiness_during_termination.go | what containers run | process
 storage/csi_volumes.go, storage/csimock, storage/drivers, storage/external | CSI drivers | process
 storage/detach_mounted.go, storage/flexvolume.go, storage/subpath.go, storage/testsuites | mounted volumes | process
 storage/empty_dir_wrapper.go, storage/host_path_type.go, storage/in_tree_volumes.go | files in volumes | process
@@ -188,7 +189,7 @@ network/ingress.go | api/test_validation_of_objects.py
 network/service_cidrs.go | controlplane/test_service_ranges.py, api/test_validation_of_objects.py
 network/ingressclass.go, network/service.go | apirequests/test_service_allocations.py
 network/netpol/network_policy_api.go | api/test_validation_of_objects.py
-node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py
+node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py, apirequests/test_object_defaults.py
 node/taints.go | controllers/test_taint_eviction.py
 node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
 scheduling/gang_scheduling.go | controllers/test_gangs.py, store/test_group_admission.py
@@ -197,7 +198,7 @@ scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_
 scheduling/priorities.go, scheduling/ubernetes_lite.go | controllers/test_scheduler.py
 scheduling/workload.go | apirequests/test_pod_groups.py, store/test_group_admission.py
 scheduling/workload_aware_preemption.go | controllers/test_gang_priorities.py
-storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
+storage/csi_inline.go, storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
 storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pvc_storageclass.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py

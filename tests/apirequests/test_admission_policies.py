@@ -89,7 +89,7 @@ def test_deletions_are_validated() -> None:
     }
     asked = api(validating(keep))
     create(asked, config_map(labels={"keep": ""}))
-    create(asked, config_map("b"))
+    create(asked, config_map("b", labels={"other": ""}))
 
     assert asked.ask("delete", "ConfigMap", "default/a").code == 403
     assert asked.ask("delete", "ConfigMap", "default/b").code == 200

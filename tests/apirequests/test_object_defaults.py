@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.apirequests.asking import API
-from tests.store.objects import Raw
+from podium.apirequests.request import Request
+from tests.apirequests.asking import API, NOW
+from tests.store.objects import SECOND, Raw
 
 
 def created(kind: str, api_version: str, api: API | None = None, name: str = "x", **fields: Any) -> Raw:
-    raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "creationTimestamp": None}, **fields}
-    response = (api or API()).ask("create", kind, namespace="default", body=raw, field_validation="Strict")
+    raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+    namespace = "" if kind in ("DeviceTaintRule", "Node", "ResourceSlice") else "default"
+    response = (api or API()).ask("create", kind, namespace=namespace, body=raw, field_validation="Strict")
     assert response.code == 201, response.to_dict()
     return response.to_dict()
 
@@ -344,8 +346,22 @@ def test_a_node_has_a_spec_and_its_capacity_is_allocatable() -> None:
 
     raw = API().ask("create", "Node", body=body, field_validation="Strict").to_dict()
 
-    assert raw["spec"] == {}
+    assert raw["spec"].keys() <= {"taints"}
     assert raw["status"]["allocatable"] == {"memory": "1Gi"}
+
+
+@pytest.mark.parametrize("value", ["", "x"])
+def test_a_new_node_counts_as_not_ready_until_a_controller_removes_the_taint(value: str) -> None:
+    other, own = {"key": "a", "effect": "NoExecute"}, {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    api = API()
+
+    added = created("Node", "v1", spec={"taints": [other]}, api=api)["spec"]["taints"]
+    assert added == [other, own]
+
+    stated = {**own, "value": value} if value else own
+    assert created("Node", "v1", spec={"taints": [stated]})["spec"]["taints"] == [stated]
+    removed = api.ask("patch", "Node", "x", body={"spec": {"taints": [other]}}, patch_type="merge").to_dict()
+    assert removed["spec"]["taints"] == [other]
 
 
 def test_a_request_for_devices_asks_for_one() -> None:
@@ -372,3 +388,68 @@ def test_a_request_for_devices_asks_for_one() -> None:
 )
 def test_a_new_object_has_an_empty_status(kind: str, api_version: str, spec: Raw, status: Raw) -> None:
     assert created(kind, api_version, spec=spec)["status"] == status
+
+
+RULE: Raw = {"deviceSelector": {"pool": "a"}, "taint": {"key": "broken", "effect": "NoSchedule"}}
+FIRST, THEN, STATED = "1970-01-01T00:01:40Z", "1970-01-01T00:02:00Z", "2026-01-01T12:00:00Z"
+
+
+def patched(api: API, kind: str, spec: Raw) -> Raw:
+    """Return the spec of an object after a later patch."""
+    request = Request(verb="patch", kind=kind, key="x", body={"spec": spec}, patch_type="merge")
+    spec = api.answer(request, NOW + 20 * SECOND).to_dict()["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+@pytest.mark.parametrize("takes_history", [False, True])
+def test_the_taint_of_a_rule_has_the_time_when_its_effect_was_stated(takes_history: bool) -> None:
+    api = API(takes_history=takes_history)
+    assert created("DeviceTaintRule", "resource.k8s.io/v1beta2", api, spec=RULE)["spec"]["taint"]["timeAdded"] == FIRST
+
+    def time_after(**taint: Any) -> str:
+        return str(patched(api, "DeviceTaintRule", {"taint": taint})["taint"]["timeAdded"])
+
+    assert time_after(value="a") == FIRST
+    assert time_after(effect="NoExecute") == THEN
+    assert time_after(effect="NoSchedule", timeAdded=STATED) == STATED
+    assert time_after(timeAdded=None) == THEN
+
+
+def test_the_taints_of_the_devices_of_a_slice_have_times() -> None:
+    api, bare = API(), {"key": "broken", "effect": "NoSchedule"}
+    devices = [{"name": "a", "taints": [bare, {**bare, "key": "old", "timeAdded": STATED}]}, {"name": "b"}]
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec: Raw = {"driver": "a.com", "pool": pool, "nodeName": "n", "devices": devices}
+
+    made = created("ResourceSlice", "resource.k8s.io/v1", api, spec=spec)["spec"]["devices"]
+    assert [taint["timeAdded"] for taint in made[0]["taints"]] == [FIRST, STATED]
+    assert "taints" not in made[1]
+
+    changed = patched(api, "ResourceSlice", {"devices": [made[0], {"name": "b", "taints": [bare]}]})["devices"]
+    assert changed[0] == made[0]
+    assert changed[1]["taints"] == [{**bare, "timeAdded": THEN}]
+
+
+def test_a_negative_grace_period_of_a_pod_is_one_second_and_that_of_a_template_stays() -> None:
+    spec: Raw = {"containers": [{"name": "main", "image": "app"}], "terminationGracePeriodSeconds": -1}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": spec}
+
+    assert created("Pod", "v1", spec=spec)["spec"]["terminationGracePeriodSeconds"] == 1
+    made = created("Deployment", "apps/v1", spec={**SELECTED, "template": template})["spec"]["template"]
+    assert made["spec"]["terminationGracePeriodSeconds"] == -1
+
+
+def test_empty_fields_of_metadata_are_absent() -> None:
+    empty: Raw = {"labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": [], "generateName": ""}
+    api = API()
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", **empty}}
+    assert not api.ask("create", "ConfigMap", namespace="default", body=body).to_dict()["metadata"].keys() & empty
+
+    full = {**body, "metadata": {"name": "x", "labels": {"a": ""}, "finalizers": ["example.com/a"]}}
+    updated = api.ask("update", "ConfigMap", "default/x", body=full).to_dict()["metadata"]
+    assert (updated["labels"], updated["finalizers"]) == ({"a": ""}, ["example.com/a"])
+
+    patch = {"metadata": {"labels": {"a": None}, "finalizers": []}}
+    left = api.ask("patch", "ConfigMap", "default/x", body=patch, patch_type="merge").to_dict()["metadata"]
+    assert not left.keys() & empty

@@ -395,19 +395,6 @@ def test_a_claim_tolerates_device_taints_for_its_shortest_time(seconds: tuple[in
     assert deletions(rig) == log
 
 
-def test_a_device_taint_without_a_time_counts_from_when_it_is_observed_first() -> None:
-    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x", tolerations=BRIEFLY))
-    rig.pass_to(100)
-    taint_device(rig, "x", BROKEN_DEVICE)
-    rig.pass_to(110)
-
-    rig.store.patch("ResourceSlice", "n1-gpus", {"spec": {"pool": {"generation": 2}}}, "merge")
-    rig.settle()
-    rig.pass_to(200)
-
-    assert deletions(rig) == ["130 delete a"]
-
-
 def test_a_rule_without_a_time_counts_from_when_it_is_observed_first() -> None:
     rig = rig_of(devices_of("n1", device("x")), *user_of("a", "x", tolerations=BRIEFLY))
     rig.pass_to(100)

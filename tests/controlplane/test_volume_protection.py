@@ -1,4 +1,4 @@
-"""Volumes and claims that are in use outlive their deletion."""
+"""Volumes, claims and groups of pods that are in use outlive their deletion."""
 
 from typing import Any
 
@@ -92,3 +92,27 @@ def test_without_its_controller_the_finalizer_stays() -> None:
         cluster.advance("1m")
 
         assert finalizers(cluster, "PersistentVolumeClaim", "data") == ["kubernetes.io/pvc-protection"]
+
+
+GROUP: Raw = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "g"}}
+
+
+def member(name: str, **more: Any) -> Raw:
+    spec = {"schedulingGroup": {"podGroupName": "g"}, "terminationGracePeriodSeconds": 1, "restartPolicy": "Never"}
+    return pod(name, spec=spec, **more)
+
+
+def test_a_deleted_group_stays_while_pods_that_have_not_ended_refer_to_it() -> None:
+    with Cluster(nodes=1) as cluster:
+        [made] = cluster.apply({**GROUP, "spec": {"schedulingPolicy": {"basic": {}}}})
+        assert made["metadata"]["finalizers"] == ["scheduling.k8s.io/podgroup-protection"]
+        cluster.apply([member("stays"), member("ends", metadata={"annotations": {"podium.dev/duration": "5s"}})])
+        cluster.delete("PodGroup", "g")
+        cluster.advance("1m")
+        assert cluster.get("Pod", "ends")["status"]["phase"] == "Succeeded"  # type: ignore[index]
+        assert finalizers(cluster, "PodGroup", "g") == made["metadata"]["finalizers"]
+
+        cluster.delete("Pod", "stays")
+        cluster.advance("1m")
+
+        assert finalizers(cluster, "PodGroup", "g") is None

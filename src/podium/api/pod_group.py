@@ -26,6 +26,9 @@ TOPOLOGY_ANNOTATION = "podium.dev/topology-key"
 DISRUPTION_ANNOTATION = "podium.dev/disruption-mode"
 """The annotation of a PodGroup of the older form: its `disruptionMode`."""
 
+GROUP_PROTECTION = "scheduling.k8s.io/podgroup-protection"
+"""The finalizer that keeps a deleted PodGroup while pods that have not ended refer to it."""
+
 SCHEDULED = "PodGroupScheduled"
 """The condition that says whether a group was scheduled."""
 

@@ -13,11 +13,14 @@ import msgspec
 from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
-from podium.api.meta import Raw, key_of, object_at
+from podium.api.meta import Raw, key_of, list_at, object_at
+from podium.api.node import NOT_READY
 from podium.api.pod import MIRROR_ANNOTATION
+from podium.api.pod_group import GROUP_PROTECTION
 from podium.api.schemas.schema import findings, without_unknown
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
+from podium.api.times import format_time
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
 from podium.store.admission import defaults
@@ -86,7 +89,7 @@ class Context(msgspec.Struct, frozen=True):
     rules: RequestRules
     creates_new: bool
 
-    def object_of(self, request: Request, *, completes: bool = True) -> Raw:
+    def object_of(self, request: Request, now: int, *, completes: bool = True) -> Raw:
         """Return the object in the body, if its kind, name and namespace match the request.
 
         An object of a built-in kind is in its storage version, and `completes` fills in its defaults. Nulls in it mean
@@ -100,7 +103,7 @@ class Context(msgspec.Struct, frozen=True):
             raise bad_request(f"the object is a {resource.name}, and the request is about a {request.kind}")
         raw = _in_place(raw, request)
         if not self.creates_new:
-            return raw
+            return self.completed(resource, raw, now)
         version = request.api_version or str(raw["apiVersion"])
         if raw["apiVersion"] != version:
             problem = (
@@ -110,20 +113,24 @@ class Context(msgspec.Struct, frozen=True):
         if resource.is_custom:
             return raw
         raw = version_conversion.as_stored(resource, patching.without_nulls(raw, raw), version)
-        return self.completed(resource, raw) if completes else raw
+        return self.completed(resource, raw, now) if completes else raw
 
-    def completed(self, resource: APIResource, raw: Raw) -> Raw:
+    def completed(self, resource: APIResource, raw: Raw, now: int) -> Raw:
         """Return an object of a built-in kind with its defaults.
 
-        A new one also gets the finalizer that protects it, or the volume of its service account's token.
+        A new one also gets the finalizer that protects it, the volume of its service account's token, or the taint of
+        nodes that no controller has found ready yet.
         """
-        given, raw = raw, defaults.with_defaults(resource.name, raw)
-        protection = _PROTECTIONS.get(resource.name)
-        if protection is None and resource.name not in ("Pod", "Service"):
-            return raw
+        if resource.name not in _DEPENDENT:
+            return defaults.with_defaults(resource.name, raw) if self.creates_new else raw
         metadata = object_at(raw, "metadata")
         key = key_of({"namespace": "default", **metadata} if resource.namespaced else metadata)
         stored = self.store.find(resource.name, key)
+        if stored is not None and resource.name in defaults.TAINTING:
+            raw = defaults.with_taint_times(raw, stored.raw, format_time(now))
+        if not self.creates_new:
+            return raw
+        given, raw = raw, defaults.with_defaults(resource.name, raw)
         if resource.name == "Pod":
             if stored is None:
                 self.store.note_asked(defaults.without_account(raw, given))
@@ -132,22 +139,29 @@ class Context(msgspec.Struct, frozen=True):
             name = object_at(raw, "spec").get("serviceAccountName")
             account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
             return defaults.with_token_volume(raw, {} if account is None else account.raw)
-        if protection is None:
-            previous = None if stored is None else stored.raw
-            others = [service.raw for service in self.store.objects("Service") if service is not stored]
-            networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
-            given, raw = raw, defaults.with_addresses(raw, previous, others, networks)
-            if stored is None:
-                self.store.note_asked(defaults.without_allocations(raw, given))
-            if found := defaults.allocation_problem(raw, previous, others, networks):
-                path, problem = found
-                raise invalid(resource, key, problem, path)
+        if resource.name == "Service":
+            return self._with_allocations(resource, key, raw, stored)
+        if stored is not None or resource.name not in _ADDED:
             return raw
         self.store.note_asked(raw)
-        finalizers = metadata.get("finalizers") or []
-        if stored is not None or not isinstance(finalizers, list) or protection in finalizers:
+        section, name, added = _ADDED[resource.name]
+        listed = list_at(raw, section, name)
+        if any(one == added or (isinstance(one, dict) and added.items() <= one.items()) for one in listed):
             return raw
-        return {**raw, "metadata": {**metadata, "finalizers": [*finalizers, protection]}}
+        return {**raw, section: {**object_at(raw, section), name: [*listed, added]}}
+
+    def _with_allocations(self, resource: APIResource, key: str, raw: Raw, stored: Stored | None) -> Raw:
+        """Return a Service with its addresses and ports; `stored` is its former version. Raises StoreError 422."""
+        previous = None if stored is None else stored.raw
+        others = [service.raw for service in self.store.objects("Service") if service is not stored]
+        networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
+        given, raw = raw, defaults.with_addresses(raw, previous, others, networks)
+        if stored is None:
+            self.store.note_asked(defaults.without_allocations(raw, given))
+        if found := defaults.allocation_problem(raw, previous, others, networks):
+            path, problem = found
+            raise invalid(resource, key, problem, path)
+        return raw
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
         api_version = request.api_version or resource.api_version
@@ -156,8 +170,16 @@ class Context(msgspec.Struct, frozen=True):
         return FieldWriter(manager, resource, shape_of(self.store.resources, resource, api_version), api_version, now)
 
 
-# The finalizers of new objects (plugin/pkg/admission/storage/storageobjectinuseprotection).
-_PROTECTIONS = {"PersistentVolume": VOLUME_PROTECTION, "PersistentVolumeClaim": CLAIM_PROTECTION}
+# What admission adds to new objects: taints and finalizers (plugin/pkg/admission: nodetaint, podgroupprotection,
+# storage/storageobjectinuseprotection).
+_ADDED: Mapping[str, tuple[str, str, Any]] = {
+    "Node": ("spec", "taints", {"key": NOT_READY, "effect": "NoSchedule"}),
+    "PersistentVolume": ("metadata", "finalizers", VOLUME_PROTECTION),
+    "PersistentVolumeClaim": ("metadata", "finalizers", CLAIM_PROTECTION),
+    "PodGroup": ("metadata", "finalizers", GROUP_PROTECTION),
+}
+# The kinds whose defaults depend on other objects or the time, or that admission changes when they are created.
+_DEPENDENT = frozenset((*_ADDED, *defaults.TAINTING, "Pod", "Service"))
 
 
 def object_response(stored: Stored) -> Response:

@@ -86,7 +86,7 @@ def create(context: Context, request: Request, now: int) -> Response:
     Raises StoreError 500 for an object with a resourceVersion, as etcd's store does; kube-apiserver has no better code
     for that refusal (pkg/storage/errors.go).
     """
-    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request))
+    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request, now))
     if context.creates_new and value_at(raw, "metadata", "resourceVersion") not in _NO_VERSIONS:
         raise StoreError(500, "", "resourceVersion should not be set on objects to be created")
     if context.creates_new and request.kind == _SIGNING_REQUEST:
@@ -101,7 +101,7 @@ def create(context: Context, request: Request, now: int) -> Response:
 
 def update(context: Context, request: Request, now: int) -> Response:
     """Replace the object, except for its status."""
-    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request))
+    raw, warnings = checked_fields(context.store.resources, request, context.object_of(request, now))
     _check_condition(context, request, raw)
     previous = context.store.find(request.kind, request.key)
     return _write_response(context.store.update(raw), 200, warnings, previous)
@@ -109,7 +109,7 @@ def update(context: Context, request: Request, now: int) -> Response:
 
 def update_status(context: Context, request: Request, now: int) -> Response:
     """Replace the object's status."""
-    raw = context.object_of(request, completes=False)
+    raw = context.object_of(request, now, completes=False)
     _check_condition(context, request, raw)
     return object_response(context.store.update_status(raw))
 
@@ -134,7 +134,7 @@ def patch(context: Context, request: Request, now: int) -> Response:
             # Many patches together can create a larger object than each of them contains.
             check_size(resource, request.key, raw)
         raw, warnings = checked_fields(context.store.resources, request, raw)
-        return context.completed(resource, raw) if context.creates_new else raw
+        return context.completed(resource, raw, now)
 
     previous = store.find(request.kind, request.key)
     stored = store.patch(request.kind, request.key, request.body, request.patch_type, "", request.api_version, complete)
@@ -174,7 +174,7 @@ def options_of(request: Request) -> listing.ListOptions:
 
 def finalize(context: Context, request: Request, now: int) -> Response:
     """Replace the finalizers in a namespace's spec; removing the last one removes the namespace."""
-    given = context.object_of(request)
+    given = context.object_of(request, now)
     raw = context.store.get(request.kind, request.key).raw
     spec = {**raw.get("spec", {}), "finalizers": value_at(given, "spec", "finalizers") or []}
     required = {name: given["metadata"].get(name, "") for name in ("uid", "resourceVersion")}
@@ -271,10 +271,10 @@ def write_part(context: Context, request: Request, now: int) -> Response:
     """Replace or patch a pod's resources or ephemeral containers, or the approval of a certificate request."""
     stored = context.store.get(request.kind, request.key)
     if request.verb == "update":
-        raw = context.object_of(request)
+        raw = context.object_of(request, now)
     else:
         result = patching.patched(stored.resource, stored.raw, request.body, request.patch_type)
-        raw = context.completed(stored.resource, version_conversion.as_stored(stored.resource, result, ""))
+        raw = context.completed(stored.resource, version_conversion.as_stored(stored.resource, result, ""), now)
     if request.subresource == "approval":
         return object_response(context.store.update_status(approved(stored, raw, now), approves=True))
     return object_response(context.store.update_part(raw, PARTS[request.subresource]))
@@ -372,7 +372,7 @@ def _is_eviction(context: Context, request: Request, stored: Stored, options: De
 
 def apply(context: Context, request: Request, now: int) -> Response:
     """Apply a configuration to an object; 201 if that creates it (applyPatcher)."""
-    config = context.object_of(request, completes=False)
+    config = context.object_of(request, now, completes=False)
     metadata = _applied_metadata(request, config)
     config, warnings = checked_fields(context.store.resources, request, config)
     resource, part = context.store.resources.named(request.kind), request.subresource
@@ -391,9 +391,9 @@ def apply(context: Context, request: Request, now: int) -> Response:
         if part == "status":
             after = context.store.update_status(raw)
         elif part:
-            after = context.store.update_part(context.completed(resource, raw), PARTS[part])
+            after = context.store.update_part(context.completed(resource, raw, now), PARTS[part])
         else:
-            after = context.store.update(context.completed(resource, raw))
+            after = context.store.update(context.completed(resource, raw, now))
     return _write_response(after, 200, warnings, stored)
 
 
@@ -441,5 +441,5 @@ def _create_response(
         raise bad_request(f"failed to create typed patch object: {error}") from None
     writer.settled = {writer.manager: entry_of(fields, writer.api_version, writer.now)} if fields else {}
     with context.store.written_by(writer):
-        stored = context.store.create(context.completed(resource, config), now=writer.now, is_new=True)
+        stored = context.store.create(context.completed(resource, config, writer.now), now=writer.now, is_new=True)
     return _write_response(stored, 201, warnings)

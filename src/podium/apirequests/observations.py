@@ -11,6 +11,7 @@ from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
+from podium.api.pod_group import GROUP_LABEL
 from podium.api.reading import read
 from podium.controllers import controller as aspect
 from podium.controllers.observations import Changed, Deleted
@@ -46,9 +47,9 @@ def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int
         is_placed_now = not isinstance(before, Pod) or before.spec.node_name != node_name
         if is_placed_now and store.find("Node", node_name) is None:
             aspects |= aspect.ON_MISSING_NODE
-    if pod.spec.resource_claims or any(
-        volume.ephemeral is not None or volume.persistent_volume_claim is not None for volume in pod.spec.volumes
-    ):
+    of_group = pod.spec.scheduling_group is not None or GROUP_LABEL in pod.metadata.labels
+    claiming = (one for one in pod.spec.volumes if one.ephemeral is not None or one.persistent_volume_claim is not None)
+    if of_group or pod.spec.resource_claims or any(claiming):
         aspects |= aspect.CLAIMING
     for condition in pod.status.conditions:
         if condition.type == "DisruptionTarget":

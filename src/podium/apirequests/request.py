@@ -176,22 +176,15 @@ def read_delete_options(body: Any) -> DeleteOptions:
     propagation = raw.get("propagationPolicy")
     if raw.get("orphanDependents") is not None and not propagation:
         propagation = "Orphan" if raw["orphanDependents"] else "Background"
+    if (dry_run := raw.get("dryRun")) not in (None, "", [], "All", ["All"]):
+        raise bad_request(f"dryRun: {shown(dry_run)}: All is the only value that there is")
     return DeleteOptions(
         grace_seconds=grace,
         propagation=_text(propagation, "propagationPolicy"),
         uid=_text(preconditions.get("uid"), "preconditions.uid"),
         resource_version=_text(preconditions.get("resourceVersion"), "preconditions.resourceVersion"),
-        dry_run=is_dry_run(raw.get("dryRun")),
+        dry_run=bool(dry_run),
     )
-
-
-def is_dry_run(value: Any) -> bool:
-    """Return whether `dryRun` requests a dry run. Raises StoreError 400 for anything but an absent value and All."""
-    if not value:
-        return False
-    if value in (["All"], "All"):
-        return True
-    raise bad_request(f"dryRun: {shown(value)}: All is the only value that there is")
 
 
 def eviction_body(key: str, delete: Raw, component: str = "", hints: EvictionHints | None = None) -> Raw:

@@ -185,7 +185,7 @@ class Router:
                 for mutate in (self._policies.mutated, lambda each: self._webhooks.mutated(each, warnings)):
                     changed = mutate(replace(seen, object=raw))
                     if changed is not None:
-                        raw = changed if resource.is_custom else context.completed(resource, changed)
+                        raw = changed if resource.is_custom else context.completed(resource, changed, now)
                 return raw
 
             with self.store.admitted_by(mutated):

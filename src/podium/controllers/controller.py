@@ -70,7 +70,7 @@ UNPLACED = 8
 DISRUPTED = 16
 """The pod has, or had, the condition DisruptionTarget."""
 CLAIMING = 32
-"""The pod references ResourceClaims or PersistentVolumeClaims, or has ephemeral volumes."""
+"""The pod references ResourceClaims, PersistentVolumeClaims or a PodGroup, or has ephemeral volumes."""
 ON_MISSING_NODE = 64
 """The pod has just been bound to a node that does not exist."""
 OWNER_ASPECTS = {"ReplicaSet": 128, "ReplicationController": 128, "StatefulSet": 256, "DaemonSet": 512, "Job": 1024}

@@ -1,8 +1,8 @@
-"""The controllers of volumes and claims: one completes the bindings that schedulers start, two protect what is in use.
+"""The controllers of volumes and claims: one completes the bindings that schedulers start, others protect what is used.
 
 A scheduler sets the claim in the volume, or the node in the claim. The controller then creates a missing volume, and
 binds the claim. Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, syncBoundClaim,
-syncVolume), pvcprotection and pvprotection.
+syncVolume), pvcprotection and pvprotection; pkg/controller/scheduling for groups of pods.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from podium.api import storage
 from podium.api.meta import Kubernetes, Raw, object_at, objects_at
 from podium.api.node import CSINode, Node
 from podium.api.pod import Pod
+from podium.api.pod_group import GROUP_PROTECTION, group_of_pod
 from podium.api.quantity import parse_quantity
 from podium.api.storage import (
     BIND_COMPLETED,
@@ -371,37 +372,48 @@ class ClaimProtection(VolumeProtection):
 
     def __init__(self, *, reports_all: bool = False) -> None:
         super().__init__(reports_all=reports_all)
-        # By the key of a pod, those of its claims; by the key of a claim, those of its pods.
-        self._claims: dict[str, frozenset[str]] = {}
+        # By the key of a pod, those of what it uses; by the key of that, those of its pods.
+        self._used: dict[str, frozenset[str]] = {}
         self._users: MultiMap[str, str] = MultiMap()
 
     def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
         if not isinstance(object_, Pod):
             return super()._observe(object_, raw, now)
-        pod, claims = object_.key, frozenset[str]() if raw is None else used_claims(object_)
-        before = exchange(self._claims, pod, claims or None) or frozenset()
-        if claims == before:
+        pod, used = object_.key, frozenset[str]() if raw is None else self._used_by(object_)
+        before = exchange(self._used, pod, used or None) or frozenset()
+        if used == before:
             return NO_CHANGE
-        self._users.replace(pod, before, claims)
-        left = sorted(claim for claim in before - claims if claim in self._noted)
+        self._users.replace(pod, before, used)
+        left = sorted(key for key in before - used if key in self._noted)
         self._queue.add_all(left)
         return [] if left else NO_CHANGE
 
     def _is_used(self, object_: Kubernetes) -> bool:
         return object_.key in self._users
 
+    def _used_by(self, pod: Pod) -> frozenset[str]:
+        """Return the keys of the claims that a pod keeps in use, none before it has a node.
 
-def used_claims(pod: Pod) -> frozenset[str]:
-    """Return the keys of the claims that a pod keeps in use, none before it has a node.
+        A pod whose kubelet has ended it does not use the claims of its ephemeral volumes any more.
+        """
+        metadata = pod.metadata
+        is_shut_down = metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
+        names = []
+        for volume in pod.spec.volumes if pod.spec.node_name else ():
+            if volume.persistent_volume_claim is not None:
+                names.append(volume.persistent_volume_claim.claim_name)
+            elif volume.ephemeral is not None and not is_shut_down:
+                names.append(f"{metadata.name}-{volume.name}")
+        return frozenset(f"{metadata.namespace}/{name}" for name in names)
 
-    A pod whose kubelet has ended it does not use the claims of its ephemeral volumes any more.
-    """
-    metadata = pod.metadata
-    is_shut_down = metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
-    names = []
-    for volume in pod.spec.volumes if pod.spec.node_name else ():
-        if volume.persistent_volume_claim is not None:
-            names.append(volume.persistent_volume_claim.claim_name)
-        elif volume.ephemeral is not None and not is_shut_down:
-            names.append(f"{metadata.name}-{volume.name}")
-    return frozenset(f"{metadata.namespace}/{name}" for name in names)
+
+class GroupProtection(ClaimProtection):
+    """Keeps deleted PodGroups until no pod that has not ended refers to them."""
+
+    watches = frozenset(("PodGroup", "Pod"))
+    finalizer = GROUP_PROTECTION
+    name = "podgroup-protection-controller"
+
+    def _used_by(self, pod: Pod) -> frozenset[str]:
+        group = group_of_pod(pod.metadata.namespace, pod.metadata.labels, pod.spec)
+        return frozenset((group,) if group and not pod.is_terminal else ())

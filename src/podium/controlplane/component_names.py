@@ -30,6 +30,7 @@ CONTROLLERS = (
     "persistentvolume-controller",
     "persistentvolumeclaim-protection-controller",
     "persistentvolume-protection-controller",
+    "podgroup-protection-controller",
     "default-budget-controller",
     "disruption-controller",
     "avoid-list-controller",

@@ -22,7 +22,7 @@ from podium.controllers.nodes import pod_deletion
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.controllers.volumes import ClaimProtection, PersistentVolumes, VolumeProtection
+from podium.controllers.volumes import ClaimProtection, GroupProtection, PersistentVolumes, VolumeProtection
 from podium.controllers.workloads import claims, cron_jobs, daemon_sets, deployments, jobs, replica_sets, stateful_sets
 from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
@@ -73,6 +73,7 @@ _MACHINES: Mapping[str, Callable[[ComponentSettings], Controller]] = {
     "persistentvolume-controller": lambda settings: PersistentVolumes(reports_all=settings.reports_all),
     ClaimProtection.name: lambda settings: ClaimProtection(reports_all=settings.reports_all),
     VolumeProtection.name: lambda settings: VolumeProtection(reports_all=settings.reports_all),
+    GroupProtection.name: lambda _: GroupProtection(),
     "default-budget-controller": lambda _: default_budgets.DefaultBudgets(),
     "disruption-controller": lambda _: disruption_controller.DisruptionController(),
     "avoid-list-controller": lambda _: avoid_lists.AvoidListController(),

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from podium.api.kinds import group_of
-from podium.api.meta import OwnerReference, Raw
+from podium.api.meta import OwnerReference, Raw, objects_at
 from podium.api.workloads import JOB_TRACKING
 from podium.store.custom_kinds import DEFINITION_FINALIZER
 from podium.store.errors import StoreError
 from podium.store.store import Store
 from podium.store.stored import Stored, with_conditions
-from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN, Propagation, is_terminating_namespace
+from podium.store.verbs.deletion import FOREGROUND, NAMESPACE_FINALIZER, ORPHAN, Propagation
 from podium.store.watch_log import WatchEvent
 
 REMEMBERED_NS = 600 * 10**9
 """How long deleted objects are remembered; requests that still refer to them have been answered by then."""
 
+_OWNERS = ("metadata", "ownerReferences")
 _NO_PROBLEM = (
     ("DeletionDiscoveryFailure", "ResourcesDiscovered", "All resources successfully discovered"),
     ("DeletionGroupVersionParsingFailure", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
@@ -135,22 +136,19 @@ class GarbageCollector:
         meta = stored.object.metadata
         if meta.deletion_timestamp is not None:
             kind = self.store.definitions.kind_of(stored) if DEFINITION_FINALIZER in meta.finalizers else ""
-            if kind and any(one.object.metadata.deletion_timestamp is None for one in self.store.objects(kind)):
+            if kind and not all(map(_is_terminating, self.store.objects(kind))):
                 return [DeleteStep(stored)]
-            owned = [(self._objects[uid], _references(self._objects[uid])) for uid in self._owned.get(stored.uid, ())]
+            owned = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
             if ORPHAN in meta.finalizers:
                 steps: list[Step] = []
-                for dependent, references in owned:
-                    left = [reference for reference in references if reference.get("uid") != stored.uid]
+                for dependent in owned:
+                    left = [one for one in objects_at(dependent.raw, *_OWNERS) if one.get("uid") != stored.uid]
                     # A pod is not counted any more when its Job is gone.
                     kept = [one for one in dependent.object.metadata.finalizers if one != JOB_TRACKING]
                     steps.append(PatchStep(dependent, {"metadata": {"ownerReferences": left, "finalizers": kept}}))
                 return [*steps, _without_finalizer(stored, ORPHAN)]
-            is_blocked = any(
-                reference.get("uid") == stored.uid and reference.get("blockOwnerDeletion")
-                for _, references in owned
-                for reference in references
-            )
+            references = (reference for one in owned for reference in objects_at(one.raw, *_OWNERS))
+            is_blocked = any(one.get("uid") == stored.uid and one.get("blockOwnerDeletion") for one in references)
             return [_without_finalizer(stored, FOREGROUND)] if FOREGROUND in meta.finalizers and not is_blocked else []
         return self._steps_for(stored) if _owners(stored) else []
 
@@ -164,19 +162,17 @@ class GarbageCollector:
         if all(solid):
             return []
         if any(solid):
-            kept = [one for one, is_solid in zip(_references(stored), solid, strict=True) if is_solid]
-            return [_with_metadata(stored, "ownerReferences", kept)]
+            kept = [one for one, is_solid in zip(objects_at(stored.raw, *_OWNERS), solid, strict=True) if is_solid]
+            return [PatchStep(stored, {"metadata": {"ownerReferences": kept}})]
         waiting = any(owner is not None for _, owner in owners)
         dependents = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
         if waiting and dependents:
+            deletion = DeleteStep(stored, "Foreground")
+            if not any(map(_waits, dependents)):
+                return [deletion]
             # Two objects that wait for each other would wait forever, so this one stops blocking its owners.
-            circle = any(_waits(dependent) for dependent in dependents)
-            references_now = _references(stored)
-            unblocked = [{**one, "blockOwnerDeletion": False} for one in references_now] if circle else references_now
-            return [
-                *([_with_metadata(stored, "ownerReferences", unblocked)] if unblocked != references_now else []),
-                DeleteStep(stored, "Foreground"),
-            ]
+            unblocked = [{**one, "blockOwnerDeletion": False} for one in objects_at(stored.raw, *_OWNERS)]
+            return [PatchStep(stored, {"metadata": {"ownerReferences": unblocked}}), deletion]
         finalizers = stored.object.metadata.finalizers
         if ORPHAN in finalizers:
             return [DeleteStep(stored, "Orphan")]
@@ -204,26 +200,22 @@ def _may_make_steps_due(event: WatchEvent) -> bool:
     return counted != (after.owner_references, after.finalizers, after.deletion_timestamp)
 
 
-def _references(stored: Stored) -> list[Raw]:
-    references: list[Raw] = stored.raw["metadata"].get("ownerReferences", [])
-    return references
-
-
 def _owners(stored: Stored) -> list[str]:
     return [owner.uid for owner in stored.object.metadata.owner_references]
 
 
+def _is_terminating(stored: Stored) -> bool:
+    return stored.object.metadata.deletion_timestamp is not None
+
+
 def _waits(stored: Stored) -> bool:
     """Return whether the object is terminating and waits for its dependents."""
-    return stored.object.metadata.deletion_timestamp is not None and FOREGROUND in stored.object.metadata.finalizers
+    return _is_terminating(stored) and FOREGROUND in stored.object.metadata.finalizers
 
 
 def _without_finalizer(stored: Stored, finalizer: str) -> PatchStep:
-    return _with_metadata(stored, "finalizers", [one for one in stored.object.metadata.finalizers if one != finalizer])
-
-
-def _with_metadata(stored: Stored, field: str, value: list[Any]) -> PatchStep:
-    return PatchStep(stored, {"metadata": {field: value}})
+    left = [one for one in stored.object.metadata.finalizers if one != finalizer]
+    return PatchStep(stored, {"metadata": {"finalizers": left}})
 
 
 @dataclass(slots=True, eq=False)
@@ -266,19 +258,15 @@ class NamespaceCleaner:
         except StoreError as error:
             if error.reason != "Expired":
                 raise
-            self.terminating = {
-                one.key: True for one in self.store.objects("Namespace") if is_terminating_namespace(one)
-            }
+            self.terminating = {one.key: True for one in self.store.objects("Namespace") if _is_terminating(one)}
             events = []
         for event in events:
             stored, is_gone = event.stored, event.type == "DELETED"
             if stored.kind != "Namespace":
-                name = stored.object.metadata.namespace
-                if name in self.terminating:
-                    self.terminating[name] = True
+                self.look_again(stored.object.metadata.namespace)
             elif is_gone:
                 self.terminating.pop(stored.key, None)
-            elif is_terminating_namespace(stored):
+            elif _is_terminating(stored):
                 self.terminating[stored.key] = True
         self._version = self.store.version
 
@@ -294,7 +282,7 @@ class NamespaceCleaner:
             if resource.namespaced
             for stored in self.store.objects(resource.name, name)
         ]
-        deletable = [stored for stored in contents if stored.object.metadata.deletion_timestamp is None]
+        deletable = [stored for stored in contents if not _is_terminating(stored)]
         for stored in deletable:
             self.carry_out(DeleteStep(stored), now)
         before = namespace.raw.get("status", {}).get("conditions", [])

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
-from msgspec import convert
 from msgspec.structs import replace
 
 from podium.api import disruption_policy, policy, resource_requests, times, workloads
 from podium.api.meta import Kubernetes, Raw, key_of
 from podium.api.node import REGION_LABEL, ZONE_LABEL
-from podium.api.pod import Pod, PodCondition
-from podium.api.storage import PersistentVolume, PersistentVolumeStatus
+from podium.api.pod import Pod
 from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Behavior, Release
-from podium.store.admission import admission_control, priorities, quotas
+from podium.store.admission import admission_control, defaults, priorities, quotas
 from podium.store.api_resources import BUILT_IN, APIResource, APIResources
 from podium.store.custom_kinds import DEFINITION, DEFINITION_FINALIZER, CustomKinds
 from podium.store.errors import StoreError, already_exists, bad_request, forbidden, invalid, not_found
 from podium.store.field_ownership import FieldWriter
 from podium.store.listing import ReadableStore
 from podium.store.revisions import NO_OBJECTS, Revisions
-from podium.store.stored import SET_BY_SERVER, Reading, Stored, reread
+from podium.store.stored import EMPTY, SET_BY_SERVER, Stored, reread
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, identity, rereading, shared_spec_of, with_generated_selector
 from podium.store.webhook_calls import WebhookCalls
@@ -222,17 +220,14 @@ class WritableStore(ReadableStore):
         """Create only the object itself. Identities that are drawn for it are not reused if the creation fails."""
         raw = self._admitted(as_new(raw, resource) if is_new else raw)
         named = with_metadata(raw, resource, now, self._free_name)
-        is_special = resource.is_custom or resource.name in _BRINGING
-        if is_special:
+        if resource.is_custom or resource.name in (*_BRINGING, *defaults.TAINTING):
             named = self._shaped(resource, named, is_new=is_new)
         shared = shared_spec_of(resource, named)
         problems = self.definitions.problems(resource, named)
         if reading is None or is_new or problems:
             object_ = decoded(resource, named, shared, is_new=is_new, more=problems)
-        elif resource.is_custom:
-            object_ = rereading(resource, reading, raw, named)
         else:
-            object_ = read_with_metadata(reading, named)
+            object_ = rereading(resource, reading, raw, named)
         if resource.name == DEFINITION:
             named = self.definitions.with_status(resource, named, None, now)
         key, uid = object_.key, object_.metadata.uid
@@ -291,6 +286,8 @@ class WritableStore(ReadableStore):
                 problem = "create not allowed while custom resource definition is terminating"
                 raise StoreError(405, "MethodNotAllowed", problem)
             return self.definitions.shaped(resource, named)
+        if resource.name in defaults.TAINTING:
+            return defaults.with_taint_times(named, {}, named["metadata"]["creationTimestamp"])
         return deletion.as_new_namespace(named) if is_new and resource.name == "Namespace" else named
 
     def _complete_levels(self, stored: Stored) -> None:
@@ -314,7 +311,6 @@ def _uid_used(resource: APIResource, key: str, uid: str) -> StoreError:
 
 # The client that registers a node reports its status in the same request.
 _REPORTED_AT_CREATION = frozenset(("Node",))
-_PENDING = "Pending"
 _GATED = {
     "type": "PodScheduled",
     "status": "False",
@@ -332,11 +328,10 @@ _STATUSES: Mapping[str, Raw] = {
         ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"), 0
     ),
     "HorizontalPodAutoscaler": {"desiredReplicas": 0},
-    "PersistentVolumeClaim": {"phase": _PENDING},
+    **{kind: {"phase": "Pending"} for kind in ("PersistentVolume", "PersistentVolumeClaim")},
     "PodDisruptionBudget": {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
 }
-_READ_GATED = convert((_GATED,), tuple[PodCondition, ...])
 
 
 def as_new(raw: Raw, resource: APIResource) -> Raw:
@@ -355,18 +350,16 @@ def with_first_status(raw: Raw, object_: Kubernetes, release: Release) -> tuple[
     Source: the strategies of pkg/registry/core (pod, persistentvolume, persistentvolumeclaim).
     """
     if raw["kind"] in _STATUSES:
-        return {**raw, "status": _STATUSES[raw["kind"]]}, object_
-    if isinstance(object_, Pod):
+        status = _STATUSES[raw["kind"]]
+    elif isinstance(object_, Pod):
         status = {**raw["status"], "qosClass": resource_requests.qos_class(object_.spec)}
-        if object_.spec.scheduling_gates:
-            status["conditions"] = [_GATED]
-            object_ = replace(object_, status=replace(object_.status, conditions=_READ_GATED))
-            return as_kept({**raw, "status": status}, "Pod", release), object_
-        return {**raw, "status": status}, object_
-    if isinstance(object_, PersistentVolume):
-        object_ = replace(object_, status=PersistentVolumeStatus(phase=_PENDING))
-        return {**raw, "status": {"phase": _PENDING}}, object_
-    return raw, object_
+        if not object_.spec.scheduling_gates:
+            return {**raw, "status": status}, object_
+        status["conditions"] = [_GATED]
+    else:
+        return raw, object_
+    after = as_kept({**raw, "status": status}, raw["kind"], release)
+    return after, reread(object_, raw, after)
 
 
 def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
@@ -382,19 +375,6 @@ def with_uid(raw: Raw, object_: Kubernetes, uid: str) -> tuple[Raw, Kubernetes]:
     return raw, object_
 
 
-def read_with_metadata(reading: Reading, raw: Raw) -> Reading:
-    """Return the reading of an object from `with_metadata`, derived from the reading before."""
-    given = raw["metadata"]
-    metadata = replace(
-        reading.metadata,
-        name=given.get("name", ""),
-        namespace=given.get("namespace", ""),
-        generation=given.get("generation", 0),
-        creation_timestamp=given["creationTimestamp"],
-    )
-    return replace(reading, metadata=metadata)
-
-
 def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable[[str, str, str], str]) -> Raw:
     """Return the object with creationTimestamp, name, and, if its kind needs them, namespace and generation.
 
@@ -404,7 +384,8 @@ def with_metadata(raw: Raw, resource: APIResource, now: int, free_name: Callable
     given = raw.get("metadata", {})
     if not isinstance(given, dict):
         raise bad_request("metadata is not an object")
-    metadata = {"creationTimestamp": times.format_time(now), **given}
+    metadata: Raw = {"creationTimestamp": times.format_time(now)}
+    metadata |= {name: value for name, value in given.items() if value not in EMPTY}
     if resource.has_generation:
         metadata.setdefault("generation", 1)
     if resource.namespaced:

@@ -28,6 +28,9 @@ SET_BY_SERVER = (
 )
 """The metadata that only the API server sets."""
 
+EMPTY: tuple[Any, ...] = ({}, [], "", None)
+"""The values of metadata that count as absent (`omitempty` in apimachinery, pkg/apis/meta/v1/types.go)."""
+
 _MISSING = object()
 _SECTIONS = frozenset(("metadata", "spec", "status"))
 _ENCODER = msgspec.json.Encoder()

@@ -13,7 +13,7 @@ from podium.api.devices import DeviceTaint, DeviceTaintRule, ResourceClaim, Reso
 from podium.api.meta import Kubernetes, Raw, objects_at
 from podium.api.node import OUT_OF_SERVICE, Node, Taint, is_ready
 from podium.api.pod import Pod, PodCondition
-from podium.api.times import SECOND, format_time, time_of
+from podium.api.times import SECOND, time_of
 from podium.cluster.devices import DeviceObject, Devices
 from podium.cluster.view import tolerates
 from podium.controllers.actions import Action, DeleteObject, ReportStatus, deletion_of
@@ -237,9 +237,8 @@ class TaintEviction(PodDeleter):
         return []
 
     def _devices_changed(self, object_: DeviceObject, now: int, *, is_gone: bool) -> None:
-        before = self._devices.find(object_)
-        after = None if is_gone else _dated(object_, before, now)
-        (self._devices.remove if after is None else self._devices.put)(object_ if after is None else after)
+        before, after = self._devices.find(object_), None if is_gone else object_
+        (self._devices.remove if is_gone else self._devices.put)(object_)
         if isinstance(object_, ResourceClaim):
             self._used_by.replace(object_.key, _users(before), _users(after))
         evicts = any(taint.effect == "NoExecute" for item in (before, after) for taint in _taints_of(item))
@@ -314,26 +313,6 @@ def _taints_of(item: DeviceObject | None, name: str = "") -> list[DeviceTaint]:
     devices = item.spec.devices if isinstance(item, ResourceSlice) else ()
     own = [item.spec.taint] if isinstance(item, DeviceTaintRule) else []
     return own + [taint for device in devices if name in ("", device.name) for taint in device.fields.taints]
-
-
-def _dated(item: DeviceObject, before: DeviceObject | None, now: int) -> DeviceObject:
-    """Return the object with times for taints without one: those of before, or now (pkg/apis/resource/v1)."""
-
-    def dated(taint: DeviceTaint, name: str = "") -> DeviceTaint:
-        if taint.time_added is not None:
-            return taint
-        known = (one for one in _taints_of(before, name) if replace(one, time_added=None) == taint)
-        return next(known, replace(taint, time_added=format_time(now)))
-
-    if isinstance(item, DeviceTaintRule):
-        return replace(item, spec=replace(item.spec, taint=dated(item.spec.taint)))
-    if not isinstance(item, ResourceSlice) or not any(device.taints for device in item.spec.devices):
-        return item
-    devices = []
-    for device in item.spec.devices:
-        taints = tuple(dated(taint, device.name) for taint in device.taints)
-        devices.append(replace(device, taints=taints) if taints else device)
-    return replace(item, spec=replace(item.spec, devices=tuple(devices)))
 
 
 def _since_ns(said_ns: int | None, now: int) -> int:

@@ -49,6 +49,9 @@ def _pod(raw: Raw) -> Raw:
             defaulted = [_container(container, shares=shares) for container in containers]
             if defaulted != containers:
                 filled[name] = defaulted
+    grace = spec.get("terminationGracePeriodSeconds")
+    if type(grace) is int and grace < 0:
+        filled["terminationGracePeriodSeconds"] = 1
     if requests := _pod_level_requests({**spec, **filled}):
         filled["resources"] = {**spec["resources"], "requests": requests}
     return {**raw, "spec": {**spec, **filled}} if filled else raw
@@ -343,6 +346,29 @@ _FOLLOWING: Mapping[str, Callable[[Raw], Raw]] = {
     "StatefulSetUpdateStrategy": _of_strategy,
     "Volume": _of_volume,
 }
+
+
+TAINTING = ("DeviceTaintRule", "ResourceSlice")
+"""The kinds with taints of devices."""
+
+
+def with_taint_times(raw: Raw, previous: Raw, time: str) -> Raw:
+    """Return an object of a kind in `TAINTING` whose taints have times, those without one this time.
+
+    So has a rule with another effect than its `previous` form, unless the time changes as well. Source:
+    pkg/apis/resource/v1/defaults.go, pkg/registry/resource/devicetaintrule/strategy.go.
+    """
+    spec, added = object_at(raw, "spec"), {"timeAdded": time}
+    if taint := object_at(spec, "taint"):
+        before = object_at(previous, "spec", "taint")
+        changed = {name for name in ("effect", "timeAdded") if before and before.get(name) != taint.get(name)}
+        return {**raw, "spec": {**spec, "taint": {**added, **taint, **(added if changed == {"effect"} else {})}}}
+    devices = [
+        {**device, "taints": [{**added, **taint} for taint in taints]} if taints else device
+        for device in objects_at(spec, "devices")
+        for taints in [objects_at(device, "taints")]
+    ]
+    return {**raw, "spec": {**spec, "devices": devices}} if devices else raw
 
 
 SERVICE_NETWORK = "10.96.0.0/16"

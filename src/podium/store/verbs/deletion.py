@@ -157,11 +157,6 @@ def default_service_account(namespace: str) -> Raw:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": namespace}}
 
 
-def is_terminating_namespace(stored: Stored) -> bool:
-    """Return whether a namespace is terminating."""
-    return stored.kind == "Namespace" and stored.object.metadata.deletion_timestamp is not None
-
-
 def as_terminating_namespace(raw: Raw, *, is_empty: bool) -> Raw:
     """Return a deleted namespace; a namespace with contents keeps its finalizer."""
     spec, status = raw.get("spec", {}), raw.get("status", {})

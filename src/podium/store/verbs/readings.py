@@ -21,10 +21,10 @@ from podium.store.admission.pod_admission import readmit_pod
 from podium.store.admission.priorities import readmit_group
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
-from podium.store.stored import SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
+from podium.store.stored import EMPTY, SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
 
-_KEPT_METADATA = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
+_KEPT = ("name", "generateName", "namespace", *SET_BY_SERVER, "managedFields")
 _DEVICE = ("driver", "pool", "device", "shareID")
 _NO_CONTENT = ("apiVersion", "kind", "metadata")
 _UID, _NAME = "controller-uid", "job-name"
@@ -203,8 +203,8 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
     The generation, if the kind has one, counts the changes of everything except metadata and status.
     """
     kept = previous.raw["metadata"]
-    metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT_METADATA}
-    metadata |= {name: kept[name] for name in _KEPT_METADATA if name in kept}
+    metadata = {name: value for name, value in raw["metadata"].items() if name not in _KEPT and value not in EMPTY}
+    metadata |= {name: kept[name] for name in _KEPT if name in kept}
     updated = {**raw, "metadata": metadata}
     if previous.resource.has_status:
         updated.pop("status", None)
