@@ -198,7 +198,7 @@ scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_
 scheduling/priorities.go, scheduling/ubernetes_lite.go | controllers/test_scheduler.py
 scheduling/workload.go | apirequests/test_pod_groups.py, store/test_group_admission.py
 scheduling/workload_aware_preemption.go | controllers/test_gang_priorities.py
-storage/csi_inline.go | store/test_storage_classes.py
+storage/csi_inline.go | api/test_validation_of_objects.py
 storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
 storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py

@@ -50,6 +50,9 @@ _PREFERRED = (
     'metadata.finalizers: "{}": prefer a domain-qualified finalizer name including a path (/) to avoid accidental '
     "conflicts with other finalizer writers"
 )
+# Upstream refuses pods that are below that level (pod-security-admission).
+_SECURITY_LABEL = "pod-security.kubernetes.io/enforce"
+_NOT_ENFORCED = "{} is not enforced: pods are not checked against the Pod Security Standard {}"
 _SIGNING_REQUEST, _OF_REQUESTERS = "CertificateSigningRequest", ("username", "uid", "groups", "extra")
 _NO_VERSIONS = (None, "", "0")
 _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
@@ -152,10 +155,14 @@ def _check_condition(context: Context, request: Request, raw: Raw) -> None:
 
 
 def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
-    """Return the response to a write, with the warnings about a policy or a custom object that was written."""
+    """Return the response to a write, with the warnings about a policy, namespace or custom object that was written."""
     resource = stored.resource
     if resource.group == "admissionregistration.k8s.io":
         warnings = (*warnings, *compile_problems(stored.raw))
+    elif resource.name == "Namespace":
+        level = stored.object.metadata.labels.get(_SECURITY_LABEL, "privileged")
+        is_new = previous is None or previous.object.metadata.labels.get(_SECURITY_LABEL) != level
+        warnings += (_NOT_ENFORCED.format(_SECURITY_LABEL, level),) if is_new and level != "privileged" else ()
     elif resource.is_custom:
         before = () if previous is None else previous.object.metadata.finalizers
         added = [finalizer for finalizer in stored.object.metadata.finalizers if finalizer not in before]
