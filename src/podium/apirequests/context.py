@@ -132,36 +132,40 @@ class Context(msgspec.Struct, frozen=True):
             return raw
         given, raw = raw, defaults.with_defaults(resource.name, raw)
         if resource.name == "Pod":
-            if stored is None:
-                self.store.note_asked(defaults.without_account(raw, given))
-            if stored is not None or MIRROR_ANNOTATION in object_at(metadata, "annotations"):
-                return raw
-            name = object_at(raw, "spec").get("serviceAccountName")
-            account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
-            return defaults.with_token_volume(raw, {} if account is None else account.raw)
+            return self._with_token(given, raw) if stored is None else raw
         if resource.name == "Service":
             return self._with_allocations(resource, key, raw, stored)
         if stored is not None or resource.name not in _ADDED:
             return raw
-        self.store.note_asked(raw)
+        self.store.note_unadmitted(raw)
         section, name, added = _ADDED[resource.name]
         listed = list_at(raw, section, name)
         if any(one == added or (isinstance(one, dict) and added.items() <= one.items()) for one in listed):
             return raw
         return {**raw, section: {**object_at(raw, section), name: [*listed, added]}}
 
+    def _with_token(self, given: Raw, raw: Raw) -> Raw:
+        """Return a new pod that has its defaults with the volume of its token; a mirror pod as it is."""
+        self.store.note_unadmitted(defaults.without_account(raw, given))
+        metadata = object_at(raw, "metadata")
+        if MIRROR_ANNOTATION in object_at(metadata, "annotations"):
+            return raw
+        name = object_at(raw, "spec").get("serviceAccountName")
+        account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
+        return defaults.with_token_volume(raw, {} if account is None else account.raw)
+
     def _with_allocations(self, resource: APIResource, key: str, raw: Raw, stored: Stored | None) -> Raw:
         """Return a Service with its addresses and ports; `stored` is its former version. Raises StoreError 422."""
         previous = None if stored is None else stored.raw
         others = [service.raw for service in self.store.objects("Service") if service is not stored]
         networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
-        given, raw = raw, defaults.with_addresses(raw, previous, others, networks)
+        complete = defaults.with_addresses(raw, previous, others, networks)
         if stored is None:
-            self.store.note_asked(defaults.without_allocations(raw, given))
-        if found := defaults.allocation_problem(raw, previous, others, networks):
+            self.store.note_unadmitted(defaults.without_allocations(complete, raw))
+        if found := defaults.allocation_problem(complete, previous, others, networks):
             path, problem = found
             raise invalid(resource, key, problem, path)
-        return raw
+        return complete
 
     def writer(self, resource: APIResource, request: Request, operation: Operation, now: int) -> FieldWriter:
         api_version = request.api_version or resource.api_version

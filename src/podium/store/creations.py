@@ -117,10 +117,10 @@ class WritableStore(ReadableStore):
         finally:
             self._writer = None
 
-    def note_asked(self, raw: Raw) -> None:
-        """Keep an object as a request asks for it, before admission adds to it, for the managed fields."""
-        if self._writer is not None and self._writer.asked is None:
-            self._writer.asked = raw
+    def note_unadmitted(self, raw: Raw) -> None:
+        """Keep a new object as it is before admission adds to it, for the managed fields."""
+        if self._writer is not None and self._writer.unadmitted is None:
+            self._writer.unadmitted = raw
 
     def commit(self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes) -> Stored:
         """Write `raw`, whose reading is `object_`, at the next version.

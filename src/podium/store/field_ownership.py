@@ -343,8 +343,8 @@ class FieldWriter(msgspec.Struct):
     """A manager and the one object that it writes, which is of this `resource` and `shape`.
 
     `given` are the entries in the update itself, which are used if they can be read. `settled` are the entries that an
-    apply request computed, which are written unconditionally. `asked` is a new object before admission: no manager owns
-    what that adds.
+    apply request computed, which are written unconditionally. `unadmitted` is a new object before admission: no
+    manager owns what that adds.
     """
 
     manager: FieldManager
@@ -354,7 +354,7 @@ class FieldWriter(msgspec.Struct):
     now: int
     given: Any = None
     settled: Entries | None = None
-    asked: Raw | None = None
+    unadmitted: Raw | None = None
     is_done: bool = False
 
     def recorded(self, previous: Raw | None, raw: Raw) -> Raw:
@@ -422,7 +422,7 @@ class FieldWriter(msgspec.Struct):
         if previous is not None:
             return changes_of(comparable(previous), comparable(raw), self.shape)
         # The client that registers a node also reports its status.
-        raw = raw if self.asked is None else without_unknown(self.asked)
+        raw = raw if self.unadmitted is None else without_unknown(self.unadmitted)
         part = comparable(raw) if self.resource.name == "Node" else owned_part(raw, self.resource, "")
         added = _of_pod if self.resource.name == "Pod" else _added
         return Comparison(added(part, self.shape), {}, {})
