@@ -24,7 +24,8 @@ from podium.controllers.actions import (
     ReportUnschedulable,
 )
 from podium.controllers.deadlines import Deadline
-from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation
+from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation
+from podium.controllers.scheduling.preemptions import DELETION_SHOWN_WITHIN_NS
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.placement import Placement
@@ -38,6 +39,9 @@ from tests.controllers.queue_checks import check_queue
 from tests.sim.gang_invariants import check_binds
 from tests.sim.oracle import Sight, on, policy_of
 from tests.twins.plain import UNRESOLVABLE
+
+# The answers after which a victim is about to terminate, or is gone.
+_DELETED = (Answer.DONE, Answer.GONE, Answer.REPLACED)
 
 # Of the decisions to preempt, how many are worked out again by trying everything.
 TRIED_AGAIN = 0.3
@@ -58,6 +62,8 @@ class JudgedScheduler(Scheduler):
         # The requests that mark, evict or delete victims: type, victim and preemptor.
         self.outstanding: Counter[tuple[type[Action], str, str]] = Counter()
         self.marked: set[str] = set()
+        # By victim (uid), until when the answer to its deletion counts before the watches show that it terminates.
+        self.deleted: dict[str, int] = {}
         # Pods (uids) whose bindings were asked for.
         self.asked: set[str] = set()
         # Pods that were gated when they were first seen, and have not changed since: they hold no nomination.
@@ -81,6 +87,8 @@ class JudgedScheduler(Scheduler):
             self.outstanding.subtract(_victim_requests([observation.action]))
             if isinstance(observation.action, ReportStatus) and observation.problem is None:
                 self.marked.add(observation.action.uid)
+            if isinstance(observation.action, DeleteObject) and observation.answer in _DELETED:
+                self.deleted[observation.action.uid] = now + DELETION_SHOWN_WITHIN_NS
         queued = {one.record.uid for one in self.queue}
         actions = super().handle(observation, now)
         if isinstance(observation, Changed | Deleted):
@@ -206,7 +214,11 @@ class JudgedScheduler(Scheduler):
             and was_nominated in before.nodes
             and before.verdict(pod, was_nominated).status != UNRESOLVABLE
         ):
-            waits = any(is_preempted(one) and one.priority < pod.priority for one in before.on_node(was_nominated))
+            ending = {uid for uid, until in self.deleted.items() if self.cluster.now < until}
+            waits = any(
+                one.priority < pod.priority and (is_preempted(one) or one.metadata.uid in ending)
+                for one in before.on_node(was_nominated)
+            )
             # E7
             assert not waits or not planned.nominated_node, (pod.key, was_nominated)
             if waits:
