@@ -69,12 +69,15 @@ def test_json_is_the_same_in_parts(value: dict[str, Any]) -> None:
         assert "".join(json_parts(value)) == f"{json.dumps(value, indent=2)}\n"
 
 
-def test_a_long_list_is_written_part_by_part() -> None:
-    value = {"a": 1, "many": list(range(25_000)), "b": {}}
+@pytest.mark.parametrize("depth", range(3))
+def test_a_long_list_is_written_part_by_part_at_any_depth(depth: int) -> None:
+    value: dict[str, Any] = {"a": 1, "many": list(range(25_000)), "b": {}}
+    for _ in range(depth):
+        value = {"before": [1], "result": value}
 
     parts = list(json_parts(value))
 
-    assert len(parts) == 3 + 5
+    assert max(part.count("\n") for part in parts) == 10_000
     assert "".join(parts) == f"{json.dumps(value, indent=2)}\n"
 
 

@@ -28,7 +28,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INDENT = 2
 # Entries of a list that are written at a time.
 _AT_A_TIME = 10_000
-_LIST_OPENS, _LIST_ENDS = '{\n  "": [', "\n  ]\n}"
 # What `json` escapes and msgspec does not: all that is no printable ASCII.
 _NOT_PLAIN = re.compile(r"[^\0-~]")
 
@@ -39,34 +38,36 @@ def in_json(value: Any) -> str:
 
 
 def json_parts(value: Any) -> Iterator[str]:
-    """Yield the text of `in_json`, a long list in parts, so that no large text is held in memory."""
-    if not isinstance(value, dict) or not any(map(_is_long, value.values())):
-        yield f"{_indented(value)}\n"
+    """Yield the text of `in_json`, long lists in parts, so that no large text is held in memory."""
+    yield from _parts(value, "\n")
+    yield "\n"
+
+
+def _parts(value: Any, line: str) -> Iterator[str]:
+    """Yield the text of a value after whose first line each begins with ``line``."""
+    if not _is_long(value):
+        yield _indented(value).replace("\n", line)
         return
-    opening = "{"
-    for key, entry in value.items():
-        for part in _member(key, entry):
-            yield opening + part
-            opening = ""
-        opening = ","
-    yield "\n}\n"
+    if isinstance(value, dict):
+        before, within = "{", line + " " * _INDENT
+        for key, entry in value.items():
+            yield f"{before}{within}{_indented(str(key))}: "
+            yield from _parts(entry, within)
+            before = ","
+        yield line + "}"
+        return
+    entries, before = iter(value), "["
+    while part := list(islice(entries, _AT_A_TIME)):
+        yield before + _indented(part).replace("\n", line)[1 : -len(line) - 1]
+        before = ","
+    yield line + "]"
 
 
 def _is_long(value: Any) -> bool:
+    """Return whether a value is a long list, or an object with one."""
+    if isinstance(value, dict):
+        return any(map(_is_long, value.values()))
     return isinstance(value, list) and len(value) > _AT_A_TIME
-
-
-def _member(key: Any, value: Any) -> Iterator[str]:
-    """Yield the text of an object's member, from the line before it to its last character."""
-    if not _is_long(value):
-        yield _indented({key: value})[1:-2]
-        return
-    yield _indented({key: []})[1:-3]
-    entries, between = iter(value), ""
-    while part := list(islice(entries, _AT_A_TIME)):
-        yield between + _indented({"": part})[len(_LIST_OPENS) : -len(_LIST_ENDS)]
-        between = ","
-    yield "\n  ]"
 
 
 def _indented(value: Any) -> str:
