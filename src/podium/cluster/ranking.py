@@ -40,8 +40,8 @@ NaturalName = tuple[tuple[str, int], ...]
 
 def natural(name: str) -> NaturalName:
     """Return a sort key in which runs of digits compare as numbers."""
-    parts = _DIGITS.split(name)
-    return tuple((text, int(number)) for text, number in zip(parts[::2], [*parts[1::2], "-1"], strict=True))
+    parts = [*_DIGITS.split(name), "-1"]
+    return tuple(zip(parts[::2], map(int, parts[1::2]), strict=True))
 
 
 def _ends_of_names(pods: Sequence[PodRecord]) -> tuple[Int64s, Int64s]:

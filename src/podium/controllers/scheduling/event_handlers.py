@@ -129,10 +129,9 @@ class EventHandlers:
         if record.terminating:
             self.cluster.deleted_victims.pop(uid, None)
         is_assumed = self.bindings.is_assumed(uid)
-        is_new = before is None or is_assumed
         actions = self.bindings.on_bound(uid, record.node_name) if is_assumed else []
         nominated = self.cluster.nominations.node_of(uid)
-        if is_new or nominated or self._may_be_pending(uid):
+        if is_assumed or nominated or self._may_be_pending(uid):
             self._forget_pending(uid)
         record.nominated_node_name = ""
         if before is None:
@@ -140,7 +139,7 @@ class EventHandlers:
         elif before is not record:
             self.cluster.replace_pod(record)
         if self.queue.has_listeners():
-            self.queue.move(_assigned_event(None if is_new else before, record), now)
+            self.queue.move(_assigned_event(None if is_assumed else before, record), now)
         if before is not None and before.node_name != record.node_name:
             self.capacity.capacity_freed(before, now)
         if nominated not in ("", record.node_name):

@@ -353,7 +353,7 @@ def _quota_warnings(
     values = {**SYSTEM_CLASSES, **{class_.metadata.name: class_.value for class_ in classes}}
     top, promised = _highest_level(quotas, values)
     offered: Counter[str] = Counter()
-    for node in nodes:
+    for node in nodes if promised else ():
         if not node.spec.unschedulable and is_ready(node):
             offered.update(node_allocatable(node.status))
     parts = [
