@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import Any
 from weakref import ReferenceType, ref
 
+import msgspec
 import pytest
 
 from podium.api.input.codec import Document, Input, decode
+from podium.app.console.output import in_json
 from podium.app.forking import CAN_FORK
 from podium.app.planning import question as questions
 from podium.app.planning.question import PlanQuestion, PlanRun
@@ -49,6 +51,16 @@ def cluster(*more: Raw) -> Input:
         budget("web", minAvailable=2),
         *more,
     )
+
+
+@pytest.mark.parametrize("message", ["as it is", "half \ud800"])
+def test_the_json_of_an_answer_is_that_of_its_dictionary(message: str) -> None:
+    answer = PlanRun(cluster(), RunOptions()).play(DRAIN).answer()
+    assert answer.result is not None
+    answer.result.events[0] = msgspec.structs.replace(answer.result.events[0], message=message)
+
+    assert in_json(answer.json_value()) == in_json(answer.to_dict())
+    assert answer.json_value()["result"]["events"] is answer.result.events
 
 
 def all_of(result: SimulationResult) -> dict[str, Any]:

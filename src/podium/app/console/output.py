@@ -75,7 +75,7 @@ def _indented(value: Any) -> str:
         text = msgspec.json.format(msgspec.json.encode(value), indent=_INDENT).decode()
     except (OverflowError, UnicodeEncodeError):
         # Numbers of more than 64 bits, and halves of surrogate pairs.
-        return json.dumps(value, indent=_INDENT)
+        return json.dumps(value, indent=_INDENT, default=msgspec.to_builtins)
     return (
         text
         if text.isascii() and "\x7f" not in text
@@ -148,7 +148,8 @@ def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None =
         (write or answer.write)(page)
         show_page(page)
     else:
-        show(answer.to_dict(), form)
+        as_json = getattr(answer, "json_value", answer.to_dict)
+        show(as_json() if form == "json" else answer.to_dict(), form)
 
 
 def show_html(page: str) -> None:

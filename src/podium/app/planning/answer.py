@@ -166,6 +166,11 @@ class PlanAnswer(Renderable):
         return tuple(code for code in FINDING_CODES if code in found)
 
     def to_dict(self) -> dict[str, Any]:
+        found = self.json_value()
+        return found if self.result is None else found | {"result": self.result.to_dict()}
+
+    def json_value(self) -> dict[str, Any]:
+        """Return `to_dict` with the result as `Result.json_value`."""
         shown: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "question": self.question,
@@ -182,7 +187,7 @@ class PlanAnswer(Renderable):
         shown |= {section.name: section.data for section in self.sections}
         shown["caveats"] = [caveat.to_dict() for caveat in self.caveats]
         if self.result is not None:
-            shown["result"] = self.result.to_dict()
+            shown["result"] = self.result.json_value()
         return shown
 
 
