@@ -36,7 +36,8 @@ class Controller(Protocol):
     The runtime passes it the observations of the kinds that it ``watches``, carries out its actions in their order,
     passes back an `ActionFinished` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
 
-    Optional attributes: ``pod_aspects`` (see `needed_aspects`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`).
+    Optional attributes: ``pod_aspects`` (see `needed_aspects`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`),
+    and ``pods_on``, a node: of the pods that exist when it begins, it needs only those there.
     """
 
     @property

@@ -147,7 +147,7 @@ class Simulation:
         # The cluster exists already: what controllers still have to write is written at the start.
         self._takes_time = False
         # By kind and the number of changes until then, all objects; while components start.
-        self._listed: dict[tuple[str, int], ExistingObjects] = {}
+        self._listed: dict[tuple[str, str, int], ExistingObjects] = {}
         # By uid, the reports that only reword the last one. Nothing looks at the messages of pods, so they are written
         # before the next action about the pod, or at the end.
         self._held: dict[str, ReportUnschedulable] = {}
@@ -253,9 +253,9 @@ class Simulation:
             for one in self._informers.begin(component, self.now):
                 self.driver.enqueue(component, one)
         elif component.machine is not None:
-            watches = component.machine.watches
+            watches, node = component.machine.watches, getattr(component.machine, "pods_on", "")
             kinds = (kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, watches))
-            self.driver.show_existing(component, map(self._existing, kinds))
+            self.driver.show_existing(component, (self._existing(kind, node) for kind in kinds))
 
     def send(self, requested: RequestedAction, now: int) -> None:
         """Process a component's action, now or later; the component may crash over it."""
@@ -309,14 +309,20 @@ class Simulation:
         self.driver.add(component)
         self.start(component)
 
-    def _existing(self, kind: str) -> ExistingObjects:
-        """Return all objects of a kind; components that start before one of them changes share the observations."""
-        found = self._listed.get((kind, self.store.changes(kind)))
+    def _existing(self, kind: str, node: str) -> ExistingObjects:
+        """Return all objects of a kind; of pods, those on a ``node`` unless that is "".
+
+        Components that start before one of them changes share the observations.
+        """
+        place = kind, node if kind == "Pod" else "", self.store.changes(kind)
+        found = self._listed.get(place)
         if found is None:
-            events = [WatchEvent("ADDED", stored, None) for stored in self.store.objects(kind)]
+            objects = self.store.objects(kind)
+            if place[1]:
+                objects = [one for one in objects if isinstance(one.object, Pod) and one.object.spec.node_name == node]
+            events = [WatchEvent("ADDED", stored, None) for stored in objects]
             aspects = [aspects_of(event, self.store) for event in events]
-            found = kind, [observation_of(event) for event in events], aspects
-            self._listed[kind, self.store.changes(kind)] = found
+            found = self._listed[place] = kind, [observation_of(event) for event in events], aspects
         return found
 
     def _play(self, step: ScenarioStep) -> None:

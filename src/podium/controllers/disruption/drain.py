@@ -78,7 +78,7 @@ class NodeDrain:
     watches = frozenset(("DaemonSet", "Node", "Pod", "PodDisruptionBudget"))
 
     def __init__(self, node: str, settings: DrainSettings = DrainSettings()) -> None:
-        self._name = node
+        self._name = self.pods_on = node
         self._settings = settings
         self._node: Node | None = None
         self._uid = ""
