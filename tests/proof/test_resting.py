@@ -85,7 +85,8 @@ class Play:
             *[self.report] * 4,
             *[self.change_node] * 2,
             *[self.end_pod, self.new_node, self.answer] * 2,
-            *(self.end_node, self.workload, self.budget, self.claim, self.template, self.disrupt, self.end_object),
+            *(self.end_node, self.workload, self.deployment, self.budget, self.claim, self.template, self.disrupt),
+            self.end_object,
             *(self.pass_time, self.restart),
         ]
 
@@ -121,7 +122,7 @@ class Play:
             spec["tolerations"] = [{"key": "bad", "effect": "NoExecute", "operator": "Exists", "tolerationSeconds": 20}]
         metadata: Raw = {"finalizers": ["test/held"]} if draw() < 0.3 else {}
         if draw() < 0.5:
-            metadata["ownerReferences"] = [OWNER]
+            metadata["ownerReferences"] = [{**OWNER, "uid": self.uid_of("ReplicaSet", "web")}]
         where = self.random.choice((*NODES, "nowhere")) if draw() < 0.2 else ""
         labels = {"app": self.random.choice("xy")}
         raw = pod(self.random.choice(PODS), node=where, metadata=metadata, labels=labels, spec=spec)
@@ -181,7 +182,10 @@ class Play:
     def workload(self) -> None:
         spec = {"replicas": self.random.randrange(5), "selector": {"matchLabels": {"app": "x"}}}
         template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-        metadata = {"name": "web", "namespace": "default"}
+        metadata: Raw = {"name": "web", "namespace": "default"}
+        if self.random.random() < 0.7:
+            owner = {**OWNER, "kind": "Deployment", "uid": self.uid_of("Deployment", "web")}
+            metadata["ownerReferences"] = [owner]
         raw = {
             "apiVersion": "apps/v1",
             "kind": "ReplicaSet",
@@ -192,6 +196,21 @@ class Play:
             self.store.create(raw, now=self.now)
         else:
             self.patch("ReplicaSet", {"replicas": self.random.randrange(5)}, "spec")
+
+    def deployment(self) -> None:
+        """Create or change a Deployment whose template is not that of the ReplicaSet."""
+        strategy = {"type": self.random.choice(("Recreate", "RollingUpdate")), "rollingUpdate": None}
+        if self.store.find("Deployment", "default/web") is not None:
+            self.patch("Deployment", {"strategy": strategy, "replicas": self.random.randrange(5)}, "spec")
+            return
+        template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "new", "image": "i"}]}}
+        spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+        raw = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
+        self.store.create({**raw, "spec": {**spec, "strategy": {"type": strategy["type"]}}}, now=self.now)
+
+    def uid_of(self, kind: str, name: str) -> str:
+        stored = self.store.find(kind, f"default/{name}")
+        return name if stored is None else stored.uid
 
     def budget(self) -> None:
         name = self.random.choice("xy")
@@ -215,7 +234,8 @@ class Play:
         self.store.create({**raw, "spec": {"spec": {}}}, now=self.now)
 
     def end_object(self) -> None:
-        self.end(self.random.choice(("ReplicaSet", "PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate")))
+        kinds = ("Deployment", "ReplicaSet", "PodDisruptionBudget", "ResourceClaim", "ResourceClaimTemplate")
+        self.end(self.random.choice(kinds))
 
     def pass_time(self) -> None:
         self.now += self.random.choice((1, 10, 60, 400)) * SECOND
@@ -305,4 +325,5 @@ def test_the_resting_components_are_the_controllers_that_need_few_pods() -> None
     assert set(RESTING) == {
         *("node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector"),
         *("resource-claim-controller", "disruption-controller", "avoid-list-controller"),
+        "deployment-controller",
     }

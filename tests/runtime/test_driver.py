@@ -165,6 +165,20 @@ def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
     assert rig.log() == ["a Changed 7"] + ["a Deleted 7"] * (nodes is not None)
 
 
+def test_existing_pods_wait_until_a_component_wakes_up_if_the_kinds_after_them_go_ahead() -> None:
+    rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), ahead=frozenset(("Node",))))
+    nodes = ("Node", [Deleted(THING)], [EVERY])
+
+    rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], [EVERY]), nodes])
+    rig.driver.deliver(6)
+    assert rig.log() == ["a Deleted 6"]
+    rig.machine(0).is_idle = False
+    rig.driver.show("Node", Changed(THING))
+    rig.driver.deliver(7)
+
+    assert rig.log() == ["a Changed 7", "a Changed 7"]
+
+
 def test_a_component_receives_a_change_after_the_existing_pods() -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",))))
 

@@ -167,7 +167,8 @@ class Runtime:
     def show_existing(self, component: Component, existing: Iterable[ExistingObjects]) -> None:
         """Show a component that begins the existing objects of the kinds that it watches.
 
-        Those of the kinds after the last one that cannot wait are shown only when the component is not idle.
+        Those that can wait are shown only when the component is not idle, unless a kind after theirs can neither wait
+        nor go ahead.
         """
         machine, rest = component.machine, component.rest
         if machine is None:
@@ -179,8 +180,12 @@ class Runtime:
             if seen:
                 found.append((kind, seen, aspects))
         if rest is not None and is_idle(machine):
-            while found and rest.covers(found[-1][0], reduce(or_, found[-1][2])):
-                component.unshown = (found.pop()[1], *component.unshown)
+            for place, (kind, observations, aspects) in reversed([*enumerate(found)]):
+                if rest.covers(kind, reduce(or_, aspects)):
+                    component.unshown = (observations, *component.unshown)
+                    del found[place]
+                elif kind not in rest.ahead:
+                    break
             if component.unshown:
                 self._unread.begin(component)
         self._inbox.extend(((component,), component.began, observations) for _, observations, _ in found)

@@ -14,6 +14,7 @@ from podium.api import budget_limits, selectors, times
 from podium.api.meta import Raw
 from podium.api.workloads import Deployment, DeploymentSpec, ReplicaSet, RollingUpdateDeployment
 from podium.controllers.actions import Action, owned_object, versioned_patch
+from podium.controllers.controller import IdleDeferral
 from podium.controllers.workloads.owned_pods import OwnedPodChange, WorkloadObject, status_with
 from podium.controllers.workloads.template_revisions import template_hash
 from podium.controllers.workloads.workload_controller import WorkloadController
@@ -52,6 +53,7 @@ class Deployments(WorkloadController[Deployment]):
     """
 
     watches = WorkloadController.watches | {"Deployment", "Pod", "ReplicaSet"}
+    idle_deferral = IdleDeferral(frozenset(("Pod",)), ahead=watches - {"Pod"})
 
     def __init__(self, *, reports_all: bool = False, counts_terminating: bool = False) -> None:
         """Create it; with `reports_all`, it maintains the condition Progressing, and adopts and releases ReplicaSets.
@@ -62,6 +64,22 @@ class Deployments(WorkloadController[Deployment]):
         super().__init__(Deployment, pod_owners=("ReplicaSet",), owns=ReplicaSet, adopts=adopts)
         self._reports_all = reports_all
         self._counts_terminating = counts_terminating
+        # The Deployments (uids) with the strategy Recreate.
+        self._recreating: set[str] = set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no Deployment has the strategy Recreate: no other one waits for pods."""
+        return not self._recreating
+
+    def _put(self, workload: _Workload) -> None:
+        super()._put(workload)
+        recreates = workload.object.spec.strategy.type == "Recreate"
+        (self._recreating.add if recreates else self._recreating.discard)(workload.uid)
+
+    def _remove(self, uid: str) -> None:
+        super()._remove(uid)
+        self._recreating.discard(uid)
 
     def _see_pod(self, change: OwnedPodChange, now: int) -> None:
         """Only Recreate waits for the end of pods."""
@@ -69,9 +87,8 @@ class Deployments(WorkloadController[Deployment]):
         owner = pod.metadata.controller
         set_ = self._owned.named(f"{pod.metadata.namespace}/{owner.name}") if owner is not None else None
         parent = set_.object.metadata.controller if set_ is not None else None
-        workload = self._workloads.get(parent.uid) if parent is not None else None
-        if workload is not None and workload.object.spec.strategy.type == "Recreate":
-            self._queue.add(workload.uid)
+        if parent is not None and parent.uid in self._recreating:
+            self._queue.add(parent.uid)
 
     def _sync(self, workload: _Workload, now: int) -> list[Action]:
         sets: list[_Set] = sorted(
