@@ -492,8 +492,8 @@ class ClusterUpdater:
         self.pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
 
-    def pod_changed(self, pod: Pod, known_class: PodClass | None = None) -> PodChange:
-        """Record an added or changed pod and its class; `settle` places it. ``known_class`` as in `Cluster.read`."""
+    def pod_changed(self, pod: Pod) -> PodChange:
+        """Record an added or changed pod and its class; `settle` places it."""
         if self._cluster.disrupted.counts:
             self._cluster.disrupted.see(pod)
         key = pod.key
@@ -507,8 +507,7 @@ class ClusterUpdater:
                 self._replacements.put_pod(ended, is_settled=True)
             return PodChange(self.forget(uid), None, replaced)
         before = self.pods.get(uid)
-        if known_class is None and before is not None and has_same_class(before, pod):
-            known_class = before.pod_class
+        known_class = before.pod_class if before is not None and has_same_class(before, pod) else None
         record = self.pods[uid] = self._cluster.read(pod, known_class)
         self._uid_of[key] = uid
         if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):

@@ -277,8 +277,8 @@ KEPT_CONTAINERS = 1_024
 
 _KEY_BYTES = 16
 
-Described = tuple[str, dict[str, str], Owner | None, tuple[str, ...]]
-"""What determines a class besides the spec: namespace, labels, owner and claims."""
+Described = tuple[str, dict[str, str], tuple[OwnerReference, ...], tuple[str, ...]]
+"""What determines a class besides the spec: namespace, labels, owners and claims."""
 
 
 class ClassRef(ref[PodClass]):
@@ -364,9 +364,6 @@ class PodClasses:
         """The classes that ended since `take_ended`; read directly, since every pod checks it."""
         self._marked: selector_index.ObjectIndex[int] = selector_index.ObjectIndex()
         self._encoder = msgspec.msgpack.Encoder(order="deterministic")
-        # By the identity of the spec, the classes of pending pods, with the other fields that determine the class.
-        # Keeping the spec prevents the reuse of its identity.
-        self._by_spec: dict[int, tuple[PodSpec, str, dict[str, str], tuple[OwnerReference, ...], ClassRef]] = {}
         # By the identity of the containers, the class of the last pod with them, and what determines it. Pods that were
         # read together share their containers, and comparing with the last one takes less than a digest.
         self._by_containers: dict[int, tuple[PodSpec, Described, ClassRef]] = {}
@@ -422,62 +419,40 @@ class PodClasses:
         return ended
 
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
-        """Return the class of ``pod``, and whether it is new; pending pods that share a spec are recognized by it."""
-        spec, meta = pod.spec, pod.metadata
-        known_spec = self._by_spec.get(id(spec))
-        if (
-            known_spec is not None
-            and known_spec[1] == meta.namespace
-            and known_spec[2] == meta.labels
-            and known_spec[3] == meta.owner_references
-            and (pod_class := known_spec[4]()) is not None
-        ):
-            self._hold(pod_class)
-            return pod_class, False
-        pod_class, is_new = self._read(pod)
-        # A volume may be named after the pod, and the status of a pod on a node may affect its requests.
-        if not spec.volumes and not spec.node_name:
-            if len(self._by_spec) >= KEPT_CLASSES:
-                self._by_spec.clear()
-            reference = self._by_id[pod_class.id]
-            if reference is None:
-                raise AssertionError(f"class {pod_class.id} is not known")
-            self._by_spec[id(spec)] = spec, meta.namespace, meta.labels, meta.owner_references, reference
-        return pod_class, is_new
-
-    def _read(self, pod: Pod) -> tuple[PodClass, bool]:
-        """Return the same from all of the pod's fields."""
+        """Return the class of ``pod``, and whether it is new."""
         spec, meta = pod.spec, pod.metadata
         if spec.resources is not None and not self._rules.pod_level:
             spec = msgspec.structs.replace(spec, resources=None)
             pod = msgspec.structs.replace(pod, spec=spec)
+        # A volume of which only the name is known may have a different name in each pod.
+        volumes = spec.volumes and tuple([volume for volume in spec.volumes if volume != Volume(name=volume.name)])
+        is_bare = not spec.node_name and not spec.volumes
+        anywhere = spec if is_bare else msgspec.structs.replace(spec, node_name="", volumes=volumes)
+        claims = claim_names(meta, spec) if volumes else ()
+        # A pending pod counts with the requests of its spec, whatever its status says.
+        is_resized = spec.node_name and self._rules.resizes
+        counted = resource_requests.effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
+        resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
+        described = meta.namespace, meta.labels, meta.owner_references, claims
+        alike = self._by_containers.get(id(spec.containers))
+        if resized is None and alike is not None and alike[1] == described and alike[0] == anywhere:
+            pod_class = alike[2]()
+            if pod_class is not None:
+                self._hold(pod_class)
+                return pod_class, False
         owner = meta.controller if meta.owner_references else None
+        owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
         shared = msgspec.structs.replace(
-            spec,
-            node_name="",
+            anywhere,
             priority=None,
             priority_class_name="",
             preemption_policy=None,
             scheduling_gates=(),
             security_context=None,
-            # A volume of which only the name is known may have a different name in each pod.
-            volumes=tuple([volume for volume in spec.volumes if volume != Volume(name=volume.name)]),
         )
-        claims = claim_names(meta, spec) if spec.volumes else ()
-        owner_key = (group_of(owner.api_version), owner.kind, owner.name) if owner else None
-        # A pending pod counts with the requests of its spec, whatever its status says.
-        is_resized = spec.node_name and self._rules.resizes
-        counted = resource_requests.effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
-        resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
-        described = meta.namespace, meta.labels, owner_key, claims
-        alike = self._by_containers.get(id(spec.containers))
-        if resized is None and alike is not None and alike[1] == described and alike[0] == shared:
-            pod_class = alike[2]()
-            if pod_class is not None:
-                self._hold(pod_class)
-                return pod_class, False
         # A digest, since an encoded spec takes kilobytes and DaemonSets make as many classes as there are nodes.
-        key = blake2b(self._encoder.encode((*described, shared, resized)), digest_size=_KEY_BYTES).digest()
+        written = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
+        key = blake2b(written, digest_size=_KEY_BYTES).digest()
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
         if is_new := pod_class is None:
@@ -492,7 +467,7 @@ class PodClasses:
         if resized is None and known is not None:
             if len(self._by_containers) >= KEPT_CONTAINERS:
                 self._by_containers.clear()
-            self._by_containers[id(spec.containers)] = shared, described, known
+            self._by_containers[id(spec.containers)] = anywhere, described, known
         return pod_class, is_new
 
     def _hold(self, pod_class: PodClass) -> None:

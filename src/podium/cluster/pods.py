@@ -231,19 +231,6 @@ def differs_by_nomination_alone(before: Pod, after: Pod) -> bool:
     )
 
 
-def have_same_class(before: Pod, after: Pod) -> bool:
-    """Return whether two readings of a pending pod certainly have the same class, without comparing specs."""
-    meta, was, spec = after.metadata, before.metadata, after.spec
-    if spec is not before.spec or spec.node_name:
-        return False
-    return meta is was or (
-        meta.name == was.name
-        and meta.namespace == was.namespace
-        and meta.labels == was.labels
-        and meta.owner_references == was.owner_references
-    )
-
-
 def _same_metadata(before: ObjectMeta, after: ObjectMeta) -> bool:
     """Return whether the metadata of two readings, names aside, give the same record."""
     return before is after or (

@@ -19,8 +19,7 @@ from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.cluster.cluster import Cluster, ClusterUpdater
-from podium.cluster.pod_classes import PodClass
-from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nomination_alone, have_same_class
+from podium.cluster.pods import PodRecord, differs_by_node_alone, differs_by_nomination_alone
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
 from podium.controllers.actions import Action, Nominate, PatchObject
 from podium.controllers.scheduling.attempts import SchedulingAttempts
@@ -69,17 +68,17 @@ class EventHandlers:
     def pod_changed(self, pod: Pod, now: int) -> list[Action]:
         if pod.spec.node_name:
             assumed = self._assumed.take(pod) if pod.status.phase == "Pending" else None
-            return self._read(pod, None, now) if assumed is None else self._on_assigned(assumed, now)
+            return self._read(pod, now) if assumed is None else self._on_assigned(assumed, now)
         nominated = self._assumed.nominated(pod)
         if nominated is None:
-            return self._read(pod, self._assumed.class_of(pod), now)
+            return self._read(pod, now)
         self._pending(nominated, pod, now)
         self._assumed[nominated.uid] = pod, nominated
         return []
 
-    def _read(self, pod: Pod, known_class: PodClass | None, now: int) -> list[Action]:
-        """Handle a pod that must be read in full; its class may be known."""
-        before, record, replaced = self.updater.pod_changed(pod, known_class)
+    def _read(self, pod: Pod, now: int) -> list[Action]:
+        """Handle a pod that must be read in full."""
+        before, record, replaced = self.updater.pod_changed(pod)
         actions: list[Action] = [] if replaced is None else self._withdraw(replaced, now)
         if record is None:
             if pod.spec.node_name and pod.status.nominated_node_name:
@@ -394,11 +393,6 @@ class AssumedPods(dict[str, tuple[Pod, PodRecord]]):
         if record.node_name or record.pod_class.pod_group or not differs_by_nomination_alone(before, pod):
             return None
         return record
-
-    def class_of(self, pod: Pod) -> PodClass | None:
-        """Return the class of a pod that is observed again, if known without reading."""
-        shown = self.get(pod.metadata.uid or pod.key)
-        return shown[1].pod_class if shown is not None and have_same_class(shown[0], pod) else None
 
 
 # The changes of a node after which a resize may fit or preempt; those of the spec count as changes of taints.
