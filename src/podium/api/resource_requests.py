@@ -245,7 +245,7 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True, as_allocated: bool = 
     restart. Pod-level resources keep theirs unless ``resizes_pods``.
     """
     spec, status = pod.spec, pod.status
-    if status.resources is None and not _reports_any(status.container_statuses, status.init_container_statuses):
+    if status.resources is None and not reports_any(status.container_statuses, status.init_container_statuses):
         return spec
     known = _AS_WRITTEN.get(id(spec.containers))
     is_known = known is not None and known[2] is resizes_pods and requests_alike(spec, known[0])
@@ -284,7 +284,7 @@ def _reports_alike(status: PodStatus, other: PodStatus) -> bool:
     )
 
 
-def _reports_any(*statuses: tuple[ContainerStatus, ...]) -> bool:
+def reports_any(*statuses: tuple[ContainerStatus, ...]) -> bool:
     """Return whether any container status has resources; most pods have none, and are asked often."""
     for listed in statuses:
         for container in listed:

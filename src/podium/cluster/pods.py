@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podium.api.meta import ObjectMeta, OwnerReference
 from podium.api.pod import MIRROR_ANNOTATION, Pod, PodCondition, PodSpec, PodStatus
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
+from podium.api.resource_requests import reports_any
 from podium.api.times import parse_time
 from podium.cluster.arrays import Bools, Int32s, Int64s, grown
 from podium.cluster.pod_classes import PodClass
@@ -184,8 +185,8 @@ def _read_conditions(conditions: Sequence[PodCondition]) -> tuple[bool, bool]:
 
 
 def shows_resources(status: PodStatus) -> bool:
-    """Return whether the status of a pod on a node affects its requests."""
-    return status.resources is not None or len(status.container_statuses) + len(status.init_container_statuses) > 0
+    """Return whether the status of a pod on a node may affect its requests."""
+    return status.resources is not None or reports_any(status.container_statuses, status.init_container_statuses)
 
 
 def has_same_class(record: PodRecord, pod: Pod) -> bool:
