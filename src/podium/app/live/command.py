@@ -113,7 +113,8 @@ def admission(*, program: ProgramOptions, self_signed: str, time_limit: int, rev
     cluster's scheduler, about the cluster as its watches show it.
     """
     from podium.api.errors import InputError
-    from podium.app.admission.webhook import CERTIFICATE, KEY, AdmissionSettings, LiveAdmission
+    from podium.app.admission.certificate import CERTIFICATE, KEY
+    from podium.app.admission.webhook import AdmissionSettings, LiveAdmission
 
     own: dict[str, Any] = {"limit_s": time_limit / SECOND, "concurrency": reviews}
     with ExitStack() as ending:
