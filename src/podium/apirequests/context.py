@@ -23,7 +23,7 @@ from podium.api.structural.structural import TooLargeError, shaped
 from podium.api.times import format_time
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
-from podium.store.admission import defaults
+from podium.store.admission import defaults, service_addresses
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
@@ -158,11 +158,11 @@ class Context(msgspec.Struct, frozen=True):
         """Return a Service with its addresses and ports; `stored` is its former version. Raises StoreError 422."""
         previous = None if stored is None else stored.raw
         others = [service.raw for service in self.store.objects("Service") if service is not stored]
-        networks = defaults.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
-        complete = defaults.with_addresses(raw, previous, others, networks)
+        networks = service_addresses.service_networks(of.raw for of in self.store.objects("ServiceCIDR"))
+        complete = service_addresses.with_addresses(raw, previous, others, networks)
         if stored is None:
-            self.store.note_unadmitted(defaults.without_allocations(complete, raw))
-        if found := defaults.allocation_problem(complete, previous, others, networks):
+            self.store.note_unadmitted(service_addresses.without_allocations(complete, raw))
+        if found := service_addresses.allocation_problem(complete, previous, others, networks):
             path, problem = found
             raise invalid(resource, key, problem, path)
         return complete

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from ipaddress import ip_address, ip_network
 
 from msgspec import ValidationError, convert
 
 from podium.api.errors import InputError
-from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
+from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
 from podium.apirequests.admission.policies import type_checked
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
+from podium.store.admission.service_addresses import IN_USE_RANGE, RANGE_FINALIZER, READY_RANGE, is_range_needed
 from podium.store.errors import StoreError
-from podium.store.initial_objects import READY_RANGE, SERVICE_RANGE_FINALIZER, dangling_condition
+from podium.store.initial_objects import dangling_condition
 from podium.store.store import Store
 from podium.store.stored import Stored, with_conditions
 from podium.store.verbs.deletion import default_service_account
@@ -39,8 +39,6 @@ _DESCRIPTION = (
 )
 # Programs that wait for the bundle expect some text in it.
 _NO_AUTHORITY = "# This server takes connections without TLS, so there is no certificate authority.\n"
-_REFERENCED = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
-_IN_USE = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _REFERENCED}
 
 
 class RequiredObjects:
@@ -171,23 +169,16 @@ def _keep_range(store: Store, stored: Stored, now: int) -> None:
     """Make a range ready, and keep a deleted one until no Service has an address of it alone."""
     finalizers, condition = list(stored.object.metadata.finalizers), READY_RANGE
     if stored.object.metadata.deletion_timestamp is None:
-        finalizers += [] if SERVICE_RANGE_FINALIZER in finalizers else [SERVICE_RANGE_FINALIZER]
-    elif _is_needed(store, stored):
-        condition = _IN_USE
+        finalizers += [] if RANGE_FINALIZER in finalizers else [RANGE_FINALIZER]
+    elif is_range_needed(stored.key, _raws(store, _RANGE), _raws(store, _SERVICE)):
+        condition = IN_USE_RANGE
     else:
-        finalizers.remove(SERVICE_RANGE_FINALIZER)
+        finalizers.remove(RANGE_FINALIZER)
     raw = store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}}).raw
-    if SERVICE_RANGE_FINALIZER in finalizers:
+    if RANGE_FINALIZER in finalizers:
         conditions = with_conditions(objects_at(raw, "status", "conditions"), (condition,), now)
         store.update_status({**raw, "status": {"conditions": conditions}})
 
 
-def _is_needed(store: Store, stored: Stored) -> bool:
-    """Return whether Services have addresses that are in this range and in no other one."""
-    ranges = [
-        (of is stored, ip_network(cidr)) for of in store.objects(_RANGE) for cidr in list_at(of.raw, "spec", "cidrs")
-    ]
-    held = (value_at(service.raw, "spec", "clusterIP") for service in store.objects(_SERVICE))
-    addresses = [ip_address(address) for address in held if address not in (None, "", "None")]
-    around = ([is_own for is_own, network in ranges if address in network] for address in addresses)
-    return any(found and all(found) for found in around)
+def _raws(store: Store, kind: str) -> list[Raw]:
+    return [stored.raw for stored in store.objects(kind)]

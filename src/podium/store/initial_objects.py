@@ -12,7 +12,14 @@ from typing import Any
 
 from podium.api.meta import Raw, key_of
 from podium.api.policy import SYSTEM_CLASSES
-from podium.store.admission.defaults import KUBERNETES_ADDRESS, SERVICE_NETWORK, with_addresses, with_defaults
+from podium.store.admission.defaults import with_defaults
+from podium.store.admission.service_addresses import (
+    KUBERNETES_ADDRESS,
+    RANGE_FINALIZER,
+    READY_RANGE,
+    SERVICE_NETWORK,
+    with_addresses,
+)
 from podium.store.store import Store
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -26,12 +33,6 @@ _AGGREGATE = f"{_RBAC}/aggregate-to-"
 _SERVER_ADDRESS, _SERVER_PORT = "192.0.2.1", 6443
 _SERVER_LABELS = {"component": "apiserver", "provider": "kubernetes"}
 _NEVER = "1970-01-01T00:00:00Z"
-
-SERVICE_RANGE_FINALIZER = "networking.k8s.io/service-cidr-finalizer"
-"""The finalizer of a ServiceCIDR, until no Service needs its addresses."""
-
-READY_RANGE = {"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes Service CIDR is ready"}
-"""The condition of a ServiceCIDR from which Services get addresses."""
 
 # Each ClusterRole begins a line, which indented lines continue: its name, "< X" if it aggregates the roles labelled for
 # X, "> X" for a role with that label, and its rules, separated by ";". A rule has verbs, then resources, by group after
@@ -386,7 +387,7 @@ def _kubernetes_service() -> Iterator[Raw]:
     yield _object(
         "networking.k8s.io/v1",
         "ServiceCIDR",
-        {"name": "kubernetes", "finalizers": [SERVICE_RANGE_FINALIZER]},
+        {"name": "kubernetes", "finalizers": [RANGE_FINALIZER]},
         spec={"cidrs": [SERVICE_NETWORK]},
         status={"conditions": [{**READY_RANGE, "lastTransitionTime": _NEVER}]},
     )
