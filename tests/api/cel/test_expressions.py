@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.cel import MAX_LENGTH
-from podium.api.cel.compiler import Declaration, compile_expression
+from podium.api.cel.compiler import Declaration, Variables, compile_expression
 from podium.api.cel.syntax import MAX_DEPTH
 from podium.api.cel.values import CompileError, EvaluationError, Quantity, Semver, WithDefault
 
@@ -33,7 +33,9 @@ def value_of(text: str, x: Any = None) -> bool:
 
 
 def cost_of(text: str, x: Any = None) -> int:
-    return compile_expression(text, ENVIRONMENT).cost(variables(x), MANY)
+    scope = Variables(variables(x), MANY)
+    compile_expression(text, ENVIRONMENT).compiled.evaluate(scope)
+    return scope.cost
 
 
 @pytest.mark.parametrize(

@@ -329,7 +329,6 @@ def with_variables(scope: Variables, variables: dict[str, values.Value], body: E
 class Program(Struct, frozen=True):
     """A boolean expression."""
 
-    text: str
     compiled: Compiled
 
     def is_true(self, variables: Mapping[str, values.Value], cost_limit: int) -> bool:
@@ -339,16 +338,10 @@ class Program(Struct, frozen=True):
             raise values.EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
         return value
 
-    def cost(self, variables: Mapping[str, values.Value], cost_limit: int) -> int:
-        """Return the cost of its evaluation. Raises EvaluationError as `is_true` does."""
-        scope = Variables(dict(variables), cost_limit)
-        self.compiled.evaluate(scope)
-        return scope.cost
-
 
 def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
     """Return the program of a boolean expression. Raises CompileError."""
     compiled = Compiler(text, variables).compile(parse(text))
     if compiled.type not in ("bool", values.DYN):
         raise values.CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
-    return Program(text, compiled)
+    return Program(compiled)
