@@ -37,9 +37,7 @@ _LEAF: FieldSet = {}
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields in either set."""
-    if not left or not right:
-        return left or right
-    return _union(left, right)
+    return _union(left, right) if left and right else left or right
 
 
 def _union(left: FieldSet, right: FieldSet) -> FieldSet:

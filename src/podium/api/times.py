@@ -201,9 +201,7 @@ def _duration(text: str) -> int | None:
 
 
 def _amount(whole: str, fraction: str, unit_ns: int) -> int | None:
-    if not whole and not fraction:
-        return None
-    return int(whole or "0") * unit_ns + _nanoseconds(fraction, unit_ns)
+    return int(whole or "0") * unit_ns + _nanoseconds(fraction, unit_ns) if whole or fraction else None
 
 
 def _nanoseconds(fraction: str, unit_ns: int) -> int:

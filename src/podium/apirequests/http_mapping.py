@@ -393,9 +393,7 @@ def verb_of(method: str, place: ResourcePath, *, watches: bool) -> Verb:
             verb = None
     if verb is None or (place.watches and method != "GET"):
         raise not_allowed()
-    if method == "GET" and (place.watches or watches) and not place.subresource:
-        return "watch"
-    return verb
+    return "watch" if method == "GET" and (place.watches or watches) and not place.subresource else verb
 
 
 def not_allowed() -> StoreError:

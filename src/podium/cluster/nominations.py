@@ -208,9 +208,7 @@ class PodGroups:
 
     def stated_priority(self, key: str) -> int | None:
         """Return a group's priority; None if it has none or groups have no effect."""
-        if not self.are_scheduled or key not in self._stating:
-            return None
-        return self.by_key[key].spec.priority
+        return self.by_key[key].spec.priority if self.are_scheduled and key in self._stating else None
 
     def priority_of(self, pod: PodRecord) -> int:
         """Return the priority with which a pod keeps its room: its own, or its group's if that is higher.

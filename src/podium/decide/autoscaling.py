@@ -217,9 +217,7 @@ def _option(
         else:
             packed.append(pod)
     transaction.roll_back(savepoint)
-    if not packed:
-        return None
-    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed))
+    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed)) if packed else None
 
 
 class _Packing:

@@ -243,9 +243,7 @@ def make_room(
 
 
 def _gives_way(pod: Pod, preemptor: Pod) -> bool:
-    if is_critical(preemptor) and not is_critical(pod):
-        return True
-    return preemptor.priority > pod.priority
+    return preemptor.priority > pod.priority or (is_critical(preemptor) and not is_critical(pod))
 
 
 def _still_lacking(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:

@@ -78,9 +78,7 @@ class SchedulingGates(StatelessPlugin):
     name = "SchedulingGates"
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
-        if not pod.gates:
-            return SUCCESS
-        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]") if pod.gates else SUCCESS
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),)

@@ -96,9 +96,7 @@ def pods_wanted(object_: Kubernetes) -> int:
     if isinstance(object_, Job):
         most = object_.spec.parallelism
         return most if object_.spec.completions is None else min(most, object_.spec.completions)
-    if isinstance(object_, _Replicated):
-        return object_.spec.replicas
-    return 0
+    return object_.spec.replicas if isinstance(object_, _Replicated) else 0
 
 
 Duration = str | int | float

@@ -111,9 +111,7 @@ def _group_row(group: DisruptionGroup) -> list[Part]:
 def why_of(record: Disruption) -> Part:
     """Return the cause of a disruption, and the pod that benefits from it."""
     beneficiary = record.beneficiary
-    if beneficiary is None:
-        return record.cause
-    return Name(beneficiary.pod, PODS, before=f"{record.cause} for ")
+    return Name(beneficiary.pod, PODS, before=f"{record.cause} for ") if beneficiary is not None else record.cause
 
 
 def outcome_of(record: Disruption) -> Part:

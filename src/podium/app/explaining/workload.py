@@ -56,9 +56,7 @@ def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tup
             known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
             raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
         return kind, "/".join(rest)
-    if kind is None or is_pod(text):
-        return POD, text
-    return kind, f"{namespace}/{rest[0]}"
+    return (POD, text) if kind is None or is_pod(text) else (kind, f"{namespace}/{rest[0]}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

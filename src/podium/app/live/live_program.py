@@ -219,9 +219,7 @@ class LiveProgram(ABC):
         return session
 
     def _transport(self, answer: Answer) -> ClosableTransport:
-        if self._settings.dry_run:
-            return DryTransport(answer, self.log_dry_run)
-        return self.writing_transport(answer)
+        return DryTransport(answer, self.log_dry_run) if self._settings.dry_run else self.writing_transport(answer)
 
     def writing_transport(self, answer: Answer) -> HTTPTransport:
         """Return the transport that executes the controllers' actions."""

@@ -238,9 +238,7 @@ class NodeDrain:
             return "withdrawn", "the node was uncordoned; drain it again to go on"
         if self._plan.is_refused:
             return "refused", "some pods may not be evicted"
-        if not self._plan.of("evict") and not self._plan.of("wait"):
-            return "drained", ""
-        return None
+        return None if self._plan.of("evict") or self._plan.of("wait") else ("drained", "")
 
     def _is_stuck(self) -> bool:
         """Return whether everything left was refused repeatedly."""

@@ -90,9 +90,7 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     if component in _BY_COMPONENT:
         cause = _BY_COMPONENT[component]
         return Attribution(cause, by, _RULES.get(cause, ""))
-    if announced is not None and announced.beneficiary:
-        return Attribution("preemption", by, "")
-    return None
+    return Attribution("preemption", by, "") if announced is not None and announced.beneficiary else None
 
 
 def _target(pod: Pod) -> PodCondition | None:

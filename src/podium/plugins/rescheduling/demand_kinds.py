@@ -113,9 +113,7 @@ class PodDemand(Demand):
         if not self._is_apart:
             is_near = number > 0 and code
             return self._unit * ((0 if number > 1 and code else alike) + (0 if is_near else unlike))
-        if not code or not number:
-            return 0
-        return self._unit * alike * (number - 1) // number + self._unit * unlike
+        return self._unit * alike * (number - 1) // number + self._unit * unlike if code and number else 0
 
     def _misses(self, pods: Int64s) -> Int64s:
         """Return `[codes]` the same for all domains; nodes without the label (code 0) are in none, near no pod."""

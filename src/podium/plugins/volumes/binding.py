@@ -206,9 +206,7 @@ class VolumeBinding:
             return failed(f'node "{node_name}" not found')
         search = claims.VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
         search.check_bound([claim])
-        if search.lacking[0]:
-            return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"')
-        return SUCCESS
+        return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"') if search.lacking[0] else SUCCESS
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         return failed("context deadline exceeded")
