@@ -234,14 +234,23 @@ storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 """The same below test/cmd."""
 
 PLAYED_INTEGRATION = """
+apiserver: lists, watches, tables, patches | store/test_listing.py, server/http/test_replies.py, store/test_patching.py
+apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
+apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
+apiserver/cel | apirequests/test_admission_policies.py
+client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_resizing.py
+cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py
 daemonset | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
 deployment, replicaset, replicationcontroller | controllers/test_deployments.py, controllers/test_replica_sets.py
 disruption, evictions | store/test_eviction.py, controllers/test_disruption_controller.py
 dra: claims, templates, extended resources, shared devices | controllers/test_resource_claims.py
 dra: device taints | controllers/test_taint_eviction.py
+garbagecollector | store/test_garbage.py, store/test_deletion.py
 job | controllers/test_jobs.py, controllers/test_pod_failures.py, store/test_garbage.py
 node, podgc | controllers/test_node_lifecycle.py, controllers/test_pod_garbage.py
+quota | store/test_quota.py
 scheduler/podgroup | controllers/test_gangs.py, controllers/test_gang_priorities.py
+serviceaccount | controlplane/test_required_objects.py, apirequests/test_tokens.py, server/test_reviews.py
 statefulset | controllers/test_stateful_sets.py
 """
 """The same below test/integration."""
@@ -249,10 +258,19 @@ statefulset | controllers/test_stateful_sets.py
 PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integration", PLAYED_INTEGRATION))
 
 DIFFERENCES = """
+apiserver | owner references that are repeated stay | garbage collection reads them as one
+apiserver | `orphanDependents: false` is answered with 200, also if finalizers keep the object | the object says so
+apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
+apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
+apiserver/cel | policies may name unknown variables and functions, with a warning | their failure policy decides
+client | fields of Events are not checked | Events are kept and shown as they are
 dra | the server does not add `timeAdded` to a taint | a taint without one counts from when it is first observed
+garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same
 job | a client may write any status of a Job | the Job controller replaces it
 scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
 scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why
+serviceaccount | Secrets of service accounts get no token | `kubectl create token` issues tokens
+ttlcontroller | nodes have no annotation about the age of cached Secrets | nodes are simulated
 """
 """Lines of a path below test/integration, what Podium does otherwise, and why or with what effect."""
 

@@ -25,16 +25,18 @@ def validating(*validations: Raw, rule: Raw = MAPS, **spec: Any) -> Raw:
 
 
 def mutating(*mutations: Raw, rule: Raw = MAPS, **spec: Any) -> Raw:
-    spec = {"matchConstraints": {"resourceRules": [rule]}, "mutations": list(mutations), **spec}
+    constraints = {"resourceRules": [rule]}
+    spec = {"matchConstraints": constraints, "reinvocationPolicy": "Never", "mutations": list(mutations), **spec}
     return {"apiVersion": GROUP, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "p"}, "spec": spec}
 
 
 def bound(policy: Raw, **spec: Any) -> Raw:
+    actions = {"validationActions": ["Deny"]} if policy["kind"].startswith("Validating") else {}
     return {
         "apiVersion": GROUP,
         "kind": f"{policy['kind']}Binding",
         "metadata": {"name": "b"},
-        "spec": {"policyName": "p", **spec},
+        "spec": {"policyName": "p", **actions, **spec},
     }
 
 
@@ -341,3 +343,60 @@ def test_dry_runs_are_admitted_and_leave_nothing() -> None:
     assert create(asked, config_map(a="1"), dry_run=True).code == 201
     assert create(asked, config_map("b", a="1", b="2"), dry_run=True).code == 422
     assert asked.store.find("ConfigMap", "default/a") is None
+
+
+def test_policies_that_want_it_are_evaluated_again_after_later_ones() -> None:
+    def step(needs: str, adds: str) -> Raw:
+        patch = f"[JSONPatch{{op: 'add', path: '/data/{adds}', value: 'x'}}]"
+        expression = f"'{needs}' in object.data && !('{adds}' in object.data) ? {patch} : []"
+        return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+    def named(name: str, mutation: Raw, reinvocation: str) -> list[Raw]:
+        policy = mutating(mutation, reinvocationPolicy=reinvocation)
+        binding = bound(policy, policyName=name)
+        return [{**policy, "metadata": {"name": name}}, {**binding, "metadata": {"name": f"of-{name}"}}]
+
+    def result(reinvocation: str) -> Raw:
+        asked = API(*named("p1", step("b", "c"), reinvocation), *named("p2", step("a", "b"), "Never"))
+        data: Raw = create(asked, config_map(a="1")).to_dict()["data"]
+        return data
+
+    assert result("IfNeeded") == {"a": "1", "b": "x", "c": "x"}
+    assert result("Never") == {"a": "1", "b": "x"}
+
+
+def test_a_namespace_is_in_no_namespace() -> None:
+    rule = {**PODS, "resources": ["namespaces"]}
+    asked = api(validating({"expression": "namespaceObject == null"}, rule=rule))
+
+    assert (
+        asked.ask("create", "Namespace", body={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}).code
+        == 201
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        (validating({"expression": ""}), "spec.validations[0].expression"),
+        (validating({"expression": "true", "reason": "Nope"}), "spec.validations[0].reason"),
+        (validating(SHORT, failurePolicy="Other"), "spec.failurePolicy"),
+        (validating(SHORT, paramKind={"kind": "ConfigMap"}), "spec.paramKind.apiVersion"),
+        (validating(SHORT, variables=[{"expression": "1"}]), "spec.variables[0].name"),
+        (mutating({"patchType": "Other"}), "spec.mutations[0].patchType"),
+        (mutating(), "spec.mutations"),
+        (mutating({"patchType": "JSONPatch"}, reinvocationPolicy=""), "spec.reinvocationPolicy"),
+        (bound(validating(SHORT), validationActions=[]), "spec.validationActions"),
+        (bound(validating(SHORT), validationActions=["Shout"]), "spec.validationActions[0]"),
+        (bound(validating(SHORT), policyName=""), "spec.policyName"),
+        (
+            bound(validating(SHORT), paramRef={"name": "a"}),
+            "spec.paramRef.parameterNotFoundAction",
+        ),
+    ],
+)
+def test_incomplete_policies_and_bindings_are_refused(policy: Raw, field: str) -> None:
+    answer = API().ask("create", policy["kind"], body=policy, field_manager="m", field_validation="Warn").to_dict()
+
+    assert answer["code"] == 422
+    assert [cause["field"] for cause in answer["details"]["causes"]] == [field]

@@ -480,7 +480,7 @@ class TestUpdating:
 
     @pytest.mark.parametrize(
         "given",
-        [[], [{"manager": "x"}], "text", [{"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}}]],
+        [[{"manager": "x"}], "text", [{"operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": {"z": {}}}]],
     )
     def test_an_account_that_cannot_be_read_is_not_taken(self, given: Any) -> None:
         api = API()
@@ -733,3 +733,38 @@ def test_creation_by_apply_ignores_the_resource_version() -> None:
     response = apply(API(), config({"a": "1"}, resourceVersion="7"))
 
     assert response.code == 201
+
+
+def test_an_empty_list_of_managed_fields_resets_them() -> None:
+    api = API()
+    before = applied(api, config({"a": "1"}))
+    body = {**before, "metadata": {**before["metadata"], "managedFields": []}}
+
+    reset = api.ask("update", "ConfigMap", KEY, body=body, field_manager="x").to_dict()
+
+    assert "managedFields" not in reset["metadata"]
+
+
+@pytest.mark.parametrize(("kind", "keeps_labels"), [("Pod", True), ("Deployment", False)])
+def test_an_applied_status_takes_the_metadata_that_status_updates_of_the_kind_take(
+    kind: str, *, keeps_labels: bool
+) -> None:
+    api = API()
+    body = pod("web", node="") if kind == "Pod" else deployment(container())
+    assert api.ask("create", kind, namespace="default", body=body, field_manager="x").code == 201
+    version = "v1" if kind == "Pod" else "apps/v1"
+    status = {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "labels": {"b": "2"}}, "status": {}}
+
+    raw = applied(api, {**status, "status": {"conditions": []}}, subresource="status")
+
+    assert (raw["metadata"].get("labels", {}).get("b") == "2") is keeps_labels
+    owned = entries(raw).get(("one", "Apply", "status"), {})
+    assert ("f:metadata" in owned) is keeps_labels
+
+
+def test_a_configuration_needs_no_metadata() -> None:
+    api = API(config({"a": "1"}, namespace="default"))
+
+    raw = applied(api, {"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "2"}})
+
+    assert raw["data"] == {"a": "1", "b": "2"}

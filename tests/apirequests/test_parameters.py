@@ -48,7 +48,7 @@ PARAMETERS = st.builds(
     field_validation=TEXT,
     delete=DELETE,
     timeout=TEXT,
-    include_object=TEXT,
+    include_object=st.sampled_from(("", "None", "Metadata", "Object")),
 )
 
 

@@ -590,3 +590,31 @@ def test_a_namespace_whose_pod_security_level_is_not_enforced_gets_a_warning_onc
     assert [len(one.warnings) for one in (created, again, stricter, loose)] == [1, 0, 1, 0]
     problem = "is not enforced: pods are not checked against the Pod Security Standard restricted"
     assert stricter.warnings == (f"{label} {problem}",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "more", "code"),
+    [
+        ("Lease", "coordination.k8s.io/v1", {}, 201),
+        ("Role", "rbac.authorization.k8s.io/v1", {"rules": []}, 201),
+        ("LimitRange", "v1", {"spec": {"limits": []}}, 201),
+        ("ConfigMap", "v1", {}, 404),
+        ("Secret", "v1", {}, 404),
+    ],
+)
+def test_an_update_creates_objects_of_the_kinds_that_allow_it(
+    kind: str, api_version: str, more: Raw, code: int
+) -> None:
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "namespace": "default"}, **more}
+
+    assert API().ask("update", kind, "default/a", body=body).code == code
+
+
+@pytest.mark.parametrize("patch_type", ["merge", "strategic"])
+def test_a_patch_with_a_value_of_the_wrong_type_is_invalid(patch_type: Any) -> None:
+    api = API(pod("a"))
+    patch = {"metadata": {"annotations": {"a": ["b"]}}}
+
+    answer = api.ask("patch", key="default/a", body=patch, patch_type=patch_type, field_validation="Warn")
+
+    assert (answer.code, answer.to_dict()["reason"]) == (422, "Invalid")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from podium.api.meta import Raw
 from podium.apirequests.request import Request
-from podium.testing import ControlPlane
+from podium.testing import ControlPlane, RefusedError
 
+CONTAINERS = [{"name": "main", "image": "app:1"}]
 ROLES = "rbac.authorization.k8s.io"
 
 
@@ -148,3 +151,30 @@ def test_a_validating_policy_is_checked_against_the_schema_of_a_custom_kind() ->
         cluster.apply(definition)
         [warning] = checked(cluster, "p", "example.com", "widgets", {"expression": "object.spec.weight < 10"})
         assert "undefined field 'weight'" in warning["warning"]
+
+
+def test_a_pod_needs_an_existing_service_account() -> None:
+    def with_account(name: str) -> Raw:
+        spec = {"serviceAccountName": name, "containers": CONTAINERS}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+    with ControlPlane() as cluster:
+        cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "known"}})
+        cluster.apply(with_account("known"))
+
+        with pytest.raises(RefusedError, match='serviceaccount "missing" not found'):
+            cluster.apply(with_account("missing"))
+
+
+def test_the_accounts_of_pods_that_are_there_at_the_start_exist() -> None:
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"serviceAccountName": "runner", "containers": CONTAINERS},
+    }
+    spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+
+    with ControlPlane(objects=[web]) as cluster:
+        assert found(cluster, "ServiceAccount", "runner")["metadata"]["uid"]
+        cluster.settle()
+        assert len(cluster.pods()) == 1

@@ -205,7 +205,7 @@ def test_pods_are_shown_with_the_budgets_that_select_them() -> None:
         documents.backend.store.create(made, now=0)
     pods = [stored.raw for stored in documents.backend.store.objects("Pod")]
 
-    table = documents.documents.table(documents.backend.resources.named("Pod"), pods, 0, "None")
+    table = documents.documents.table(documents.backend.resources.named("Pod"), pods, 0, "None", "meta.k8s.io/v1")
 
     assert table["columnDefinitions"][-1] == {
         "name": "Budget",
@@ -220,4 +220,4 @@ def test_pods_are_shown_with_the_budgets_that_select_them() -> None:
 
 def test_tables_are_made() -> None:
     documents = Documents().documents
-    assert documents.table(POD, [pod("a")], NOW, "None")["rows"][0]["cells"][0] == "a"
+    assert documents.table(POD, [pod("a")], NOW, "None", "meta.k8s.io/v1")["rows"][0]["cells"][0] == "a"

@@ -218,3 +218,18 @@ def test_an_object_that_is_being_deleted_takes_no_new_finalizers() -> None:
 
     assert answer(error) == (422, "Invalid")
     assert error.details["causes"][0]["field"] == "metadata.finalizers"
+
+
+@pytest.mark.parametrize(
+    ("kind", "finalizers"),
+    [("Event", ["shop.example.com/f"]), ("ConfigMap", ["shop.example.com/f", "foregroundDeletion"])],
+)
+def test_events_are_never_deleted_after_their_dependents(kind: str, finalizers: list[str]) -> None:
+    store = Store()
+    metadata = {"name": "a", "namespace": "default", "finalizers": ["shop.example.com/f"]}
+    store.create({"apiVersion": "v1", "kind": kind, "metadata": metadata}, now=0)
+
+    kept = store.delete(kind, "default/a", now=0, propagation="Foreground")
+
+    assert kept is not None
+    assert kept.raw["metadata"]["finalizers"] == finalizers

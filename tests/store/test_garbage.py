@@ -205,6 +205,14 @@ def test_an_owner_that_was_never_there_counts_as_gone_unless_the_cluster_is_know
     assert [type(step) for step in GarbageCollector(store, steps_at(store)).due(0)] == [DeleteStep]
 
 
+def test_an_owner_of_a_kind_that_the_cluster_does_not_have_counts_as_there() -> None:
+    store = Store()
+    reference = {"apiVersion": "shop.example.com/v1", "kind": "Basket", "name": "web", "uid": "u1"}
+    store.create(pod("web", metadata={"ownerReferences": [reference]}), now=0)
+
+    assert GarbageCollector(store, steps_at(store)).due(0) == []
+
+
 def test_dependents_are_collected_in_a_partially_known_cluster() -> None:
     store = Store()
     owner = store.create(config_map("owner"), now=0)

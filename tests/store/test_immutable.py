@@ -1,5 +1,6 @@
 """Fields that an update cannot change."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -381,3 +382,18 @@ def test_an_immutable_field_may_be_completed_with_its_defaults() -> None:
 
     error = refusal(store, lambda: store.update(claim(**request, allocationMode="ExactCount", count=2)))
     assert answer(error) == (422, "Invalid")
+
+
+@pytest.mark.parametrize(
+    ("change", "is_refused"),
+    [({"schedule": "bad"}, True), ({"timeZone": "Nowhere/X"}, True), ({"schedule": "0 * * * *"}, False)],
+)
+def test_a_cron_job_takes_only_schedules_that_can_be_read(change: Raw, *, is_refused: bool) -> None:
+    store = Store()
+    template = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "b"}]}}}}
+    spec = {"schedule": "* * * * *", "jobTemplate": template}
+    raw = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "a", "namespace": "default"}, "spec": spec}
+    store.create(raw, now=0)
+
+    with pytest.raises(StoreError) if is_refused else nullcontext():
+        store.update({**raw, "spec": {**spec, **change}})

@@ -168,22 +168,33 @@ def test_the_newest_version_is_never_forgotten() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "problem"),
     [
-        ListOptions(resource_version_match="Exact"),
-        ListOptions(resource_version="0", resource_version_match="Exact"),
-        ListOptions(resource_version="1", resource_version_match="Newer"),
-        ListOptions(resource_version="1", resource_version_match="Exact", continue_token="x"),
-        ListOptions(send_initial_events=True),
+        (ListOptions(resource_version_match="Exact"), "is forbidden unless resourceVersion is provided"),
+        (
+            ListOptions(resource_version="0", resource_version_match="Exact"),
+            'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+        ),
+        (
+            ListOptions(resource_version="1", resource_version_match="Newer"),
+            'Unsupported value: "Newer": supported values: "Exact", "NotOlderThan"',
+        ),
+        (
+            ListOptions(resource_version="1", resource_version_match="Exact", continue_token="x"),
+            "is forbidden when continue is provided",
+        ),
+        (ListOptions(send_initial_events=True), "sendInitialEvents is forbidden for list"),
     ],
 )
-def test_b35_options_that_contradict_one_another_are_invalid(options: ListOptions) -> None:
+def test_b35_options_that_contradict_one_another_are_invalid(options: ListOptions, problem: str) -> None:
     store = store_of(1)
 
     error = refusal(store, lambda: store.page("Pod", options=options))
 
     assert answer(error) == (422, "Invalid")
     assert error.details["kind"] == "ListOptions"
+    assert str(error).startswith('ListOptions.meta.k8s.io "" is invalid: ')
+    assert problem in str(error)
 
 
 def pages(store: Store, limit: int, **selector: str) -> list[list[str]]:

@@ -24,8 +24,8 @@ from podium.api.times import format_time
 from podium.apirequests.request import Request, Response, check_name
 from podium.store import api_resources, patching, version_conversion
 from podium.store.admission import defaults, service_addresses
-from podium.store.api_resources import APIResource
-from podium.store.errors import StoreError, bad_request, invalid, too_large_object
+from podium.store.api_resources import POD, APIResource
+from podium.store.errors import StoreError, bad_request, forbidden, invalid, too_large_object
 from podium.store.field_ownership import FieldManager, FieldWriter, Operation, shape_of
 from podium.store.store import Store
 from podium.store.stored import Stored
@@ -145,13 +145,19 @@ class Context(msgspec.Struct, frozen=True):
         return {**raw, section: {**object_at(raw, section), name: [*listed, added]}}
 
     def _with_token(self, given: Raw, raw: Raw) -> Raw:
-        """Return a new pod that has its defaults with the volume of its token; a mirror pod as it is."""
+        """Return a new pod that has its defaults with the volume of its token; a mirror pod as it is.
+
+        Raises StoreError 403 if its service account is missing.
+        """
         self.store.note_unadmitted(defaults.without_account(raw, given))
         metadata = object_at(raw, "metadata")
         if MIRROR_ANNOTATION in object_at(metadata, "annotations"):
             return raw
-        name = object_at(raw, "spec").get("serviceAccountName")
-        account = self.store.find("ServiceAccount", f"{metadata.get('namespace', 'default')}/{name}")
+        name, namespace = object_at(raw, "spec").get("serviceAccountName"), metadata.get("namespace", "default")
+        account = self.store.find("ServiceAccount", f"{namespace}/{name}")
+        if account is None and self.store.requires_accounts and self.store.find("Namespace", namespace) is not None:
+            problem = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+            raise forbidden(POD, key_of({"namespace": namespace, **metadata}), problem)
         return defaults.with_token_volume(raw, {} if account is None else account.raw)
 
     def _with_allocations(self, resource: APIResource, key: str, raw: Raw, stored: Stored | None) -> Raw:
@@ -193,7 +199,7 @@ def object_response(stored: Stored) -> Response:
 
 def _in_place(raw: Raw, request: Request) -> Raw:
     """Return the object with the request's name and namespace. Raises StoreError 400 if its own differ."""
-    metadata = raw.get("metadata")
+    metadata = raw.get("metadata", {})
     if not isinstance(metadata, dict):
         return raw
     namespace, _, name = request.key.rpartition("/") if request.key else (request.namespace, "", "")
@@ -285,8 +291,10 @@ def checked_fields(resources: api_resources.APIResources, request: Request, raw:
         found = findings(raw, advises=False)
         for finding in found:
             if not finding.is_unknown:
-                place = finding.path.removeprefix(".")
-                raise bad_request(f"{_unhandled(raw)}: {place}: {finding.message}")
+                problem = f"{finding.path.removeprefix('.')}: {finding.message}"
+                if request.verb == "patch" and not _applies(request):
+                    raise StoreError(422, "Invalid", f'"" is invalid: patch: Invalid value: {problem}')
+                raise bad_request(f"{_unhandled(raw)}: {problem}")
         unknown = [finding.path.removeprefix(".") for finding in found]
     warnings = _field_warnings(request, raw, unknown)
     return without_unknown(raw), warnings

@@ -59,6 +59,11 @@ _NO_SCALE = "an autoscaling/v1 Scale with metadata is expected"
 # Built-in kinds whose updates must state a resourceVersion; so must all custom kinds.
 _CONDITIONAL = frozenset((custom_kinds.DEFINITION, "Lease", "PodDisruptionBudget", "RuntimeClass"))
 
+# The kinds that an update creates (AllowCreateOnUpdate).
+_CREATED_BY_UPDATES = """
+ClusterRole ClusterRoleBinding Endpoints Event Lease LimitRange Role RoleBinding RuntimeClass Service
+""".split()
+
 
 def get(context: Context, request: Request, now: int) -> Response:
     """Return the object; subresources that carry the object itself are read in the same way.
@@ -103,10 +108,12 @@ def create(context: Context, request: Request, now: int) -> Response:
 
 
 def update(context: Context, request: Request, now: int) -> Response:
-    """Replace the object, except for its status."""
+    """Replace the object, except for its status; for a few kinds also create it."""
+    previous = context.store.find(request.kind, request.key)
+    if previous is None and request.kind in _CREATED_BY_UPDATES and context.creates_new:
+        return create(context, request, now)
     raw, warnings = checked_fields(context.store.resources, request, context.object_of(request, now))
     _check_condition(context, request, raw)
-    previous = context.store.find(request.kind, request.key)
     return _write_response(context.store.update(raw), 200, warnings, previous)
 
 

@@ -60,6 +60,7 @@ _OPTIONS: Mapping[Verb, str] = {
 _FIELD_VALIDATIONS = get_args(FieldValidation)
 _PROPAGATIONS = get_args(Propagation)
 _MOST_OF_A_MANAGER = 128
+_INCLUDED = ("", "None", "Metadata", "Object")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +87,7 @@ NO_PARAMETERS = Parameters()
 
 
 def read_parameters(query: Query) -> Parameters:
-    """Return the parameters of a query. Raises StoreError 400 for an invalid number."""
+    """Return the parameters of a query. Raises StoreError 400 for an invalid value."""
     values: dict[str, Any] = {}
     dry_runs: list[str] = []
     for name, text in query:
@@ -97,6 +98,9 @@ def read_parameters(query: Query) -> Parameters:
             # Of booleans only "false" and "0" are false; an empty value is true.
             is_true = text.lower() not in ("false", "0")
             values[name] = is_true if type_ is bool else _number(name, text) if type_ is int else text
+    if values.get("includeObject", "") not in _INCLUDED:
+        problem = "must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(f"includeObject: Invalid value: {shown(values['includeObject'])}: {problem}")
     if dry_runs:
         values["dryRun"] = dry_run_of(dry_runs)
     if not values:
@@ -150,7 +154,7 @@ def check_parameters(verb: Verb, parameters: Parameters, *, applies: bool = Fals
     if applies and not manager:
         raise invalid_options(kind, "fieldManager", "Required value: is required for apply patch", "FieldValueRequired")
     if not applies and parameters.force is not None:
-        raise invalid_options(kind, "force", "Forbidden: may not be specified for non-apply patch")
+        raise invalid_options(kind, "force", "may not be specified for non-apply patch")
 
 
 def check_deletion(delete: Raw) -> None:

@@ -16,7 +16,7 @@ from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, WireTemplate
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.pod import Pod
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane import components, control_plane, ledger_file
@@ -225,6 +225,7 @@ _ORIGIN: Raw = {
     "metadata": {"name": "podium-origin", "namespace": "kube-system"},
     "data": {"ownersMayBeElsewhere": "true"},
 }
+_TEMPLATE = ("template", "spec")
 _ORIGIN_KEY = "kube-system/podium-origin"
 # The number of events that lists and watches of earlier versions can use; each takes about 1 kB.
 _LOG_CAPACITY = 50_000
@@ -257,6 +258,18 @@ def all_objects(store: Store) -> Iterator[Kubernetes]:
         yield from (stored.object for stored in store.objects(resource.name))
 
 
+def _absent_accounts(store: Store) -> set[str]:
+    """Return the keys of service accounts that pods or templates name and that do not exist."""
+    named = {
+        f"{stored.object.metadata.namespace}/{name}"
+        for resource in store.resources.all()
+        for stored in store.objects(resource.name)
+        for path in ((), _TEMPLATE, ("jobTemplate", "spec", *_TEMPLATE))
+        if (name := value_at(stored.raw, "spec", *path, "serviceAccountName"))
+    }
+    return {key for key in named if store.find("ServiceAccount", key) is None}
+
+
 def assemble(
     store: Store,
     clock: Clock,
@@ -275,6 +288,11 @@ def assemble(
     store.serve_as(settings.release)
     initial_objects.create_initial_objects(store, now=now)
     population = populate(store, beginning.documents, now)
+    for key in sorted(_absent_accounts(store)) if population.created else ():
+        # A cluster that has such pods has their accounts.
+        namespace, _, name = key.partition("/")
+        absent = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": namespace, "name": name}}
+        store.create(absent, now=now)
     objects = list(all_objects(store)) if population.created else []
     owners = (owner.uid for object_ in objects for owner in object_.metadata.owner_references)
     has_absent_owners = not {object_.metadata.uid for object_ in objects}.issuperset(owners)
@@ -286,6 +304,7 @@ def assemble(
             store.create(node_of(beginning.template, name), now=now, is_new=True)
     is_whole = store.find("ConfigMap", _ORIGIN_KEY) is None
     settings = replace(settings, absent_is_gone=settings.absent_is_gone and is_whole)
+    store.requires_accounts = settings.absent_is_gone
     if journal is not None:
         journal.sync()
     account = None if ledger is None else DisruptionAccount(store, ledger, settings.rules, now)

@@ -36,7 +36,8 @@ from podium.server.protobuf import bytes_field
 from podium.server.reviews import ADMINISTRATOR, Identify, Reviews, review_at
 from podium.server.tables.cells import NONE
 from podium.server.tables.columns import BUDGET, table_of
-from podium.store import api_resources, custom_kinds
+from podium.store import custom_kinds
+from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError
 from podium.store.listing import ListOptions
 from podium.store.stored import encoded
@@ -167,7 +168,7 @@ class KubernetesDocuments:
         self._backend = backend
         self._reviews = Reviews(identify, authorizer)
         self._version = -1
-        self._kinds: list[api_resources.APIResource] = []
+        self._kinds: list[APIResource] = []
         # Cached documents, by path and format.
         self._made: dict[tuple[str, str], ServedDocument] = {}
 
@@ -194,12 +195,12 @@ class KubernetesDocuments:
         is_protobuf = path == _OPENAPI_2 and "proto-openapi.spec.v2" in accept
         return _PROTOBUF_2 if is_protobuf else self._cached(path, accept)
 
-    def table(self, resource: api_resources.APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include: str, version: str) -> Raw:
         """Return the objects as a Table, without list metadata; pods include their budgets, for `-o wide`.
 
-        `include_object` is None, Metadata or Object: the object data in each row. Raises StoreError 400.
+        `include` is None, Metadata or Object: the object data in each row.
         """
-        table = table_of(resource, objects, now, include_object)
+        table = table_of(resource, objects, now, include, version)
         if (resource.group, resource.kind) == ("", "Pod"):
             table["columnDefinitions"].append(BUDGET.to_dict())
             for row, names in zip(table["rows"], self._budgets_of(objects), strict=True):
@@ -238,7 +239,7 @@ class KubernetesDocuments:
             made = self._made[path, form] = ServedDocument(body=body, content_type=type_, etag=etag)
         return made
 
-    def _follow(self, resources: api_resources.APIResources) -> None:
+    def _follow(self, resources: APIResources) -> None:
         """Update for added or changed kinds; the schemas of built-in kinds do not change."""
         self._version, self._kinds = resources.version, discovery.served_kinds(resources.all())
         custom = {version for found in resources.all() if found.is_custom for version in found.served_versions}

@@ -263,6 +263,10 @@ class APIResources:
             raise unknown_kind(f"{version} {kind}")
         return found
 
+    def serves(self, api_version: str, kind: str) -> bool:
+        """Return whether there is a kind of that name in the group of the version."""
+        return (group_of(api_version), kind) in self._by_kind
+
     def served_at(self, api_version: str, plural: str) -> APIResource | None:
         """Return the kind with that plural in the API paths of that version, or None."""
         return self._by_path.get((api_version, plural))

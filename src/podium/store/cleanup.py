@@ -160,7 +160,10 @@ class GarbageCollector:
         references = stored.object.metadata.owner_references
         # Whether each owner exists and does not wait for its dependents to be deleted.
         owners = [(reference.uid, self._owner(stored, reference)) for reference in references]
-        known = {uid for uid, _ in owners if self.absent_is_gone or uid in self._objects or uid in self._gone}
+        # Owners of an unknown kind cannot be looked up: none of them counts as gone.
+        serves = self.store.resources.serves
+        served = {each.uid for each in references if self.absent_is_gone and serves(each.api_version, each.kind)}
+        known = {uid for uid, _ in owners if uid in served or uid in self._objects or uid in self._gone}
         solid = [uid not in known if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             self._sound.add((id(references), stored.object.metadata.namespace))

@@ -154,9 +154,10 @@ def too_large_object() -> StoreError:
 
 def invalid_options(kind: str, field: str, problem: str, cause: str = "FieldValueForbidden") -> StoreError:
     """Return the refusal of contradictory options; `kind` is that of the options, such as ListOptions."""
+    problem = f"Forbidden: {problem}" if cause == "FieldValueForbidden" else problem
     causes = [{"reason": cause, "message": problem, "field": field}]
     details = {"group": "meta.k8s.io", "kind": kind, "causes": causes}
-    return StoreError(422, "Invalid", f"{kind} is invalid: {field}: {problem}", details)
+    return StoreError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {field}: {problem}', details)
 
 
 def too_many_requests(

@@ -24,6 +24,7 @@ from podium.api.times import format_time
 from podium.store.api_resources import APIResource, APIResources
 from podium.store.errors import StoreError, bad_request
 from podium.store.stored import SET_BY_SERVER
+from podium.store.verbs.readings import open_in_status
 from podium.store.verbs.updates import CONTAINERS, EPHEMERAL, PARTS, RESIZED
 from podium.store.version_conversion import OWNED_NAMES
 
@@ -42,7 +43,7 @@ Operation = Literal["Apply", "Update"]
 _KEPT_SPECS = 1_024
 # The field sets of specs that pods of one class share; by identity, with the spec itself.
 _specs: dict[int, tuple[Raw, FieldSet]] = {}
-_RESET: list[Raw] = [{}]
+_RESETS: list[list[Raw]] = [[], [{}]]
 
 
 class FieldManager(NamedTuple):
@@ -305,7 +306,10 @@ def owned_part(raw: Raw, resource: APIResource, subresource: str) -> Raw:
                     part[field] = [{name: of for name, of in one.items() if name in _SIZED} for one in listed]
         return {"spec": part} if part else {}
     if subresource == "status":
-        return {"status": found["status"]} if "status" in found else {}
+        names = open_in_status(resource)
+        metadata = {name: value for name, value in found.get("metadata", {}).items() if name in names}
+        part = {"status": found["status"]} if "status" in found else {}
+        return {**part, "metadata": metadata} if metadata else part
     if resource.has_status:
         found.pop("status", None)
     return found
@@ -332,10 +336,9 @@ def with_part(raw: Raw, part: Raw, resource: APIResource, subresource: str) -> R
     if subresource in PARTS:
         # The store takes from the spec only what the subresource writes.
         return {**raw, "spec": object_at(part, "spec")}
-    kept = {name: value for name, value in raw.items() if name not in owned_part(raw, resource, subresource)}
-    if subresource == "status":
-        return {**kept, **part}
-    metadata = {name: value for name, value in raw["metadata"].items() if name in SERVER_FIELDS}
+    owned = owned_part(raw, resource, subresource)
+    kept = {name: value for name, value in raw.items() if name not in owned}
+    metadata = {name: value for name, value in raw["metadata"].items() if name not in owned.get("metadata", {})}
     return {**kept, **part, "metadata": {**metadata, **part.get("metadata", {})}}
 
 
@@ -361,7 +364,7 @@ class FieldWriter(msgspec.Struct):
         """Return the object with the entries after this write."""
         self.is_done = True
         kept = {} if previous is None else entries_of(previous)
-        entries = {} if self.given == _RESET else kept
+        entries = {} if self.given in _RESETS else kept
         if self.given and entries is kept and (previous is None or self.given is not previous["metadata"].get(FIELD)):
             entries = read_entries(self.given) or kept
         if self.settled is not None:

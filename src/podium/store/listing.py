@@ -26,6 +26,7 @@ from podium.store.stored import Stored, convert_all, encoded, framed
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+_MATCH = "resourceVersionMatch"
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a page's token is no secret
 # The version in a token that continues a list at the newest version (pkg/storage/continue.go).
 _NEWEST = -1
@@ -255,10 +256,10 @@ class ReadableStore:
         selector = self._selector(kind, namespace, options, api_version)
         if options.send_initial_events is None:
             if options.resource_version_match:
-                problem = "goes with sendInitialEvents alone in a watch"
-                raise invalid_options("ListOptions", "resourceVersionMatch", problem)
+                problem = f"{_MATCH} is forbidden for watch unless sendInitialEvents is provided"
+                raise invalid_options("ListOptions", _MATCH, problem)
         elif options.resource_version_match != "NotOlderThan":
-            raise invalid_options("ListOptions", "resourceVersionMatch", "must be NotOlderThan with sendInitialEvents")
+            raise invalid_options("ListOptions", _MATCH, f"sendInitialEvents requires setting {_MATCH} to NotOlderThan")
         log, version = self.log, _read_version(options.resource_version)
         if not (options.send_initial_events or (options.send_initial_events is None and not version)):
             begin = version or log.version
@@ -297,8 +298,7 @@ class ReadableStore:
     def _place(self, options: ListOptions) -> tuple[int, str]:
         """Return the version to list, and the key after which the page begins."""
         if options.continue_token:
-            if options.resource_version not in ("", "0"):
-                raise bad_request("a continue token has its own version; leave resourceVersion out")
+            stated = _read_version(options.resource_version)
             try:
                 token = options.continue_token
                 decoded = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
@@ -307,7 +307,9 @@ class ReadableStore:
             found = decoded if isinstance(decoded, dict) and decoded.get("v") == _TOKEN_VERSION else {}
             version, start = found.get("rv"), found.get("start")
             if type(version) is not int or version < _NEWEST or not isinstance(start, str):
-                raise bad_request("continue is not a token that a list has given out")
+                raise bad_request("continue key is not valid: no list has given it out")
+            if stated:
+                raise bad_request("specifying resource version is not allowed when using continue")
             if version > self.version:
                 raise bad_request("the continue token is not one of this store")
             return (self.version if version == _NEWEST else version), start
@@ -319,18 +321,18 @@ def _check_list_options(options: ListOptions) -> None:
     """Check that the options of a list are compatible (apimachinery's internalversion/validation)."""
     match, version = options.resource_version_match, options.resource_version
     if options.send_initial_events is not None:
-        raise invalid_options("ListOptions", "sendInitialEvents", "goes with a watch alone")
+        raise invalid_options("ListOptions", "sendInitialEvents", "sendInitialEvents is forbidden for list")
     if not match:
         return
     if not version:
-        raise invalid_options("ListOptions", "resourceVersionMatch", "goes with resourceVersion alone")
+        raise invalid_options("ListOptions", _MATCH, f"{_MATCH} is forbidden unless resourceVersion is provided")
     if options.continue_token:
-        raise invalid_options("ListOptions", "resourceVersionMatch", "does not go with continue")
+        raise invalid_options("ListOptions", _MATCH, f"{_MATCH} is forbidden when continue is provided")
     if match not in ("Exact", "NotOlderThan"):
-        problem = f"{shown(match)} is neither Exact nor NotOlderThan"
-        raise invalid_options("ListOptions", "resourceVersionMatch", problem, "FieldValueNotSupported")
+        problem = f'Unsupported value: {shown(match)}: supported values: "Exact", "NotOlderThan"'
+        raise invalid_options("ListOptions", _MATCH, problem, "FieldValueNotSupported")
     if match == "Exact" and version == "0":
-        raise invalid_options("ListOptions", "resourceVersionMatch", "Exact does not go with resourceVersion 0")
+        raise invalid_options("ListOptions", _MATCH, f'{_MATCH} "exact" is forbidden for resourceVersion "0"')
 
 
 def _read_version(text: str) -> int:

@@ -191,7 +191,7 @@ def _operations(patch: Any) -> list[dict[str, Any]]:
     if not isinstance(patch, list):
         raise bad_request("a JSON patch is a list of operations")
     if len(patch) > MAX_OPERATIONS:
-        problem = f"a JSON patch has at most {MAX_OPERATIONS} operations, this one has {len(patch)}"
+        problem = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         raise StoreError(413, "RequestEntityTooLarge", problem)
     for index, operation in enumerate(patch):
         if not isinstance(operation, dict):

@@ -56,6 +56,8 @@ class Store(creations.WritableStore):
         super().__init__(resources, revisions, require_namespaces=require_namespaces)
         self.keeps_custom_objects = False
         """Whether custom objects outlive the first request to delete their definition."""
+        self.requires_accounts = False
+        """Whether new pods need an existing service account."""
 
     def state(self) -> RevisionsState | None:
         """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""

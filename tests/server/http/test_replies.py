@@ -47,9 +47,9 @@ class Documents(KubernetesDocuments):
             return ServedDocument(body=json.dumps([body, user.name]).encode(), code=201)
         return ServedDocument(body=b'{"kind":"APIVersions"}', etag='"1"') if path == "/api" else None
 
-    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str, version: str) -> Raw:
         rows = [{"cells": [raw["metadata"]["name"]], "include": include_object} for raw in objects]
-        return {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "columnDefinitions": [{"name": "Name"}], "rows": rows}
+        return {"kind": "Table", "apiVersion": version, "columnDefinitions": [{"name": "Name"}], "rows": rows}
 
 
 def parsed(data: bytes) -> Any:
@@ -400,3 +400,59 @@ def test_a_table_is_in_the_version_that_the_client_asks_for(path: str, version: 
         assert (table["kind"], table["apiVersion"]) == ("Table", f"meta.k8s.io/{version}")
 
     with_server(check, pod("a"))
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_metadata_and_rows_are_in_the_version_that_the_client_asks_for(version: str) -> None:
+    async def check(client: Client) -> None:
+        metadata = {"Accept": f"application/json;as=PartialObjectMetadata;v={version};g=meta.k8s.io"}
+        rows = {"Accept": f"application/json;as=Table;v={version};g=meta.k8s.io"}
+        _, of_one = await client.ask("GET", f"{PODS}/a", headers=metadata)
+        _, table = await client.ask("GET", f"{PODS}/a", headers=rows)
+        assert of_one["apiVersion"] == table["rows"][0]["object"]["apiVersion"] == f"meta.k8s.io/{version}"
+        async with client.watch(f"{PODS}?watch=1", **rows) as watcher:
+            assert (await watcher.next())["object"]["apiVersion"] == f"meta.k8s.io/{version}"
+
+    with_server(check, pod("a"))
+
+
+def test_a_scale_is_shown_as_a_table() -> None:
+    async def check(client: Client) -> None:
+        _, table = await client.ask("GET", "/apis/apps/v1/namespaces/default/replicasets/web/scale", headers=TABLE)
+        assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+        assert table["rows"][0]["cells"][:3] == ["web", 3, 0]
+
+    labels = {"app": "web"}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}}
+    with_server(check, {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    "parameters", ["g=meta.k8s.io;v=v1", "as=PartialObject;g=meta.k8s.io;v=v1", "as=Service;g=;v=v1"]
+)
+def test_forms_that_do_not_exist_are_not_acceptable(parameters: str) -> None:
+    async def check(client: Client) -> None:
+        assert (await client.ask("GET", PODS, headers={"Accept": f"application/json;{parameters}"}))[0] == 406
+
+    with_server(check)
+
+
+@pytest.mark.parametrize("watch", ["", "&watch=1"])
+def test_an_unknown_content_of_rows_is_a_bad_request(watch: str) -> None:
+    async def check(client: Client) -> None:
+        code, refusal = await client.ask("GET", f"{PODS}?includeObject=all{watch}", headers=TABLE)
+        assert (code, refusal["reason"]) == (400, "BadRequest")
+        assert "must be 'Metadata', 'Object', 'None', or empty" in refusal["message"]
+
+    with_server(check, pod("a"))
+
+
+def test_a_watch_in_yaml_is_not_acceptable() -> None:
+    async def check(client: Client) -> None:
+        code, refusal = await client.ask("GET", f"{PODS}?watch=1", headers={"Accept": "application/yaml"})
+        assert code == 406
+        assert refusal["message"].endswith(
+            "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+        )
+
+    with_server(check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 
@@ -11,7 +10,6 @@ from podium.api.meta import Raw
 from podium.server.http.security import ServerLimits
 from podium.server.http.server import run
 from podium.server.kubernetes_documents import KubernetesDocuments
-from podium.store.api_resources import APIResource
 from tests.server import serving
 from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, LocalBackend, until_closed, with_server
 from tests.store.objects import pod
@@ -256,7 +254,7 @@ async def watches_open(client: Client) -> int:
 
 
 class _NoTables(KubernetesDocuments):
-    def table(self, resource: APIResource, objects: Sequence[Raw], now: int, include_object: str) -> Raw:
+    def table(self, *_: object) -> Raw:
         raise LookupError("by way of a test")
 
 

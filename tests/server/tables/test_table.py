@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from podium.server.tables.columns import PRINTERS, custom_printer, found_at, table_of
 from podium.store.api_resources import BUILT_IN, POD, APIResource
-from podium.store.errors import StoreError
 from tests.server.tables.shown import AN_HOUR_AGO, NOW, columns, row
 from tests.store.objects import Raw
 
@@ -89,8 +88,6 @@ def test_each_row_comes_with_as_much_of_its_object_as_is_asked_for() -> None:
     assert row_object("") == row_object("Metadata") == metadata
     assert row_object("Object") == OBJECT
     assert row_object("None") is None
-    with pytest.raises(StoreError, match="Nothing"):
-        row_object("Nothing")
 
 
 def test_the_columns_of_every_kind_begin_with_what_a_row_is_known_by() -> None:

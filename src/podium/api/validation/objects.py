@@ -40,8 +40,8 @@ _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 rules.declare(
     """\
-ApplyConfiguration JSONPatch MatchCondition Variable: expression:cel
-AuditAnnotation: valueExpression:cel
+ApplyConfiguration JSONPatch: expression:cel
+AuditAnnotation: key!:key valueExpression! valueExpression:cel
 ConfigMap: @config_map
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
@@ -61,11 +61,15 @@ IngressTLS: hosts:host-pattern secretName:subdomain
 IPAddress IngressClass ServiceCIDR: spec+
 IPAddressSpec: parentRef!
 IPBlock: cidr!:cidr except:cidr
+MatchCondition Variable: name! expression! expression:cel
 MutatingAdmissionPolicy ValidatingAdmissionPolicy: spec
-MutatingAdmissionPolicySpec: matchConditions mutations variables
+MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec+
+MutatingAdmissionPolicyBindingSpec: policyName! paramRef
+MutatingAdmissionPolicySpec: paramKind matchConstraints! failurePolicy:Fail|Ignore reinvocationPolicy!:IfNeeded|Never
+  matchConditions mutations! mutations variables
 MutatingWebhook ValidatingWebhook: matchConditions
 MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks
-Mutation: applyConfiguration jsonPatch
+Mutation: patchType!:ApplyConfiguration|JSONPatch applyConfiguration jsonPatch
 Namespace:
 NetworkPolicyEgressRule: ports to
 NetworkPolicyIngressRule: ports from
@@ -80,6 +84,8 @@ ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_a
   finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
+ParamKind: apiVersion! kind!
+ParamRef: parameterNotFoundAction!:Allow|Deny
 ParentReference: resource! name!
 RuntimeClass: handler!:label overhead scheduling
 Scheduling: nodeSelector:labels tolerations
@@ -91,8 +97,10 @@ ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
-ValidatingAdmissionPolicySpec: auditAnnotations matchConditions validations variables
-Validation: expression:cel messageExpression:cel
+ValidatingAdmissionPolicyBindingSpec: policyName! paramRef validationActions!:admission-action
+ValidatingAdmissionPolicySpec: paramKind matchConstraints! failurePolicy:Fail|Ignore auditAnnotations matchConditions
+  validations variables
+Validation: expression! expression:cel messageExpression:cel reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
 VolumeNodeResources: count:0..*
 """,
     """\

@@ -491,6 +491,7 @@ def _syntax_problem(text: str) -> str | None:
 
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
+    "admission-action": _format(("Audit", "Deny", "Warn").__contains__, "must be Audit, Deny or Warn"),
     "canonical-cidr": _format(_is_canonical, "must be a CIDR in canonical form (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
     "cel": _syntax_problem,
     "cidr": lambda text: _cidr_problem(text.strip()),

@@ -190,7 +190,7 @@ class PolicyEvaluation:
             "oldObject": plain(attributes.old),
             "request": plain(attributes.as_request()),
             "params": plain(params),
-            "namespaceObject": plain(namespace),
+            "namespaceObject": plain(None if of.name == "Namespace" else namespace),
             "authorizer": AuthorizerValue(attributes.may, request=access | {"namespace": attributes.namespace}),
         }
         self._scope = Variables(values, COST_LIMIT)
@@ -292,9 +292,17 @@ class Policies:
         return str(validation.get("message") or f"failed expression: {text.strip()}").strip()
 
     def mutated(self, attributes: AdmissionAttributes) -> Raw | None:
-        """Return the object of a request as the mutating policies change it, None if none does. Raises StoreError."""
+        """Return the object of a request as the mutating policies change it, None if none does. Raises StoreError.
+
+        Policies that want it are evaluated again after a later one has changed the object.
+        """
         before = attributes.object
-        for name, policy, binding in self._bound("MutatingAdmissionPolicy", attributes):
+        after: dict[int, Raw | None] = {}
+        bound = [*enumerate(self._bound("MutatingAdmissionPolicy", attributes))]
+        again = [each for each in bound if each[1][1].get("reinvocationPolicy") == "IfNeeded"]
+        for index, (name, policy, binding) in (*bound, *again):
+            if index in after and after[index] == attributes.object:
+                continue
             about = f"MutatingAdmissionPolicy '{name}' with binding '{binding.name}'"
             try:
                 evaluation = self._evaluation(policy, binding, attributes)
@@ -305,6 +313,7 @@ class Policies:
             except AdmissionPolicyError as error:
                 if policy.get("failurePolicy") != "Ignore":
                     raise _denial(attributes, f"{about} denied request: {error}", "Invalid") from None
+            after[index] = attributes.object
         return attributes.object if attributes.object is not before else None
 
     def _applied(self, mutation: Raw, policy: Raw, binding: _Binding, attributes: AdmissionAttributes) -> Raw:

@@ -71,7 +71,7 @@ class ObjectRequests:
         exchange.subject = Subject(what.verb.upper(), resource.group, resource.version, resource.plural, part, scope)
         about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
         self.admit(exchange, Attributes(what.verb, *about))
-        has_protobuf = bool(message_of(resource.api_version, resource.kind)) or bool(place.subresource)
+        has_protobuf = bool(message_of(resource.api_version, resource.kind)) or place.subresource not in ("", "status")
         form = replies.negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
@@ -91,12 +91,12 @@ class ObjectRequests:
         if response.page is not None:
             if form.is_protobuf and len(response.page.items) > _MOST_IN_PROTOBUF:
                 form = replies.negotiated(exchange.accepts(), has_protobuf=True, prefers_json=True)
-            reply = await replies.list_reply(response.page, form, self._table(what))
+            reply = await replies.list_reply(response.page, form, self._table(what, form))
             reply.code = response.code
         elif what.verb == "get" and response.stored is not None and form == PLAIN_FORM:
             reply = Reply(code=response.code, pieces=(response.stored.encoded,), may_be_indented=True)
         else:
-            raw = replies.in_format(response.to_dict(), what.place.resource, form, self._table(what))
+            raw = replies.in_format(response.to_dict(), what.place.resource, form, self._table(what, form))
             reply = replies.of_object(raw, response.code, form.header if form.kind else form.content_type)
         reply.may_be_compressed = what.verb in _READS
         return replies.warned(reply, (*warnings, *response.warnings))
@@ -140,13 +140,14 @@ class ObjectRequests:
             return msgspec.structs.replace(request, repeated=body.repeated), [], len(data)
         return request, _repeated(request, body), len(data)
 
-    def _table(self, what: IncomingRequest) -> MakeTable:
-        include = what.parameters.include_object or "Metadata"
-        return lambda resource, objects: self.documents.table(resource, objects, self.backend.now(), include)
+    def _table(self, what: IncomingRequest, form: ResponseForm) -> MakeTable:
+        include, version = what.parameters.include_object or "Metadata", form.meta_version
+        return lambda resource, objects: self.documents.table(resource, objects, self.backend.now(), include, version)
 
     async def _watch(self, exchange: Exchange, what: IncomingRequest, form: ResponseForm) -> StreamResponse:
         if form.content_type not in (JSON, PROTOBUF):
-            raise StoreError(406, "NotAcceptable", f"a watch is sent as {JSON} or {PROTOBUF}")
+            problem = f"only the following media types are accepted: {JSON};stream=watch, {PROTOBUF};stream=watch"
+            raise StoreError(406, "NotAcceptable", problem)
         if exchange.request.version < HttpVersion11:
             raise bad_request("a watch needs HTTP/1.1")
         with self.flights.flight(WATCHING):
@@ -165,7 +166,7 @@ class ObjectRequests:
             if error is not None or response.watch is None:
                 transport.write(error_chunk(error or bad_request("there is nothing to watch"), form))
                 return reply
-            formatter = EventFormatter(what.place.resource, form, self._table(what))
+            formatter = EventFormatter(what.place.resource, form, self._table(what, form))
             writer, bookmarks = exchange.request.writer, what.parameters.bookmarks
             stream = Stream(response.watch, formatter, transport, writer, self.hub, bookmarks=bookmarks)
             seconds = float(what.parameters.timeout_seconds)

@@ -22,6 +22,7 @@ from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError
 from podium.store.listing import ListPage
 from podium.store.stored import encoded
+from podium.store.verbs.updates import SCALE
 
 GZIP_FROM = 128 * 1024
 """The size in bytes from which responses are compressed (apiserver's handlers/responsewriters)."""
@@ -31,9 +32,9 @@ _LONGEST_WARNING = 2_000
 _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 _META = "meta.k8s.io"
 _TABLE = "Table"
-_KINDS = {_TABLE: ("v1", "v1beta1"), "PartialObjectMetadata": ("v1",), "PartialObjectMetadataList": ("v1",)}
+_META_VERSIONS = ("v1", "v1beta1")
+_KINDS = {_TABLE: _META_VERSIONS, "PartialObjectMetadataList": _META_VERSIONS, "PartialObjectMetadata": _META_VERSIONS}
 _GIVEN = {JSON: JSON, YAML: YAML, PROTOBUF: PROTOBUF, "*/*": JSON, "application/*": JSON}
-_META_VERSION = f"{_META}/v1"
 # The number of objects that are encoded before the event loop runs other tasks.
 _AT_A_TIME = 500
 _ENCODED_AT_A_TIME = 20
@@ -175,6 +176,11 @@ class ResponseForm(msgspec.Struct, frozen=True):
         return self.content_type == PROTOBUF
 
     @property
+    def meta_version(self) -> str:
+        """The API version of tables and of metadata alone."""
+        return f"{_META}/{self.version}"
+
+    @property
     def header(self) -> str:
         plain = self.content_type
         return f"{plain};as={self.kind};v={self.version};g={_META}" if self.is_table else plain
@@ -206,25 +212,24 @@ def _form(clause: str, has_protobuf: bool) -> ResponseForm | None:
         return None
     parameters = dict(part.partition("=")[::2] for part in rest)
     kind = parameters.get("as", "")
-    if not kind:
+    if not kind and not parameters.keys() & {"g", "v"}:
         return ResponseForm(content_type) if has_protobuf or content_type != PROTOBUF else None
     version = parameters.get("v", "")
-    if parameters.get("g") != _META or version not in _KINDS.get(kind, ()):
-        return None
-    if kind == _TABLE and content_type == PROTOBUF:
+    is_known = parameters.get("g") == _META and version in _KINDS.get(kind, ())
+    if not is_known or (kind == _TABLE and content_type == PROTOBUF):
         return None
     return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
 
 
 def in_format(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:
-    """Return an object in the requested format; other types, such as a Status or a Scale, are returned unchanged."""
+    """Return an object or its scale in the requested format; other types, such as a Status, are returned unchanged."""
+    resource = SCALE if raw.get("kind") == SCALE.kind else resource
     if not form.kind or raw.get("kind") != resource.kind:
         return raw
     if not form.is_table:
-        return metadata_of(raw)
+        return metadata_of(raw, form)
     version = raw["metadata"].get("resourceVersion", "")
     table = make_table(resource, [raw])
-    table["apiVersion"] = f"{_META}/{form.version}"
     return {**table, "metadata": {"resourceVersion": version}} if version else table
 
 
@@ -233,19 +238,18 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
     head = page.head()
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
-        table |= {"apiVersion": f"{_META}/{form.version}", "metadata": head["metadata"]}
-        return of_object(table, content_type=form.header)
+        return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
     if form.kind:
-        head |= {"kind": "PartialObjectMetadataList", "apiVersion": _META_VERSION}
+        head |= {"kind": "PartialObjectMetadataList", "apiVersion": form.meta_version}
     if form.is_protobuf:
         encoded_items: list[bytes] = []
         for index, stored in enumerate(page.items):
             if index % _ENCODED_AT_A_TIME == 0:
                 await asyncio.sleep(0)
-            encoded_items.append(encode_item(metadata_of(stored.raw) if form.kind else stored.raw))
+            encoded_items.append(encode_item(metadata_of(stored.raw, form) if form.kind else stored.raw))
         return Reply(pieces=(encode_list(head, encoded_items),), content_type=PROTOBUF)
     if form.kind or form.content_type != JSON:
-        items = [metadata_of(stored.raw) if form.kind else stored.raw for stored in page.items]
+        items = [metadata_of(stored.raw, form) if form.kind else stored.raw for stored in page.items]
         return of_object({**head, "items": items}, content_type=form.header)
     pieces = [encoded(head)[:-1] + b',"items":[']
     for index, stored in enumerate(page.items):
@@ -258,6 +262,6 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
     return Reply(pieces=pieces, content_type=form.header, may_be_indented=True)
 
 
-def metadata_of(raw: Raw) -> Raw:
+def metadata_of(raw: Raw, form: ResponseForm) -> Raw:
     """Return only the metadata of an object (meta/v1 PartialObjectMetadata)."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": _META_VERSION, "metadata": raw["metadata"]}
+    return {"kind": "PartialObjectMetadata", "apiVersion": form.meta_version, "metadata": raw["metadata"]}

@@ -261,8 +261,8 @@ class EventFormatter:
         if not self.form.kind:
             return frames.chunk(notice, in_protobuf=self.form.is_protobuf)
         if self.form.is_protobuf:
-            return _protobuf_chunk(notice.type, metadata_of(notice.raw))
-        raw = self._table(notice) if self.form.is_table else metadata_of(notice.raw)
+            return _protobuf_chunk(notice.type, metadata_of(notice.raw, self.form))
+        raw = self._table(notice) if self.form.is_table else metadata_of(notice.raw, self.form)
         return chunked(framed(notice.type, encoded(raw)))
 
     def _table(self, notice: Notice) -> Raw:

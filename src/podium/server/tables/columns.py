@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api import errors, times
+from podium.api import times
 from podium.api.meta import Raw, list_at
 from podium.server.tables.cell_functions import CELL_FUNCTIONS
 from podium.server.tables.cells import (
@@ -45,7 +45,6 @@ from podium.server.tables.cells import (
     time_at,
 )
 from podium.store.api_resources import APIResource
-from podium.store.errors import bad_request
 
 _COLUMNS = resources.files("podium.server.tables").joinpath("columns.txt").read_text(encoding="utf-8")
 
@@ -109,36 +108,33 @@ BUDGET = TableColumn("Budget", "The disruption budgets that select the pod.", _c
 """The last column of pods, whose cells depend on other objects."""
 
 
-def table_of(resource: APIResource, objects: Iterable[Raw], now: int, include_object: str = "") -> Raw:
-    """Return the objects as a Table, without list metadata.
+def table_of(resource: APIResource, objects: Iterable[Raw], now: int, include: str = "", version: str = _META) -> Raw:
+    """Return the objects as a Table of that version, without list metadata.
 
-    `include_object` says which object data each row has: None, Metadata (as does "") or Object. Raises StoreError 400
-    for any other value.
+    `include` says which object data each row has: None, Metadata (as does "") or Object.
     """
-    if include_object not in ("", "None", "Metadata", "Object"):
-        raise bad_request(f"includeObject: {errors.shown(include_object)} is not one of None, Metadata, Object")
     printer = PRINTERS.get((resource.group, resource.kind), _GENERIC)
     if resource.is_custom and printer is _GENERIC:
         printer = custom_printer(msgspec.json.encode(resource.columns.get(resource.api_version, ())))
     return {
         "kind": "Table",
-        "apiVersion": _META,
+        "apiVersion": version,
         "metadata": {},
         "columnDefinitions": [column.to_dict() for column in printer.columns],
-        "rows": [_row(printer, raw, now, include_object) for raw in objects],
+        "rows": [_row(printer, raw, now, include, version) for raw in objects],
     }
 
 
-def _row(printer: Printer, raw: Raw, now: int, include_object: str) -> Raw:
+def _row(printer: Printer, raw: Raw, now: int, include: str, version: str) -> Raw:
     row: Raw = {"cells": list(printer.cells(raw, now))}
     conditions = printer.conditions(raw)
     if conditions:
         row["conditions"] = conditions
-    if include_object == "Object":
+    if include == "Object":
         row["object"] = raw
-    elif include_object != "None":
+    elif include != "None":
         metadata = raw.get("metadata", {})
-        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": metadata}
+        row["object"] = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}
     return row
 
 

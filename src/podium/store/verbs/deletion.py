@@ -99,7 +99,7 @@ def with_propagation(metadata: Raw, propagation: str, kind: str) -> Raw:
     """
     if not propagation and kind in _ORPHANING and FOREGROUND not in metadata.get("finalizers", ()):
         propagation = "Orphan"
-    if not propagation:
+    if not propagation or kind == "Event":
         return metadata
     if propagation not in _FINALIZER_OF:
         problem = f"{errors.shown(propagation)} is not one of {', '.join(_FINALIZER_OF)}"

@@ -225,7 +225,7 @@ def replaced(previous: Stored, raw: Raw) -> Raw:
 # the status strategies).
 _STATUS_ALONE = frozenset(
     """
-    APIService CustomResourceDefinition DeviceTaintRule DisruptionPolicy FlowSchema PodGroup
+    APIService DeviceTaintRule DisruptionPolicy FlowSchema PodGroup
     PriorityLevelConfiguration ResourceClaim ServiceCIDR ValidatingAdmissionPolicy VolumeAttachment
     """.split()
 )
@@ -233,14 +233,18 @@ _KEPT_IN_STATUS = {"Deployment": "labels", "Pod": "ownerReferences"}
 _OPEN_IN_STATUS = ("annotations", "finalizers", "labels", "ownerReferences")
 
 
+def open_in_status(resource: APIResource) -> Sequence[str]:
+    """Return the metadata fields that a status update of the kind may change."""
+    if resource.is_custom or resource.name in _STATUS_ALONE:
+        return ()
+    return [name for name in _OPEN_IN_STATUS if name != _KEPT_IN_STATUS.get(resource.name)]
+
+
 def metadata_of_status(previous: Stored, given: Raw | None) -> Raw:
     """Return the metadata after a status update with this metadata; None changes nothing."""
     kept: Raw = previous.raw["metadata"]
-    resource = previous.resource
-    if given is None or given is kept or resource.is_custom or resource.name in _STATUS_ALONE:
-        return kept
-    fields = [name for name in _OPEN_IN_STATUS if name != _KEPT_IN_STATUS.get(resource.name)]
-    if all((given.get(name) or None) == (kept.get(name) or None) for name in fields):
+    fields = open_in_status(previous.resource)
+    if given is None or given is kept or all((given.get(name) or None) == (kept.get(name) or None) for name in fields):
         return kept
     metadata = {name: value for name, value in kept.items() if name not in fields}
     return metadata | {name: given[name] for name in fields if given.get(name)}

@@ -157,6 +157,12 @@ def check_update(previous: Stored, raw: Raw, release: Release) -> None:
     check_finalizers(previous, raw)
 
 
+def _check_cron_job(previous: Stored, raw: Raw) -> None:
+    """Check the schedule if it changes: the existing one was admitted by a cluster, whatever it is."""
+    if _differ(previous.raw, raw, ("spec", "schedule")) or _differ(previous.raw, raw, ("spec", "timeZone")):
+        decoded(previous.resource, {**raw, "metadata": {**raw["metadata"], "uid": ""}}, None, previous.raw)
+
+
 def _check_priority_class(previous: Stored, raw: Raw) -> None:
     old, new = (with_defaults("PriorityClass", given) for given in (previous.raw, raw))
     if old.get("value") != new.get("value"):
@@ -270,6 +276,7 @@ def _forbidden(previous: Stored, path: str, problem: str) -> StoreError:
 
 
 _CHECKS: Mapping[str, Callable[[Stored, Raw], None]] = {
+    "CronJob": _check_cron_job,
     "Node": _check_node,
     "PersistentVolume": _check_volume,
     "PersistentVolumeClaim": _check_claim,
