@@ -60,11 +60,10 @@ class DeviceReservation(msgspec.Struct, frozen=True, eq=False):
 
 
 class ClaimRelease(msgspec.Struct, frozen=True):
-    """A request to deallocate a claim that only the pod uses; a claim ``made`` for the pod is deleted."""
+    """A request to deallocate a claim that only the pod uses; one made for its extended resources is deleted."""
 
     claim: str
     uid: str
-    made: bool = False
 
 
 @runtime_checkable

@@ -204,18 +204,17 @@ class GroupPostFilterResult(msgspec.Struct, frozen=True):
     """A proposal for a group: a node for each of enough members, and the victims that this requires, or nothing.
 
     ``placements`` are in the order of the members; omitted members stay pending. A plugin returns SUCCESS for a
-    proposal, UNSCHEDULABLE if there is none or it is not worthwhile now, and ERROR if it fails. ``domain`` is
-    where the members are placed together, "" without a topology. ``plan``, ``retry_ns``, ``evicts`` and ``waits_for``
-    are as in `PostFilterResult`. ``keeps_nominations``: the victims of an earlier plan are still terminating, so that
-    the members' nominations stay; otherwise nominations end if there is no new plan. ``binds_first``: bind the members
-    as soon as the victims' deletions are under way. ``states`` are those of the placements if these are bound now: they
-    need no victims, or there is no capacity yet and their kubelets hold the pods until there is.
+    proposal, UNSCHEDULABLE if there is none or it is not worthwhile now, and ERROR if it fails. ``plan``, ``retry_ns``,
+    ``evicts`` and ``waits_for`` are as in `PostFilterResult`. ``keeps_nominations``: the victims of an earlier plan are
+    still terminating, so that the members' nominations stay; otherwise nominations end if there is no new plan.
+    ``binds_first``: bind the members as soon as the victims' deletions are under way. ``states`` are those of the
+    placements if these are bound now: they need no victims, or there is no capacity yet and their kubelets hold the
+    pods until there is.
     """
 
     status: Status
     placements: tuple[tuple[PodRecord, str], ...] = ()
     victims: tuple[PodRecord, ...] = ()
-    domain: str = ""
     plan: Any = None
     retry_ns: int | None = None
     evicts: bool = False

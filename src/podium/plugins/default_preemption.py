@@ -296,7 +296,6 @@ class DefaultPreemption:
             Status(reasons=(reason,)),
             chosen.placements,
             chosen.victims,
-            chosen.domain,
             plan,
             evicts=self._protection.required,
             binds_first=binds_first,

@@ -134,7 +134,7 @@ class DynamicResources:
                 return PostFilterResult(unschedulable("deallocation of ResourceClaim completed"), releases=(release,))
         extended = fitting.pod_claims.extended
         if extended is not None and extended.metadata.name != IN_MEMORY:
-            release = ClaimRelease(extended.key, extended.metadata.uid, made=True)
+            release = ClaimRelease(extended.key, extended.metadata.uid)
             return PostFilterResult(unschedulable("deletion of ResourceClaim completed"), releases=(release,))
         return PostFilterResult(unschedulable("still not schedulable"))
 
