@@ -271,6 +271,16 @@ def test_a_node_says_what_people_look_for() -> None:
     assert first["status"]["addresses"] != second["status"]["addresses"]
 
 
+def test_nodes_have_a_spec_and_without_taints_no_list_of_them() -> None:
+    with Cluster(nodes=1) as cluster:
+        [made] = cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "own"}})
+        assert made["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+
+        cluster.advance("1s")
+
+        assert [one["spec"] for one in cluster.objects("Node")] == [{}, {}]
+
+
 def test_partial_information_about_a_node_is_completed() -> None:
     given = {**node("n1"), "status": {**node("n1")["status"], "nodeInfo": {"kubeletVersion": "v1.35.1"}}}
     with Cluster(objects=given) as cluster:

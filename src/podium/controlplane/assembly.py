@@ -326,4 +326,5 @@ def node_of(template: Raw, name: str) -> Raw:
     """Return a node of that name."""
     metadata: Raw = template.get("metadata", {})
     labels = {**_LABELS, **metadata.get("labels", {}), node.HOSTNAME_LABEL: name}
-    return {**template, "apiVersion": "v1", "kind": "Node", "metadata": {**metadata, "name": name, "labels": labels}}
+    node_ = {"spec": {}, **template, "apiVersion": "v1", "kind": "Node"}
+    return {**node_, "metadata": {**metadata, "name": name, "labels": labels}}

@@ -357,4 +357,4 @@ class NodeStartUps:
             listed = [ready if each.get("type") == "Ready" else each for each in conditions]
             return [versioned_patch(node, {"status": {"conditions": listed}}, self.cause, "status", "ready")]
         taints = [taint for taint in group_node.raw["spec"]["taints"] if taint["key"] != scaling.STARTUP_TAINT]
-        return [versioned_patch(node, {"spec": {"taints": taints}}, self.cause, message="started")]
+        return [versioned_patch(node, {"spec": {"taints": taints or None}}, self.cause, message="started")]

@@ -323,7 +323,7 @@ class NodeRemovals:
     def _write_taints(self, group_node: GroupNode, taints: list[Raw], message: str) -> PatchObject:
         node = group_node.node
         self._written[node.metadata.name] = node.metadata.resource_version
-        return versioned_patch(node, {"spec": {"taints": taints}}, self.cause, message=message)
+        return versioned_patch(node, {"spec": {"taints": taints or None}}, self.cause, message=message)
 
     def _is_written(self, name: str, group_node: GroupNode) -> bool:
         """Return whether the effect of a write was not observed yet."""

@@ -266,7 +266,7 @@ class NodeLifecycle(Reconciler[str]):
         if not changes:
             return []
         taints, message = changed_taints(known.raw.get("spec", {}).get("taints", []), changes, now)
-        return [self._write(node, {"spec": {"taints": taints}}, message)]
+        return [self._write(node, {"spec": {"taints": taints or None}}, message)]
 
     def _end_wait(self, name: str) -> None:
         """End a node's wait for its eviction; the next one of its zone is checked when its turn comes."""
