@@ -109,9 +109,11 @@ class GarbageCollector:
         before = self._objects
         self._objects, self._owned, self._dirty = {}, {}, {}
         self._version = self.store.version
-        for resource in self.store.resources.all():
-            for stored in self.store.objects(resource.name):
-                self._observe(stored, False, now)
+        for stored in [each for kind in self.store.resources.all() for each in self.store.objects(kind.name)]:
+            uid = stored.uid
+            self._objects[uid], self._dirty[uid] = stored, None
+            for owner in stored.object.metadata.owner_references:
+                self._owned.setdefault(owner.uid, {})[uid] = None
         self._gone |= {uid: now for uid in before if uid not in self._objects}
 
     def _observe(self, stored: Stored, is_gone: bool, now: int) -> None:
