@@ -55,7 +55,7 @@ class _Place:
     """A controller and the observations that it has not received yet."""
 
     make: Callable[[], Controller]
-    machine: Controller
+    controller: Controller
     inbox: deque[Observation] = field(default_factory=deque)
     unseen: dict[str, deque[WatchEvent]] = field(default_factory=dict)
 
@@ -166,10 +166,10 @@ class Rig:
         return [f"{one['key'].removeprefix('node.kubernetes.io/')}:{one['effect']}" for one in found]
 
     def is_at_rest(self) -> bool:
-        return all(place.machine.deadline().time_ns is None for place in self.places)
+        return all(place.controller.deadline().time_ns is None for place in self.places)
 
     def is_settled(self) -> bool:
-        return not any(place.machine.deadline().keeps_alive for place in self.places)
+        return not any(place.controller.deadline().keeps_alive for place in self.places)
 
     # How time passes
 
@@ -196,7 +196,7 @@ class Rig:
                 observation = observation_of(place.unseen[shown].popleft())
             else:
                 observation = Tick()
-            self._do(place, place.machine.handle(observation, self.now))
+            self._do(place, place.controller.handle(observation, self.now))
         raise AssertionError("it goes on for ever")
 
     def hold(self, *kinds: str) -> None:
@@ -222,11 +222,11 @@ class Rig:
         self.release()
 
     def _next_time(self) -> int | None:
-        times = [place.machine.deadline().time_ns for place in self.places]
+        times = [place.controller.deadline().time_ns for place in self.places]
         return min((time for time in times if time is not None), default=None)
 
     def _is_due(self, place: _Place) -> bool:
-        deadline = place.machine.deadline().time_ns
+        deadline = place.controller.deadline().time_ns
         return deadline is not None and deadline <= self.now
 
     def _shown(self, place: _Place) -> str:
@@ -236,12 +236,12 @@ class Rig:
         for event in self.store.events_since(self._version):
             self._version = event.version
             for place in self.places:
-                if is_watched_kind(event.stored.kind, place.machine.watches):
+                if is_watched_kind(event.stored.kind, place.controller.watches):
                     place.unseen.setdefault(event.stored.kind, deque()).append(event)
 
     def _begin(self, place: _Place) -> None:
         self._watch()
-        place.machine = place.make()
+        place.controller = place.make()
         place.inbox.clear()
         place.unseen.clear()
         place.inbox.extend(NodeStopped(name) for name in self.down)

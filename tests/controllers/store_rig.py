@@ -101,14 +101,14 @@ class Rig:
 
     def restart(self) -> None:
         """Restart the controller: it observes all existing objects."""
-        self.machine = self.make()
+        self.controller = self.make()
         self._coming: list[WatchEvent] = []
         self._version = self.store.version
         for resource in self.store.resources.all():
-            if not is_watched_kind(resource.name, self.machine.watches):
+            if not is_watched_kind(resource.name, self.controller.watches):
                 continue
             for one in self.store.objects(resource.name):
-                self.carry_out(self.machine.handle(Changed(one.object, one.raw), self.now))
+                self.carry_out(self.controller.handle(Changed(one.object, one.raw), self.now))
 
     def see(self) -> None:
         """Watches show what has happened, but for those that are held back."""
@@ -127,17 +127,17 @@ class Rig:
         """Let the controller see and do all that it can at this time."""
         for _ in range(1_000):
             self.see()
-            deadline = self.machine.deadline().time_ns
+            deadline = self.controller.deadline().time_ns
             if deadline is None or deadline > self.now:
                 return
-            self.carry_out(self.machine.handle(Tick(), self.now))
+            self.carry_out(self.controller.handle(Tick(), self.now))
         raise AssertionError("it never comes to rest")
 
     def wait(self, seconds: float) -> None:
         """Let time pass, with a tick whenever the controller wants one."""
         end = self.now + round(seconds * SECOND)
         self.settle()
-        while (deadline := self.machine.deadline().time_ns) is not None and deadline <= end:
+        while (deadline := self.controller.deadline().time_ns) is not None and deadline <= end:
             self.now = deadline
             self.settle()
         self.now = end
@@ -169,12 +169,12 @@ class Rig:
         for action in actions:
             problem = None if isinstance(action, Record) else self._write(action)
             self.log.append((action, problem))
-            self.carry_out(self.machine.handle(ActionFinished(action, problem), self.now))
+            self.carry_out(self.controller.handle(ActionFinished(action, problem), self.now))
 
     def _show(self, events: Iterable[WatchEvent]) -> None:
         for event in events:
-            if is_watched_kind(event.stored.kind, self.machine.watches):
-                self.carry_out(self.machine.handle(observation_of(event), self.now))
+            if is_watched_kind(event.stored.kind, self.controller.watches):
+                self.carry_out(self.controller.handle(observation_of(event), self.now))
 
     def _write(self, action: Action) -> Problem | None:
         self.before_write()

@@ -64,28 +64,28 @@ class Rig:
     """The machine and its clock."""
 
     def __init__(self, *objects: Kubernetes) -> None:
-        self.machine = AvoidListController()
+        self.controller = AvoidListController()
         self.now = 0
         self.see(*objects)
 
     def see(self, *objects: Kubernetes) -> None:
         for one in objects:
-            assert self.machine.handle(Changed(one), self.now) == []
+            assert self.controller.handle(Changed(one), self.now) == []
 
     def miss(self, *objects: Kubernetes) -> None:
         for one in objects:
-            assert self.machine.handle(Deleted(one), self.now) == []
+            assert self.controller.handle(Deleted(one), self.now) == []
 
     def at(self, seconds: float) -> list[Action]:
         self.now = round(seconds * SECOND)
-        return self.machine.handle(Tick(), self.now)
+        return self.controller.handle(Tick(), self.now)
 
     def answer(self, action: Action, problem: Problem | None = None) -> None:
-        self.machine.handle(ActionFinished(action, problem), self.now)
+        self.controller.handle(ActionFinished(action, problem), self.now)
 
     @property
     def deadline_seconds(self) -> float | None:
-        deadline = self.machine.deadline().time_ns
+        deadline = self.controller.deadline().time_ns
         return None if deadline is None else deadline / SECOND
 
 
@@ -115,7 +115,7 @@ def test_an_entry_that_a_full_list_loses_to_another_is_named_in_an_event() -> No
     sets = [replica_set(f"w{number}") for number in range(17)]
     rig = Rig(*sets, node(*full_list(16)))
 
-    (event,) = rig.machine.handle(Changed(node(*full_list(17)[1:], version=2)), rig.now)
+    (event,) = rig.controller.handle(Changed(node(*full_list(17)[1:], version=2)), rig.now)
 
     assert isinstance(event, Record)
     assert (event.workload, event.uid, event.type, event.reason) == ("Node n1", "n1", "Warning", "AvoidListFull")
@@ -273,7 +273,7 @@ def test_a_patch_that_fails_is_sent_again_later_each_time(problem: Problem) -> N
         delays.append((rig.deadline_seconds or 0) - rig.now / SECOND)
 
     assert delays == [1, 2, 4]
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_the_failure_of_an_old_patch_says_nothing_about_a_newer_list() -> None:
@@ -310,11 +310,11 @@ def test_lists_that_cannot_be_read_are_left_alone() -> None:
 
 def test_future_expiry_of_entries_keeps_nothing_alive() -> None:
     rig = Rig(WEB, node(evicted("web", 0)))
-    assert rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().keeps_alive
 
     rig.at(1)
 
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 BIG = Pod(metadata=ObjectMeta(name="big", namespace="shop", uid="uid-big"))
@@ -380,7 +380,7 @@ def test_pods_that_no_entry_waits_for_are_forgotten() -> None:
 
 
 def nothing_awaited(rig: Rig) -> bool:
-    awaited = rig.machine._awaited
+    awaited = rig.controller._awaited
     replaced, scheduled, left = awaited._replaced, awaited._scheduled, awaited.replacements
     waiting = (each for kind in (replaced, scheduled) for each in (kind, kind.over))
     return not any((*waiting, awaited._pending, left.awaited, left._place_of))

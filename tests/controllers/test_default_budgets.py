@@ -74,7 +74,7 @@ def test_a_workload_without_a_budget_gets_one_of_its_own(kind: str) -> None:
             "blockOwnerDeletion": True,
         }
     ]
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_parts_of_workloads_and_what_ends_get_none() -> None:
@@ -156,7 +156,7 @@ def test_unrelated_policy_changes_cause_no_work() -> None:
     rig.put(policy(ANY, caps=[{"component": "drain", "max": "5/1h"}]))
     rig.see()
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_a_budget_follows_its_workload() -> None:
@@ -361,10 +361,10 @@ def test_a_namesake_gets_its_own_once_the_old_budget_is_collected(sees_the_end: 
     rig.put({**keeper(), "metadata": {**keeper()["metadata"], "uid": "another"}})
     new = rig.store.get("Deployment", "default/web")
     rig.held = set() if sees_the_end else {"Deployment"}
-    rig.machine.handle(Changed(new.object, new.raw), rig.now)
+    rig.controller.handle(Changed(new.object, new.raw), rig.now)
 
     rig.settle()
-    rig.machine.handle(Deleted(old), rig.now)
+    rig.controller.handle(Deleted(old), rig.now)
     rig.delete("PodDisruptionBudget", "web-default")
     rig.settle()
 
@@ -387,7 +387,7 @@ def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig.delete("PodDisruptionBudget", "mine")
     rig.sync(budget("mine", minAvailable=1))
 
-    rig.machine.handle(Deleted(old), rig.now)
+    rig.controller.handle(Deleted(old), rig.now)
     rig.settle()
 
     assert list(budgets(rig)) == ["mine"]
@@ -411,7 +411,7 @@ def test_changes_that_affect_no_budget_cause_no_work() -> None:
 
     rig.see()
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 # Writes that fail, and crashes
@@ -424,15 +424,15 @@ def test_a_creation_that_fails_is_tried_again_and_made_once(problem: Problem) ->
 
     rig.settle()
     # What was carried out without an answer is seen.
-    assert rig.machine.deadline().keeps_alive is not (problem is NO_ANSWER)
-    assert rig.machine.deadline().time_ns == (None if problem is NO_ANSWER else rig.now + SECOND)
+    assert rig.controller.deadline().keeps_alive is not (problem is NO_ANSWER)
+    assert rig.controller.deadline().time_ns == (None if problem is NO_ANSWER else rig.now + SECOND)
     rig.wait(1)
-    assert rig.machine.deadline().keeps_alive is not (problem is not UNAVAILABLE)
+    assert rig.controller.deadline().keeps_alive is not (problem is not UNAVAILABLE)
     rig.wait(600)
 
     assert list(budgets(rig)) == ["web-default"]
-    assert rig.machine.deadline().time_ns is None
-    assert not rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().time_ns is None
+    assert not rig.controller.deadline().keeps_alive
 
 
 @pytest.mark.parametrize("problem", [NO_ANSWER, UNAVAILABLE, CONFLICT])
@@ -477,7 +477,7 @@ def test_a_creation_whose_effect_is_seen_late_is_not_made_twice() -> None:
 def test_a_new_controller_goes_on_where_the_old_one_stopped(crash_after: int) -> None:
     objects = [keeper(name=name, labels={"app": name}) for name in ("a", "b")]
     rig = Rig(DefaultBudgets, policy(ANY), *objects)
-    rig.carry_out(rig.machine.handle(Tick(), rig.now)[:crash_after])
+    rig.carry_out(rig.controller.handle(Tick(), rig.now)[:crash_after])
 
     rig.restart()
     rig.settle()
@@ -494,9 +494,9 @@ def test_repeated_observations_change_no_budget() -> None:
 
     for kind, key in (("Deployment", "default/web"), ("PodDisruptionBudget", "default/web-default")):
         one = rig.store.get(kind, key)
-        rig.machine.handle(Changed(one.object, one.raw), rig.now)
+        rig.controller.handle(Changed(one.object, one.raw), rig.now)
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_the_numbers_follow_the_priority_that_rules_give_to_the_pods() -> None:

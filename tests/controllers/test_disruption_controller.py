@@ -228,7 +228,7 @@ def test_a_workload_that_a_namesake_has_replaced_has_no_scale() -> None:
     rig.put({**owner, "metadata": {**owner["metadata"], "uid": "another"}})
     new = rig.store.get("ReplicaSet", "default/rs")
 
-    rig.machine.handle(Changed(new.object, new.raw), rig.now)
+    rig.controller.handle(Changed(new.object, new.raw), rig.now)
     rig.settle()
 
     assert condition(rig)["reason"] == "SyncFailed"
@@ -441,7 +441,7 @@ def test_the_status_shows_what_a_rate_has_left_as_tokens_come_back() -> None:
     assert not rig.evict("web-2")
     rig.settle()
     assert status(rig)["disruptionRate"]["available"] == 0
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
     rig.wait(30 * 60 - 1)
     assert status(rig)["disruptionRate"]["available"] == 0
@@ -454,7 +454,7 @@ def test_the_status_shows_what_a_rate_has_left_as_tokens_come_back() -> None:
     }
     rig.wait(30 * 60)
     assert status(rig)["disruptionRate"]["available"] == 2
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_an_event_about_the_budget_names_the_pods_that_used_its_rate_up() -> None:
@@ -503,7 +503,7 @@ def test_a_rate_comes_and_goes_and_changes_with_its_annotation() -> None:
     rig.sync(budget("pdb", minAvailable=0))
 
     assert "disruptionRate" not in status(rig)
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 # What it costs
@@ -522,7 +522,7 @@ def test_a_pods_change_costs_the_budgets_over_it(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(TrackedBudget, "status", spied)
     rig.put({**pod("a"), "status": UNREADY})
     rig.see()
-    rig.machine.handle(Tick(), rig.now)
+    rig.controller.handle(Tick(), rig.now)
 
     assert judged == ["pdb"]
 
@@ -537,7 +537,7 @@ def test_unrelated_events_cause_no_work() -> None:
     rig.put(pod("b", labels={}))
     rig.see()
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
     assert len(rig.log) == written
 
 
@@ -545,19 +545,19 @@ def test_a_status_is_due_when_the_first_of_its_debits_expires() -> None:
     accepted = {"disruptedPods": {"a": "2026-01-01T12:00:30Z", "b": "2026-01-01T12:00:00Z"}}
     rig = rig_of({**budget("pdb", minAvailable=0), "status": accepted}, pod("a"), pod("b"))
 
-    assert rig.machine.deadline().time_ns == rig.now + 120 * SECOND
+    assert rig.controller.deadline().time_ns == rig.now + 120 * SECOND
 
 
 def test_a_budget_that_goes_is_forgotten() -> None:
     rate = {"max": "1/1h", "available": 0, "fullTime": "2026-01-01T12:10:00Z"}
     accepted = {"disruptedPods": {"a": "2026-01-01T12:00:00Z"}, "disruptionRate": rate}
     rig = rig_of({**rated("1/1h"), "status": accepted}, pod("a"))
-    assert rig.machine.deadline().time_ns == rig.now + 120 * SECOND
+    assert rig.controller.deadline().time_ns == rig.now + 120 * SECOND
 
     rig.delete("PodDisruptionBudget", "pdb")
     rig.settle()
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
     rig.sync(pod("a", ready=False))
     assert len(rig.log) == 1
 
@@ -568,7 +568,7 @@ def test_a_replaced_budget_is_not_confused_with_its_namesake() -> None:
     rig.delete("PodDisruptionBudget", "pdb")
     rig.sync(budget("pdb", minAvailable=1))
 
-    rig.machine.handle(Deleted(old), rig.now)
+    rig.controller.handle(Deleted(old), rig.now)
     rig.sync(pod("b"))
 
     assert sums(rig) == (1, 2, 1, 2)

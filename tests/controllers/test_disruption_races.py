@@ -58,7 +58,7 @@ def test_evictions_during_a_write_that_conflicts_are_not_lost() -> None:
         assert rig.evict("curly")
 
     rig.before_write = evict_both
-    (stale,) = rig.machine.handle(Tick(), rig.now)
+    (stale,) = rig.controller.handle(Tick(), rig.now)
     assert isinstance(stale, ReplaceStatus)
     assert stale.raw["status"]["disruptionsAllowed"] == 1
     rig.carry_out([stale])
@@ -110,16 +110,16 @@ def test_a_write_that_fails_for_no_visible_reason_is_made_again_after_a_while(pr
     rig.problems = [problem, problem, None]
 
     rig.settle()
-    assert rig.machine.deadline().keeps_alive
-    assert rig.machine.deadline().time_ns == rig.now + SECOND
+    assert rig.controller.deadline().keeps_alive
+    assert rig.controller.deadline().time_ns == rig.now + SECOND
     rig.wait(1)
-    assert rig.machine.deadline().keeps_alive is not (problem is REFUSED)
-    assert rig.machine.deadline().time_ns == rig.now + 2 * SECOND
+    assert rig.controller.deadline().keeps_alive is not (problem is REFUSED)
+    assert rig.controller.deadline().time_ns == rig.now + 2 * SECOND
     rig.wait(2)
 
     assert allowed(rig) == 1
-    assert rig.machine.deadline().time_ns is None
-    assert not rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().time_ns is None
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_the_status_of_a_deleted_budget_is_not_written_again() -> None:
@@ -128,20 +128,20 @@ def test_the_status_of_a_deleted_budget_is_not_written_again() -> None:
 
     rig.settle()
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_after_a_failure_that_another_controller_has_made_good_nothing_is_left_to_do() -> None:
     rig = Rig(DisruptionController, budget("pdb", minAvailable=0), pod("a"))
     rig.problems = [UNAVAILABLE]
     rig.settle()
-    assert rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().keeps_alive
 
     (write,) = [action for action, _ in rig.writes if isinstance(action, ReplaceStatus)]
     rig.store.update_status(write.raw)
     rig.settle()
 
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
     rig.wait(600)
     assert len(rig.writes) == 1
 
@@ -158,7 +158,7 @@ def test_an_unanswered_write_counts_as_neither_done_nor_undone() -> None:
     rig.wait(600)
 
     assert len(rig.writes) == 2
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_an_answer_that_comes_after_the_next_version_changes_nothing() -> None:
@@ -166,11 +166,11 @@ def test_an_answer_that_comes_after_the_next_version_changes_nothing() -> None:
     write = rig.writes[0][0]
     rig.put(pod("a", ready=False))
     rig.see()
-    (second,) = rig.machine.handle(Tick(), rig.now)
+    (second,) = rig.controller.handle(Tick(), rig.now)
 
-    rig.machine.handle(ActionFinished(write, CONFLICT), rig.now)
+    rig.controller.handle(ActionFinished(write, CONFLICT), rig.now)
 
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
     rig.carry_out([second])
     rig.settle()
     assert allowed(rig) == 0
@@ -213,7 +213,7 @@ def test_f5_an_eviction_counts_until_its_pod_is_seen_terminating() -> None:
 def test_f5_a_pod_that_is_not_deleted_after_all_gives_its_unit_back_after_two_minutes() -> None:
     rig = rig_of(with_note("a", minAvailable=1), pod("a"), pod("b"))
     assert allowed(rig) == 0
-    assert rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().keeps_alive
 
     rig.wait(119)
     assert allowed(rig) == 0
@@ -221,7 +221,7 @@ def test_f5_a_pod_that_is_not_deleted_after_all_gives_its_unit_back_after_two_mi
 
     assert allowed(rig) == 1
     assert noted(rig) == []
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_f5_an_eviction_of_a_pod_that_was_never_seen_counts() -> None:
@@ -233,7 +233,7 @@ def test_f5_an_eviction_of_a_pod_that_was_never_seen_counts() -> None:
 
     rig.settle()
     assert noted(rig) == ["new"]
-    rig.machine.handle(Changed(alive.object, alive.raw), rig.now)
+    rig.controller.handle(Changed(alive.object, alive.raw), rig.now)
     rig.settle()
 
     assert allowed(rig) == 1
@@ -245,7 +245,7 @@ def test_f5_an_eviction_of_a_pod_that_was_never_seen_counts() -> None:
 def test_notes_without_effect_do_not_keep_the_controller_busy() -> None:
     rig = rig_of(with_note("unseen", minAvailable=1), pod("a"))
 
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
     rig.wait(120)
     assert noted(rig) == []
 
@@ -283,7 +283,7 @@ def test_the_replacement_of_a_pod_is_not_taken_for_the_disrupted_one(seconds: in
     rig.put(web("web-0"))
     if skips_the_end:
         new = rig.store.get("Pod", "default/web-0")
-        rig.machine.handle(Changed(new.object, new.raw), rig.now)
+        rig.controller.handle(Changed(new.object, new.raw), rig.now)
 
     rig.settle()
 
@@ -316,7 +316,7 @@ def test_f3_the_disruption_of_a_replacement_is_not_over_because_the_pod_before_i
 
     rig.settle()
     assert noted(rig) == ["web-0"]
-    rig.machine.handle(Changed(alive.object, alive.raw), rig.now)
+    rig.controller.handle(Changed(alive.object, alive.raw), rig.now)
     rig.settle()
 
     assert allowed(rig) == 1
@@ -344,10 +344,10 @@ def test_a_replaced_pod_is_not_confused_with_its_namesake() -> None:
     rig.put(pod("a", ready=False))
     new = rig.store.get("Pod", "default/a")
 
-    rig.machine.handle(Changed(new.object, new.raw), rig.now)
+    rig.controller.handle(Changed(new.object, new.raw), rig.now)
     rig.settle()
     assert allowed(rig) == 0
-    rig.machine.handle(Deleted(old), rig.now)
+    rig.controller.handle(Deleted(old), rig.now)
     rig.settle()
 
     assert status(rig)["expectedPods"] == 1
@@ -380,7 +380,7 @@ def test_a_crash_at_a_write_leaves_no_work_unfinished(is_done: bool) -> None:
     rig = rig_of(budget("pdb", minAvailable=1), pod("a"), pod("b"), pod("c"))
     assert rig.evict("a")
     rig.see()
-    (write,) = rig.machine.handle(Tick(), rig.now)
+    (write,) = rig.controller.handle(Tick(), rig.now)
     assert isinstance(write, ReplaceStatus)
     if is_done:
         rig.store.update_status(write.raw)
@@ -396,7 +396,7 @@ def test_repeated_observations_count_one_disruption() -> None:
 
     for kind, key in (("Pod", "default/a"), ("PodDisruptionBudget", "default/pdb"), ("Pod", "default/a")):
         one = rig.store.get(kind, key)
-        rig.machine.handle(Changed(one.object, one.raw), rig.now)
+        rig.controller.handle(Changed(one.object, one.raw), rig.now)
     rig.settle()
 
     assert len(rig.writes) == 1

@@ -48,7 +48,7 @@ def test_each_volume_gets_a_claim_that_belongs_to_the_pod() -> None:
     assert [(one["kind"], one["uid"], one["controller"]) for one in made["metadata"]["ownerReferences"]] == [
         ("Pod", "uid-web", True)
     ]
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_a_deleted_claim_is_created_again_while_the_pod_exists() -> None:
@@ -98,4 +98,4 @@ def test_failed_claim_writes_are_retried(problem: Problem) -> None:
     rig.wait(60)
 
     assert claims(rig) == ["web-cache"]
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive

@@ -236,7 +236,7 @@ def test_nodes_are_never_overfull_and_pods_end_once_under_kubelet_faults(
     play(rig, story, faults)
 
     check_rest(rig)
-    assert not all(place.machine.deadline().keeps_alive for place in rig.places)
+    assert not all(place.controller.deadline().keeps_alive for place in rig.places)
 
 
 @settings(max_examples=usual(60))
@@ -247,7 +247,7 @@ def test_with_the_controllers_around_them_all_comes_to_rest(story: list[Change],
     play(rig, story, faults)
 
     check_rest(rig)
-    assert not all(place.machine.deadline().keeps_alive for place in rig.places)
+    assert not all(place.controller.deadline().keeps_alive for place in rig.places)
     for name in NODES:
         assert rig.taints(name) == []
         assert rig.node_condition(name, "Ready")["status"] in ("", "True")

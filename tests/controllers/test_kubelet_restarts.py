@@ -326,7 +326,7 @@ def test_a_new_kubelet_takes_in_no_pod_before_anything_concerns_its_node() -> No
     rig = rig_of(pod("a", node="n1"), pod("b", node="n2"))
     rig.apply(node("n2", cpu=4))
     rig.restart()
-    nodes = rig.places[0].machine._nodes  # type: ignore[attr-defined]
+    nodes = rig.places[0].controller._nodes  # type: ignore[attr-defined]
     assert not any(each._pods.runs for each in nodes.values())
 
     rig.delete("Pod", "a", grace=5)

@@ -233,7 +233,7 @@ def test_a_restarted_kubelet_ignores_an_unwritten_condition_of_its_predecessor()
 
 def test_containers_of_a_node_that_is_down_cannot_be_let_exit() -> None:
     rig = rig_of(pod("a", node="n1"))
-    kubelet = rig.places[0].machine
+    kubelet = rig.places[0].controller
     stored = rig.store.get("Pod", "default/a").object
     assert isinstance(kubelet, Kubelet)
     assert isinstance(stored, Pod)

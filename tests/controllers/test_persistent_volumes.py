@@ -212,7 +212,7 @@ def test_volumes_are_not_provisioned_for_a_class_without_provisioner() -> None:
     rig = Volumes(claim(), storage_class("kubernetes.io/no-provisioner"), node("n1"))
 
     assert "volumeName" not in rig.bind("").raw["spec"]
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_a_claim_that_no_scheduler_has_looked_at_is_left_alone() -> None:

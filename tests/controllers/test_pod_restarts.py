@@ -159,11 +159,11 @@ def test_a_crash_loop_is_settled_once_it_has_been_seen_to_be_one() -> None:
 
     for second in (1, 6, 12, 21):
         rig.pass_to(second)
-        settled.append(not place.machine.deadline().keeps_alive)
+        settled.append(not place.controller.deadline().keeps_alive)
 
     assert settled == [False, False, True, True]
     rig.delete("Pod", "a", grace=4)
-    assert place.machine.deadline().keeps_alive
+    assert place.controller.deadline().keeps_alive
 
 
 def test_the_crash_backoff_resets_after_ten_minutes_of_running() -> None:

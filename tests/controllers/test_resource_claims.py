@@ -64,7 +64,7 @@ def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status() -> Non
 def test_a_pod_waits_for_its_template() -> None:
     rig = rig_of(using(user("web"), template="gpu"))
     assert rig.writes == []
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
     rig.sync(claim_template("gpu"))
 
@@ -104,7 +104,7 @@ def test_failed_claim_writes_are_retried() -> None:
     rig.wait(60)
 
     assert "resourceClaimStatuses" in rig.get("Pod", "web")["status"]
-    assert not rig.machine.deadline().keeps_alive
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_the_last_pod_to_end_frees_the_claim() -> None:
@@ -226,8 +226,8 @@ def test_nothing_is_remembered_of_what_is_gone() -> None:
     rig.delete("ResourceClaimTemplate", "gpu")
     rig.wait(600)
 
-    assert isinstance(rig.machine, ResourceClaims)
-    fields = {**vars(rig.machine), **vars(rig.machine.claims)}
+    assert isinstance(rig.controller, ResourceClaims)
+    fields = {**vars(rig.controller), **vars(rig.controller.claims)}
     kept = {name: value for name, value in fields.items() if isinstance(value, dict | set) and value}
 
     assert kept == {}

@@ -36,7 +36,7 @@ def test_f11_a_pod_not_deleted_for_two_minutes_loses_its_disruption_target() -> 
 
     rig.wait(119)
     assert condition(rig) == target()
-    assert rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().keeps_alive
     rig.wait(1)
 
     assert condition(rig) == {
@@ -47,8 +47,8 @@ def test_f11_a_pod_not_deleted_for_two_minutes_loses_its_disruption_target() -> 
     after = rig.get("Pod", "a")
     assert after["status"]["conditions"][0] == READY["conditions"][0]
     assert after["spec"] == before["spec"]
-    assert not rig.machine.deadline().keeps_alive
-    assert rig.machine.deadline().time_ns is None
+    assert not rig.controller.deadline().keeps_alive
+    assert rig.controller.deadline().time_ns is None
 
 
 @pytest.mark.upstream(57)
@@ -79,7 +79,7 @@ def test_a_pod_that_is_terminating_stays_a_target() -> None:
     rig.wait(600)
 
     assert rig.log == []
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
 
 
 def test_a_pod_that_does_not_say_since_when_is_a_target_no_more_at_once() -> None:
@@ -94,7 +94,7 @@ def test_another_disruption_begins_another_two_minutes() -> None:
     rig = Rig(DisruptionController, doomed())
     rig.problems = [CONFLICT]
     rig.wait(120)
-    assert rig.machine.deadline().time_ns == rig.now + SECOND
+    assert rig.controller.deadline().time_ns == rig.now + SECOND
 
     rig.put(doomed(lastTransitionTime="2026-01-01T12:02:00Z"))
     rig.wait(119)
@@ -124,14 +124,14 @@ def test_a_write_that_failed_is_tried_again_until_it_is_seen(problem: Any) -> No
     rig.wait(119)
     rig.held = {"Pod"}
     rig.wait(1)
-    assert rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().keeps_alive
     rig.wait(10)
     rig.held = set()
     rig.wait(600)
 
     assert condition(rig)["status"] == "False"
-    assert rig.machine.deadline().time_ns is None
-    assert not rig.machine.deadline().keeps_alive
+    assert rig.controller.deadline().time_ns is None
+    assert not rig.controller.deadline().keeps_alive
 
 
 def test_one_version_of_a_stale_condition_is_written_once() -> None:
@@ -140,7 +140,7 @@ def test_one_version_of_a_stale_condition_is_written_once() -> None:
     rig.held = {"Pod"}
     rig.wait(121)
 
-    rig.machine.handle(Changed(seen.object, seen.raw), rig.now)
+    rig.controller.handle(Changed(seen.object, seen.raw), rig.now)
     rig.wait(300)
 
     assert [type(action) for action, _ in rig.log] == [ReplaceStatus]
@@ -153,10 +153,10 @@ def test_a_pod_that_is_gone_is_forgotten() -> None:
 
     rig.delete("Pod", "a")
     rig.settle()
-    assert rig.machine.deadline().time_ns is None
+    assert rig.controller.deadline().time_ns is None
     rig.put(doomed())
     rig.settle()
-    rig.machine.handle(Deleted(old), rig.now)
+    rig.controller.handle(Deleted(old), rig.now)
 
     rig.wait(120)
     assert condition(rig)["status"] == "False"

@@ -142,8 +142,8 @@ def test_deleted_objects_leave_no_counts() -> None:
     rig.store.delete("PersistentVolume", "disk", now=rig.now)
     rig.settle()
 
-    assert isinstance(rig.machine, PersistentVolumes)
-    machine = rig.machine
+    assert isinstance(rig.controller, PersistentVolumes)
+    machine = rig.controller
     kept = (
         machine._volumes,
         machine._claims,

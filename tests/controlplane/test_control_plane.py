@@ -218,7 +218,7 @@ def test_a_restarted_component_learns_which_machines_are_down() -> None:
         cluster.apply(pod("a"))
 
         assert phases(cluster) == ["Pending"]
-        machine = component(cluster.plane, "kubelet").machine
+        machine = component(cluster.plane, "kubelet").controller
         assert isinstance(machine, Kubelet)
 
 

@@ -249,13 +249,15 @@ def test_a_taint_does_not_end_what_labels_say_about_domains() -> None:
     assert not found["_domains"]
 
 
-def reaction(rig: Any, machine: Controller, change: Callable[[], object]) -> Counter[str]:
-    """Return the operations that it takes a machine to see what a change writes, and to act on that."""
+def reaction(rig: Any, controller: Controller, change: Callable[[], object]) -> Counter[str]:
+    """Return the operations that it takes a controller to see what a change writes, and to act on that."""
     version = rig.store.version
     change()
-    events = [event for event in rig.store.events_since(version) if is_watched_kind(event.stored.kind, machine.watches)]
+    events = [
+        event for event in rig.store.events_since(version) if is_watched_kind(event.stored.kind, controller.watches)
+    ]
     seen = [*map(observation_of, events), Tick()]
-    return operations(lambda: [machine.handle(one, rig.now) for one in seen])
+    return operations(lambda: [controller.handle(one, rig.now) for one in seen])
 
 
 def daemons(nodes: int, *, is_filled_in: bool = False) -> Counter[str]:
@@ -291,7 +293,7 @@ def failed_nodes(nodes: int) -> Counter[str]:
     rig.fail(*names)
     rig.pass_to(60)
     rig.now += 10 * 10**9
-    return reaction(rig, rig.places[0].machine, lambda: None)
+    return reaction(rig, rig.places[0].controller, lambda: None)
 
 
 def zoned(name: str) -> dict[str, Any]:
@@ -308,7 +310,7 @@ def budgets(number: int) -> Counter[str]:
     pods = [store_rig.pod(f"{one}") for one in range(number)]
     rig = store_rig.Rig(DisruptionController, sim_objects.budget("pdb", minAvailable=0), *others, *pods)
     rig.settle()
-    return reaction(rig, rig.machine, lambda: rig.put({**store_rig.pod("0"), "status": store_rig.UNREADY}))
+    return reaction(rig, rig.controller, lambda: rig.put({**store_rig.pod("0"), "status": store_rig.UNREADY}))
 
 
 def endpoints(number: int) -> Counter[str]:
@@ -317,7 +319,7 @@ def endpoints(number: int) -> Counter[str]:
     pods = [an_endpoint(f"{one}") for one in range(number)]
     rig = store_rig.Rig(ServiceEndpoints, *services, *pods)
     rig.wait(1)
-    return reaction(rig, rig.machine, lambda: rig.put(an_endpoint("0", ready=False)))
+    return reaction(rig, rig.controller, lambda: rig.put(an_endpoint("0", ready=False)))
 
 
 def a_service(name: str) -> Any:

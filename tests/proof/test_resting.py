@@ -47,7 +47,7 @@ class Log:
     def begin(self, component: Component, existing: Iterable[ExistingObjects]) -> None:
         self.driver.begin(component)
         if self.is_eager:
-            component.rest = None
+            component.deferral = None
         self.driver.show_existing(component, existing)
 
     def send(self, requested: RequestedAction, now: int) -> None:
@@ -68,7 +68,7 @@ class Log:
                 break
             self.driver.wake(due, now)
         self.driver.check()
-        self.rested.update(component.name for component in self.driver.components if component.is_at_rest)
+        self.rested.update(component.name for component in self.driver.components if component.is_idle)
         self.said.append(f"{self.driver.next_time(now)} {self.driver.expects_news()}")
 
 
@@ -311,7 +311,7 @@ def test_eviction_order_follows_unobserved_placement_times() -> None:
         play.deeds = [partial(play.store.bind, f"default/{name}", "n1", now=START_NS)]
         play.go(1)
 
-    assert all(component.is_at_rest for component in play.both[1].driver.components)
+    assert all(component.is_idle for component in play.both[1].driver.components)
     play.deeds = [partial(play.store.patch, "Node", "n1", {"spec": {"taints": [TAINT]}}, "merge", "")]
     play.go(1)
 

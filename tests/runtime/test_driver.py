@@ -74,14 +74,14 @@ class Rig:
             self.driver.add(component)
             self.driver.begin(component)
 
-    def machine(self, index: int) -> Noting:
-        machine = self.components[index].machine
-        assert isinstance(machine, Noting)
-        return machine
+    def controller(self, index: int) -> Noting:
+        controller = self.components[index].controller
+        assert isinstance(controller, Noting)
+        return controller
 
     def want(self, index: int, time_ns: int | None, *, keeps_alive: bool = True) -> None:
         """Send an observation to a controller, which has another deadline from then on."""
-        self.machine(index).next = Deadline(time_ns, keeps_alive)
+        self.controller(index).next = Deadline(time_ns, keeps_alive)
         self.driver.enqueue(self.components[index], Deleted(THING))
         self.driver.deliver(0)
         self.notes.clear()
@@ -115,8 +115,8 @@ def test_unwatched_kinds_are_delivered_to_no_component() -> None:
 
 def test_a_pod_reaches_only_components_subscribed_to_the_change() -> None:
     rig = Rig("Pod", "Pod Node", "Pod")
-    rig.machine(0).pod_aspects = UNOWNED
-    rig.machine(2).pod_aspects = PLACED
+    rig.controller(0).pod_aspects = UNOWNED
+    rig.controller(2).pod_aspects = PLACED
 
     rig.driver.show("Pod", Changed(THING), EVERY | PLACED)
     rig.driver.show("Pod", Changed(THING), EVERY | UNOWNED)
@@ -154,7 +154,7 @@ def test_an_idle_component_receives_existing_pods_when_it_is_woken_up() -> None:
 @pytest.mark.parametrize("why", ["it is not idle", "an urgent kind follows", "a pod is urgent"])
 def test_a_component_receives_existing_pods_in_their_order_if(why: str) -> None:
     rig = Rig("Pod Node", idle_deferral=IdleDeferral(frozenset(("Pod",)), unless=DISRUPTED))
-    rig.machine(0).is_idle = why != "it is not idle"
+    rig.controller(0).is_idle = why != "it is not idle"
     aspects = EVERY | DISRUPTED if why == "a pod is urgent" else EVERY
     nodes = ("Node", [Deleted(THING)], [EVERY]) if why == "an urgent kind follows" else None
 
@@ -172,7 +172,7 @@ def test_existing_pods_wait_until_a_component_wakes_up_if_the_kinds_after_them_g
     rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING)], [EVERY]), nodes])
     rig.driver.deliver(6)
     assert rig.log() == ["a Deleted 6"]
-    rig.machine(0).is_idle = False
+    rig.controller(0).is_idle = False
     rig.driver.show("Node", Changed(THING))
     rig.driver.deliver(7)
 
@@ -198,7 +198,7 @@ def test_a_change_ahead_of_deferred_observations_wakes_a_component_that_is_not_i
     rig.driver.show_existing(rig.components[0], [("Pod", [Deleted(THING)], [EVERY])])
 
     rig.driver.show("Node", Changed(THING))
-    rig.machine(0).is_idle = is_idle
+    rig.controller(0).is_idle = is_idle
     rig.driver.deliver(7)
 
     assert rig.log() == ["a Changed 7"] + ["a Deleted 7"] * (not is_idle)
@@ -206,7 +206,7 @@ def test_a_change_ahead_of_deferred_observations_wakes_a_component_that_is_not_i
 
 def test_a_component_that_begins_receives_the_pods_that_may_concern_it() -> None:
     rig = Rig("Pod Node")
-    rig.machine(0).pod_aspects = UNOWNED
+    rig.controller(0).pod_aspects = UNOWNED
 
     aspects = [EVERY | PLACED, EVERY | UNOWNED]
     rig.driver.show_existing(rig.components[0], [("Pod", [Changed(THING), Deleted(THING)], aspects)])
@@ -239,8 +239,8 @@ def test_an_answer_comes_after_what_its_component_has_missed() -> None:
 
 def test_a_due_or_busy_component_receives_all_observations_at_once() -> None:
     rig = Rig("Pod", "Pod", idle_deferral=IdleDeferral(frozenset(("Pod",))))
-    rig.machine(0).next = Deadline(9, True)
-    rig.machine(1).is_idle = False
+    rig.controller(0).next = Deadline(9, True)
+    rig.controller(1).is_idle = False
     rig.driver.first_due(0)
 
     rig.driver.show("Pod", Changed(THING))
@@ -267,9 +267,9 @@ def test_a_component_that_wakes_without_observation_is_detected() -> None:
     rig.driver.first_due(0)
     rig.driver.check()
 
-    rig.machine(0).is_idle = False
+    rig.controller(0).is_idle = False
 
-    with pytest.raises(AssertionError, match="a rests no more"):
+    with pytest.raises(AssertionError, match="a became active without a call"):
         rig.driver.check()
 
 
@@ -295,7 +295,7 @@ def test_answers_to_recorded_events_reach_no_component() -> None:
 
 def test_actions_are_sent_in_order_under_the_name_of_their_component() -> None:
     rig = Rig("Pod")
-    rig.machine(0).plan = [deletion("p"), deletion("q")]
+    rig.controller(0).plan = [deletion("p"), deletion("q")]
 
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(3)
@@ -322,7 +322,7 @@ def test_a_stopped_component_receives_no_pending_observations() -> None:
 
 def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
     rig = Rig("Pod")
-    rig.machine(0).plan = [deletion("p"), deletion("q")]
+    rig.controller(0).plan = [deletion("p"), deletion("q")]
     send = rig.transport.send
 
     def crash(requested: RequestedAction, now: int) -> None:
@@ -341,7 +341,7 @@ def test_a_component_that_goes_down_over_an_action_asks_for_no_more() -> None:
 def test_only_a_called_component_is_asked_for_its_deadline() -> None:
     rig = Rig("Pod", "Node")
     rig.driver.first_due(0)
-    before = [rig.machine(index).questions for index in range(2)]
+    before = [rig.controller(index).questions for index in range(2)]
 
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(0)
@@ -350,21 +350,21 @@ def test_only_a_called_component_is_asked_for_its_deadline() -> None:
         rig.driver.next_time(now)
         rig.driver.expects_news()
 
-    assert [rig.machine(index).questions for index in range(2)] == [before[0] + 1, before[1]]
+    assert [rig.controller(index).questions for index in range(2)] == [before[0] + 1, before[1]]
 
 
 def test_a_component_that_returns_no_change_keeps_its_deadline() -> None:
     rig = Rig("Pod", "Pod")
     rig.driver.first_due(0)
-    before = [rig.machine(index).questions for index in range(2)]
-    rig.machine(0).is_unmoved = True
+    before = [rig.controller(index).questions for index in range(2)]
+    rig.controller(0).is_unmoved = True
 
     rig.driver.show("Pod", Changed(THING))
     rig.driver.deliver(0)
     rig.driver.next_time(0)
 
     assert rig.log() == ["a Changed 0", "b Changed 0"]
-    assert [rig.machine(index).questions for index in range(2)] == [before[0], before[1] + 1]
+    assert [rig.controller(index).questions for index in range(2)] == [before[0], before[1] + 1]
 
 
 def test_the_first_joined_due_component_acts_first_and_delayed_actions_stand_alone() -> None:
@@ -418,12 +418,12 @@ def test_lives_are_counted_for_each_component() -> None:
     assert [one.life for one in rig.components] == [2, 1]
 
 
-def test_a_machine_whose_deadline_changes_by_itself_is_found() -> None:
+def test_a_controller_whose_deadline_changes_by_itself_is_found() -> None:
     rig = Rig("Pod")
     rig.driver.first_due(0)
     rig.driver.check()
 
-    rig.machine(0).next = Deadline(5, True)
+    rig.controller(0).next = Deadline(5, True)
 
-    with pytest.raises(AssertionError, match="and was not called since"):
+    with pytest.raises(AssertionError, match="without a call"):
         rig.driver.check()

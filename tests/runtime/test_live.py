@@ -195,7 +195,7 @@ class FragileRig:
 
     def seen(self) -> list[int]:
         return [
-            len(component.machine.seen) if isinstance(component.machine, Fragile) else -1
+            len(component.controller.seen) if isinstance(component.controller, Fragile) else -1
             for component in self.components
         ]
 

@@ -16,7 +16,9 @@ class Rig:
     def __init__(self) -> None:
         self.unread = DeferredObservations()
         self.components = [
-            Component(name, Kubelet, machine=Kubelet(), place=place, rest=IdleDeferral(frozenset(("Node", "Pod"))))
+            Component(
+                name, Kubelet, controller=Kubelet(), place=place, deferral=IdleDeferral(frozenset(("Node", "Pod")))
+            )
             for place, name in ((1, "a"), (2, "b"))
         ]
 

@@ -307,12 +307,12 @@ class Informers:
 
     def begin(self, component: Component, now: int) -> list[ObjectObservation]:
         """Start a component's informer; return what the component sees first."""
-        if component.machine is None:
+        if component.controller is None:
             raise ValueError(f"{component.name} is down")
         kinds = [
             apiresource.name
             for apiresource in self._store.resources.all()
-            if is_watched_kind(apiresource.name, component.machine.watches)
+            if is_watched_kind(apiresource.name, component.controller.watches)
         ]
         informer = self._informers[component] = Informer(component.name, kinds, self._store, self._faults)
         seen = informer.start(now)

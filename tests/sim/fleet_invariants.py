@@ -94,7 +94,7 @@ class FleetChecker:
                 assert not pod.status.nominated_node_name, pod.key
                 assert self.store.find("Node", pod.spec.node_name) or pod.is_terminal, pod.key
         for component in self.schedulers:
-            scheduler = component.machine
+            scheduler = component.controller
             assert isinstance(scheduler, JudgedScheduler)
             self._check_scheduler(scheduler)
 

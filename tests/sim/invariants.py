@@ -44,8 +44,8 @@ class InvariantChecker:
     @property
     def scheduler(self) -> JudgedScheduler:
         """The scheduler in its present life."""
-        assert isinstance(self.component.machine, JudgedScheduler)
-        return self.component.machine
+        assert isinstance(self.component.controller, JudgedScheduler)
+        return self.component.controller
 
     def after_step(self) -> None:
         """Check the invariants of every instant."""

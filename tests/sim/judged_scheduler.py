@@ -309,8 +309,8 @@ def _gives_way(before: Sight, waiting: Pod, pod: Pod, node: str) -> bool:
 
 def let_wait(simulation: Simulation, component: Component, is_patient: bool) -> None:
     """Return whether time advances although a scheduler only has failures left to retry."""
-    assert isinstance(component.machine, JudgedScheduler)
-    component.machine.is_patient = is_patient
+    assert isinstance(component.controller, JudgedScheduler)
+    component.controller.is_patient = is_patient
     # Drivers ask the components that they have called again, and they called none.
     simulation.driver._called[component] = None
 

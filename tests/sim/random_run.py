@@ -114,7 +114,7 @@ class RandomRun:
 
     def _check(self) -> None:
         self.checker.after_step()
-        if self.component.machine is None:
+        if self.component.controller is None:
             return
         if self.random.random() < 0.1:
             self.checker.check_columns()

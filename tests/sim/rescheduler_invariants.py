@@ -67,7 +67,7 @@ class ReschedulerChecker:
 
     def after_step(self) -> None:
         """Take note of what has become of the moves."""
-        machine = self.component.machine
+        machine = self.component.controller
         if isinstance(machine, Rescheduler):
             machine.on_plan = self._check_plan
         pods = self._pods()

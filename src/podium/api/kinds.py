@@ -202,7 +202,7 @@ def _kind(line: str) -> tuple[Kind, bool]:
     """Return the kind of a line, and whether a store has it."""
     api_version, name, short, *has = line.split()
     group, _, version = api_version.rpartition("/")
-    changing = dict.fromkeys(each.api_version for each in served_versions().get((group, name), ()))
+    served = dict.fromkeys(each.api_version for each in served_versions().get((group, name), ()))
     kind = Kind(
         group,
         name,
@@ -212,7 +212,7 @@ def _kind(line: str) -> tuple[Kind, bool]:
         has_status="status" in has,
         has_scale="scale" in has,
         other_versions=(
-            *(other for other in changing if other != api_version),
+            *(other for other in served if other != api_version),
             *_OTHER_VERSIONS.get((group, name), ()),
         ),
         verbs=_OTHER_VERBS.get(name, ALL_VERBS),

@@ -84,6 +84,7 @@ def parse_quantity(value: str | int | float) -> int:
 
 @lru_cache(maxsize=65_536)
 def _parse_text(text: str) -> int:
+    """Return the amount in nano units. Raises ValueError."""
     if len(text) > _MAX_LENGTH:
         raise ValueError(f"a quantity has at most {_MAX_LENGTH} characters, this one has {len(text)}")
     # apimachinery's decoder accepts white space around a quantity, never inside it.

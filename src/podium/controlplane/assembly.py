@@ -152,7 +152,7 @@ class Population(msgspec.Struct, frozen=True):
 
 
 def populate(store: Store, documents: Iterable[Document], now: int) -> Population:
-    """Create objects of all served kinds, with their namespaces, as parts of an earlier cluster.
+    """Create objects of all served kinds, with their namespaces, as an earlier cluster had them.
 
     Existing objects are left unchanged. Raises InputError for objects that the store refuses.
     """

@@ -282,6 +282,7 @@ def _try_first(
 def _best(
     runner: Runner, extenders: Extenders | None, state: CycleState, pod: PodRecord, feasible: Int64s, seed: int
 ) -> tuple[Int64s | None, int]:
+    """Return the total scores of the feasible rows, None for a single row, and the row to choose."""
     if len(feasible) == 1:
         return None, int(feasible[0])
     whole = len(feasible) == runner.cluster.nodes.count

@@ -152,8 +152,8 @@ class LiveRuntime:
     def _begin(self, component: Component) -> None:
         self._failures.pop(component, None)
         self._driver.begin(component, self.news(component.name))
-        if component.machine is not None:
-            for observation in self.listed(component.machine.watches):
+        if component.controller is not None:
+            for observation in self.listed(component.controller.watches):
                 self._driver.enqueue(component, observation)
 
     def _on_failure(self, component: Component, error: Exception) -> None:

@@ -29,27 +29,27 @@ ExistingObjects = tuple[str, Sequence[Observation], Sequence[int]]
 
 @dataclass(slots=True, eq=False)
 class Component:
-    """A component: ``make`` creates its controller, again after a crash; ``machine`` is None while it is down.
+    """A component: ``make`` creates its controller, again after a crash; ``controller`` is None while it is down.
 
     ``life`` counts its lives. ``began`` is the sequence number of the current life among those of all components of a
     driver: earlier observations and answers are not for it. A component that `waits` acts only when all others are
     quiet, such as a scheduler. ``author`` is the name in its Events, "" if that depends on the pod. ``place`` grows
-    with each component that joins a driver. ``deadline`` is the controller's last deadline, and ``rest`` selects the
-    observations that are deferred while it `is_at_rest`. ``unshown`` are existing objects that it gets before anything
-    else when it is not idle any more.
+    with each component that joins a driver. ``deadline`` is the controller's last deadline. ``deferral`` selects the
+    observations that are deferred while it `is_idle`. ``unshown`` are existing objects that it gets before anything
+    else when it is no longer idle.
     """
 
     name: str
     make: Callable[[], controllers.Controller]
     waits: bool = False
     author: str = ""
-    machine: controllers.Controller | None = None
+    controller: controllers.Controller | None = None
     life: int = 0
     began: int = 0
     place: int = 0
     deadline: Deadline | None = None
-    rest: controllers.IdleDeferral | None = None
-    is_at_rest: bool = False
+    deferral: controllers.IdleDeferral | None = None
+    is_idle: bool = False
     unshown: tuple[Sequence[Observation], ...] = ()
 
 
@@ -126,7 +126,7 @@ class Runtime:
         # By kind, aspects and the set of idle components; computed on first use, and cleared when a component joins or
         # leaves.
         self._routes: dict[tuple[str, int, int], _Route] = {}
-        self._unread = DeferredObservations()
+        self._deferred = DeferredObservations()
         self._called: dict[Component, None] = {}
         self._acting = Wakeups()
         self._waiting = Wakeups()
@@ -153,10 +153,10 @@ class Runtime:
 
     def begin(self, component: Component, observations: Iterable[Observation] = ()) -> None:
         """Begin a component's life with its first observations."""
-        if component.is_at_rest:
-            self._unread.end(component)
-        component.machine, component.unshown = component.make(), ()
-        component.rest = getattr(component.machine, "idle_deferral", None)
+        if component.is_idle:
+            self._deferred.end(component)
+        component.controller, component.unshown = component.make(), ()
+        component.deferral = getattr(component.controller, "idle_deferral", None)
         self._lives += 1
         component.life += 1
         component.began = self._lives
@@ -170,31 +170,31 @@ class Runtime:
         Those that can wait are shown only when the component is not idle, unless a kind after theirs can neither wait
         nor go ahead.
         """
-        machine, rest = component.machine, component.rest
-        if machine is None:
+        controller, deferral = component.controller, component.deferral
+        if controller is None:
             return
         found: list[ExistingObjects] = []
         for kind, observations, aspects in existing:
-            needed = needed_aspects(machine, kind)
+            needed = needed_aspects(controller, kind)
             seen = observations if needed & EVERY else [*compress(observations, [each & needed for each in aspects])]
             if seen:
                 found.append((kind, seen, aspects))
-        if rest is not None and is_idle(machine):
+        if deferral is not None and is_idle(controller):
             for place, (kind, observations, aspects) in reversed([*enumerate(found)]):
-                if rest.covers(kind, reduce(or_, aspects)):
+                if deferral.covers(kind, reduce(or_, aspects)):
                     component.unshown = (observations, *component.unshown)
                     del found[place]
-                elif kind not in rest.ahead:
+                elif kind not in deferral.ahead:
                     break
             if component.unshown:
-                self._unread.begin(component)
+                self._deferred.begin(component)
         self._inbox.extend(((component,), component.began, observations) for _, observations, _ in found)
 
     def stop(self, component: Component) -> None:
         """Stop a component: it gets nothing, not even what is queued, until it begins again."""
-        if component.is_at_rest:
-            self._unread.end(component)
-        component.machine = component.deadline = None
+        if component.is_idle:
+            self._deferred.end(component)
+        component.controller = component.deadline = None
         self._called.pop(component, None)
         (self._waiting if component.waits else self._acting).set(component.place, None)
         self._expecting.add(component)
@@ -204,22 +204,22 @@ class Runtime:
 
     def show(self, kind: str, observation: Changed | Deleted, aspects: int = ANY) -> None:
         """Queue a change of an object for all components that subscribe to its kind and ``aspects``."""
-        concern = kind, aspects, self._unread.bits
+        concern = kind, aspects, self._deferred.bits
         route = self._routes.get(concern)
         if route is None:
             route = self._route(kind, aspects)
         for component in route.roused:
-            if type(observation) is Deleted or component.rest is None or kind not in component.rest.ahead:
-                self._rouse(component)
+            if type(observation) is Deleted or component.deferral is None or kind not in component.deferral.ahead:
+                self._end_idle(component)
         if route.is_put_off:
-            self._unread.put(kind, observation, aspects)
+            self._deferred.put(kind, observation, aspects)
         if route.receivers:
             self._inbox.append((route.receivers, self._lives, (observation,)))
 
     def enqueue(self, component: Component, observation: Observation) -> None:
         """Queue an observation for one component in its current life."""
-        if component.is_at_rest:
-            self._rouse(component)
+        if component.is_idle:
+            self._end_idle(component)
         self._inbox.append(((component,), component.began, (observation,)))
 
     def answer(self, requested: RequestedAction, finished: ActionFinished) -> None:
@@ -230,8 +230,8 @@ class Runtime:
         if type(requested.action) is Record:
             return
         component = requested.component
-        if component.is_at_rest and (component.rest is None or not component.rest.ahead):
-            self._rouse(component)
+        if component.is_idle and (component.deferral is None or not component.deferral.ahead):
+            self._end_idle(component)
         self._inbox.append(((component,), requested.began, (finished,)))
 
     @property
@@ -253,10 +253,7 @@ class Runtime:
                 left -= 1
 
     def first_due(self, now: int, *, waits: bool = False) -> Component | None:
-        """Return the first due component, of the immediate ones or with ``waits`` of the waiting ones.
-
-        None for none.
-        """
+        """Return the first due component: an immediate one, or with ``waits`` a waiting one; None for none."""
         if self._called:
             self._ask()
         wakeups = self._waiting if waits else self._acting
@@ -266,7 +263,7 @@ class Runtime:
         return None if place is None else self._components[place]
 
     def wake(self, component: Component, now: int) -> None:
-        if component.machine is None:
+        if component.controller is None:
             raise ValueError(f"{component.name} is down")
         self._called[component] = None
         self._hand((component,), component.began, _TICKS, now)
@@ -286,13 +283,13 @@ class Runtime:
     def check(self) -> None:
         """Raise AssertionError if a controller's deadline or idleness changed without a call."""
         for component in self._components.values():
-            machine, known_deadline = component.machine, component.deadline
-            if machine is not None and known_deadline is not None and component not in self._called:
-                deadline = machine.deadline()
+            controller, known_deadline = component.controller, component.deadline
+            if controller is not None and known_deadline is not None and component not in self._called:
+                deadline = controller.deadline()
                 if deadline != known_deadline:
-                    raise AssertionError(f"{component.name} said {known_deadline} and was not called since: {deadline}")
-                if component.is_at_rest and not is_idle(machine):
-                    raise AssertionError(f"{component.name} rests no more and was not called since")
+                    raise AssertionError(f"{component.name} changed {known_deadline} to {deadline} without a call")
+                if component.is_idle and not is_idle(controller):
+                    raise AssertionError(f"{component.name} became active without a call")
 
     def _hand(self, targets: Sequence[Component], newest: int, observations: Sequence[Observation], now: int) -> None:
         """Deliver observations to components that have begun no life since, and send their actions in order."""
@@ -302,23 +299,23 @@ class Runtime:
             if count.calls > count.unchecked:
                 count.check(targets)
             for component in targets:
-                machine = component.machine
-                if machine is None or component.began > newest:
+                controller = component.controller
+                if controller is None or component.began > newest:
                     continue
                 try:
-                    actions = machine.handle(observation, now)
+                    actions = controller.handle(observation, now)
                 except Exception as error:
                     self._fail(component, error)
                     continue
                 if actions is NO_CHANGE:
                     continue
                 self._called[component] = None
-                if component.is_at_rest and not is_idle(machine):
-                    self._rouse(component)
+                if component.is_idle and not is_idle(controller):
+                    self._end_idle(component)
                 began = component.began
                 for action in actions:
                     # One of its actions may stop the component.
-                    if component.machine is None:
+                    if component.controller is None:
                         break
                     self._transport.send(RequestedAction(component, began, action), now)
 
@@ -326,18 +323,18 @@ class Runtime:
         """Read the deadlines of the components that were called."""
         called, self._called = self._called, {}
         for component in called:
-            machine = component.machine
-            if machine is None:
+            controller = component.controller
+            if controller is None:
                 raise AssertionError(f"{component.name} was called though it is down")
             try:
-                deadline = machine.deadline()
+                deadline = controller.deadline()
             except Exception as error:
                 self._fail(component, error)
                 continue
             time_ns, keeps_alive = deadline.time_ns, deadline.keeps_alive
-            may_rest = component.rest is not None and time_ns is None and not self._inbox
-            if may_rest and not component.is_at_rest and is_idle(machine):
-                self._unread.begin(component)
+            may_idle = component.deferral is not None and time_ns is None and not self._inbox
+            if may_idle and not component.is_idle and is_idle(controller):
+                self._deferred.begin(component)
             previous = component.deadline
             if deadline is previous:
                 continue
@@ -355,9 +352,9 @@ class Runtime:
         self.stop(component)
         self._on_failure(component, error)
 
-    def _rouse(self, component: Component) -> None:
+    def _end_idle(self, component: Component) -> None:
         """Deliver the existing objects that were put off, and the deferred observations, to an idle component."""
-        missed = [(one,) for one in self._unread.end(component)]
+        missed = [(one,) for one in self._deferred.end(component)]
         self._inbox.extend(((component,), component.began, seen) for seen in (*component.unshown, *missed))
         component.unshown = ()
 
@@ -366,14 +363,14 @@ class Runtime:
         receivers, roused = [], []
         is_put_off = False
         for component in self._components.values():
-            machine, rest = component.machine, component.rest
-            if machine is None or not is_watched_kind(kind, machine.watches):
+            controller, deferral = component.controller, component.deferral
+            if controller is None or not is_watched_kind(kind, controller.watches):
                 continue
-            if not aspects & needed_aspects(machine, kind):
+            if not aspects & needed_aspects(controller, kind):
                 continue
-            if rest is None or not component.is_at_rest:
+            if deferral is None or not component.is_idle:
                 receivers.append(component)
-            elif rest.covers(kind, aspects):
+            elif deferral.covers(kind, aspects):
                 is_put_off = True
             else:
                 receivers.append(component)
@@ -381,7 +378,7 @@ class Runtime:
         if len(self._routes) > _MOST_ROUTES:
             self._routes.clear()
         route = _Route(tuple(receivers), tuple(roused), is_put_off)
-        self._routes[kind, aspects, self._unread.bits] = route
+        self._routes[kind, aspects, self._deferred.bits] = route
         return route
 
 
@@ -424,20 +421,16 @@ class DeferredObservations:
         return len(self._entries)
 
     def begin(self, component: Component) -> None:
-        component.is_at_rest = True
+        component.is_idle = True
         self.bits |= 1 << component.place
         self._since[component] = self._happened
 
     def end(self, component: Component) -> list[Observation]:
         """Mark a component as no longer idle; return the observations that it missed."""
-        component.is_at_rest = False
+        component.is_idle = False
         self.bits ^= 1 << component.place
         since = self._since.pop(component)
-        missed = []
-        for key, entry in reversed(self._entries.items()):
-            if entry.number <= since:
-                break
-            missed.append((key, entry))
+        missed = list(takewhile(lambda item: item[1].number > since, reversed(self._entries.items())))
         for key, entry in missed:
             if isinstance(entry.observation, Deleted) and not self._is_known(entry):
                 del self._entries[key]
@@ -447,11 +440,11 @@ class DeferredObservations:
             stale = takewhile(lambda item: item[1].number <= known, self._entries.items())
             for key in [key for key, _ in stale]:
                 del self._entries[key]
-        rest = component.rest
+        deferral = component.deferral
         return [
             entry.observation
             for entry in sorted((entry for _, entry in missed), key=attrgetter("place"))
-            if rest is not None and rest.covers(entry.kind, 0)
+            if deferral is not None and deferral.covers(entry.kind, 0)
         ]
 
     def put(self, kind: str, observation: Changed | Deleted, aspects: int) -> None:

@@ -197,9 +197,9 @@ class Player:
         """Return the drains that have finished since the last call."""
         ended = []
         for index, drain in enumerate(self._drains):
-            machine = drain.component.machine if isinstance(drain, RunningDrain) else None
-            if isinstance(drain, RunningDrain) and isinstance(machine, NodeDrain) and machine.is_over:
-                self._drains[index] = machine.report()
+            controller = drain.component.controller if isinstance(drain, RunningDrain) else None
+            if isinstance(drain, RunningDrain) and isinstance(controller, NodeDrain) and controller.is_over:
+                self._drains[index] = controller.report()
                 ended.append(drain)
         return ended
 
@@ -332,8 +332,8 @@ class RunningDrain:
     @property
     def report(self) -> DrainReport | None:
         """Return the progress so far; None while the component is down."""
-        machine = self.component.machine
-        return machine.report() if isinstance(machine, NodeDrain) else None
+        controller = self.component.controller
+        return controller.report() if isinstance(controller, NodeDrain) else None
 
 
 def is_terminating(stored: Stored) -> bool:
@@ -359,7 +359,7 @@ class SimulatedControlPlane:
 
     def is_running(self, pod: Pod) -> bool:
         """Return whether a pod's containers run; False while kubelets are down."""
-        kubelet = self.kubelet.machine
+        kubelet = self.kubelet.controller
         return isinstance(kubelet, Kubelet) and kubelet.is_running(pod)
 
     def is_down(self, node: str) -> bool:

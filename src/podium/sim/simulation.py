@@ -252,8 +252,8 @@ class Simulation:
         if self._informers is not None:
             for one in self._informers.begin(component, self.now):
                 self.driver.enqueue(component, one)
-        elif component.machine is not None:
-            watches, node = component.machine.watches, getattr(component.machine, "pods_on", "")
+        elif component.controller is not None:
+            watches, node = component.controller.watches, getattr(component.controller, "pods_on", "")
             kinds = (kind.name for kind in self.store.resources.all() if is_watched_kind(kind.name, watches))
             self.driver.show_existing(component, (self._existing(kind, node) for kind in kinds))
 

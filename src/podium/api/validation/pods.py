@@ -123,9 +123,10 @@ def _pod(pod: Place) -> None:
     """Check a pod; one with a uid comes from a cluster."""
     metadata, spec = pod.child_or_empty("metadata"), pod.child_or_empty("spec")
     check_pod_annotations(metadata, spec)
-    sort = PodContext(_ANY, is_new=not metadata.text("uid"))
-    if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
-        check_pod_spec(spec, replace(sort, name=metadata.text("name"), labels=meta.object_at(metadata.value, "labels")))
+    context = PodContext(_ANY, is_new=not metadata.text("uid"))
+    if not _equals_a_valid_pod(spec.value, metadata.value, context):
+        labels = meta.object_at(metadata.value, "labels")
+        check_pod_spec(spec, replace(context, name=metadata.text("name"), labels=labels))
 
 
 def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
@@ -138,9 +139,9 @@ def check_template(workload: Place, added_volumes: Iterable[str] = ()) -> Place:
     rules.check_labels(metadata, "labels")
     check_annotations(metadata)
     check_pod_annotations(metadata, spec)
-    sort = PodContext(is_template=True, volumes=_claims(added_volumes))
-    if not _is_like_one_that_is_right(spec.value, metadata.value, sort):
-        check_pod_spec(spec, sort)
+    context = PodContext(is_template=True, volumes=_claims(added_volumes))
+    if not _equals_a_valid_pod(spec.value, metadata.value, context):
+        check_pod_spec(spec, context)
     return template
 
 
@@ -172,11 +173,11 @@ def check_pod_annotations(metadata: Place, spec: Place) -> None:
         place.invalid(DELETION_COST, cost, "must be a 32bit integer")
 
 
-def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, Any], sort: PodContext) -> bool:
+def _equals_a_valid_pod(spec: Mapping[str, Any], metadata: Mapping[str, Any], context: PodContext) -> bool:
     """Return whether the spec differs from a valid one only in pod-specific names.
 
-    `sort` is its context without the labels. A cluster has many pods of few classes. The pod-specific names are those
-    of the node, of the host, and of the volume for API access.
+    `context` is that of the spec, without labels. A cluster has many pods of few classes. The pod-specific names are
+    those of the node, of the host, and of the volume for API access.
     """
     common = dict(spec)
     for name, problem in (("nodeName", subdomain_problem), ("hostname", label_name_problem)):
@@ -192,7 +193,7 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
     try:
         encoded = msgspec.json.encode(common)
         # Nothing else in a spec depends on the labels, and a template's spec depends on none.
-        depends_on_labels = not sort.is_template and _LABEL_KEYS in encoded
+        depends_on_labels = not context.is_template and _LABEL_KEYS in encoded
         encoded = b"[%b,%b]" % (encoded, msgspec.json.encode(metadata.get("labels") if depends_on_labels else None))
     except (TypeError, ValueError, OverflowError):
         return False
@@ -201,11 +202,11 @@ def _is_like_one_that_is_right(spec: Mapping[str, Any], metadata: Mapping[str, A
         if _ANY_VOLUME in encoded:
             return False
         encoded = encoded.replace(f'"{accesses[-1]}"'.encode(), _ANY_VOLUME)
-    return _is_right(encoded, sort.name, sort.is_new, sort.is_template, tuple(sort.volumes))
+    return _is_valid(encoded, context.name, context.is_new, context.is_template, tuple(context.volumes))
 
 
 @lru_cache(maxsize=_CACHE)
-def _is_right(encoded: bytes, name: str, is_new: bool, is_template: bool, volumes: tuple[str, ...]) -> bool:
+def _is_valid(encoded: bytes, name: str, is_new: bool, is_template: bool, volumes: tuple[str, ...]) -> bool:
     spec, labels = msgspec.json.decode(encoded)
     findings = Findings()
     known = labels if isinstance(labels, dict) else {}

@@ -154,7 +154,7 @@ class LiveProgram(ABC):
                 self.now,
                 self._transport,
                 on_problem=self._kind_problem,
-                on_failure=self._machine_failed,
+                on_failure=self._controller_failed,
                 in_thread=self.runs_in_thread,
             )
             await self.open(cluster, ending)
@@ -358,7 +358,7 @@ class LiveProgram(ABC):
         else:
             self._log.info("using the changed certificate", file=file)
 
-    def _machine_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
+    def _controller_failed(self, component: Component, error: Exception, restart_ns: int) -> None:
         seconds = max(0, restart_ns - self.now()) / 1e9
         self._log.error(f"{self.noun} failed and restarts", problem=repr(error), seconds=round(seconds, 1))
 

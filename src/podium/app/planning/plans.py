@@ -152,12 +152,11 @@ class Plans:
         return survive_answer(self._cluster, target, namespace, samples=self._run.samples)
 
     def diff(self, before: Objects = (), after: Objects = (), *, renew_priorities: bool = False) -> PlanAnswer:
-        """Compare two settings over the cluster: which workloads gain, lose or move.
+        """Compare two settings of the cluster: which workloads gain, lose or move.
 
-        A setting is objects such as priority classes, budgets and policies, which take the place of those of the
-        cluster; a KubeSchedulerConfiguration; a ReschedulerConfiguration; a Scenario, for its autoscaler and all else
-        in its spec. Without one it is the cluster as it is. With `renew_priorities` pods get the priority that their
-        class then has.
+        A setting consists of objects that replace those of the cluster, such as priority classes, budgets and policies;
+        a KubeSchedulerConfiguration; a ReschedulerConfiguration; or a Scenario, of which everything in its spec counts.
+        An empty setting is the cluster as it is. With `renew_priorities`, pods get the present priority of their class.
         """
         read = {name: read_objects(given).documents for name, given in (("before", before), ("after", after))}
         settings = (read_setting(name if documents else UNCHANGED, documents) for name, documents in read.items())

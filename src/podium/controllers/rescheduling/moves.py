@@ -65,14 +65,16 @@ class Move:
 class Moves:
     """The moves of the last hour or under way. A look examines those of owners whose pods changed, or that are due."""
 
-    def __init__(self, picture: ReschedulerView) -> None:
-        self._picture = picture
-        picture.on_pod_changed = self._pod_changed
-        self.returns = Returns(picture)
-        # Each with what a plan counts for it; by owner; when time alone changes it; and owners changed since a look.
+    def __init__(self, view: ReschedulerView) -> None:
+        self._view = view
+        view.on_pod_changed = self._pod_changed
+        self.returns = Returns(view)
+        # Each move with the record that a plan counts.
         self._moves: dict[Move, PastMove] = {}
         self._of_owner: MultiMap[str, Move] = MultiMap()
+        # When a move's record changes by time alone.
         self._due: Deadlines[Move] = Deadlines()
+        # The owners that changed since the last look.
         self._changed: dict[str, None] = {}
         # The moves that are not complete, by the uid of the evicted pod.
         self._leaving: dict[str, Move] = {}
@@ -86,12 +88,12 @@ class Moves:
             owner_uid=pod.owner_uid,
             source=pod.node_name,
             evicted_ns=now,
-            has_budget=self._picture.budgets.counts(pod.pod_class),
+            has_budget=self._view.budgets.counts(pod.pod_class),
             target=target,
             pod_uid=pod.uid,
             pod=pod.without_node(),
             known=frozenset(
-                other.uid for other in self._picture.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
+                other.uid for other in self._view.pods_of(pod.owner_uid) if other.created_ns >= _second(now)
             ),
             is_over=has_ended,
         )
@@ -114,7 +116,7 @@ class Moves:
 
     def read_avoid_list(self, name: str) -> None:
         """Read the avoid list of a node: unknown moves were started before a restart."""
-        text = self._picture.avoid_lists.get(name, "")
+        text = self._view.avoid_lists.get(name, "")
         if text == (exchange(self._read, name, text or None) or ""):
             return
         found = avoid_list(text)
@@ -220,7 +222,7 @@ class Moves:
 
     def _progress(self, move: Move, taken: set[str], now: int, timeout_ns: int) -> int:
         """Update the progress of a move; return when time alone changes it, or when it ceased to count."""
-        pod, doubted_ns = self._picture.pod(move.pod_uid), move.evicted_ns + _UNANSWERED_NS
+        pod, doubted_ns = self._view.pod(move.pod_uid), move.evicted_ns + _UNANSWERED_NS
         move.is_doubtful &= pod is not None and not pod.terminating
         if move.is_doubtful and doubted_ns <= now:
             return doubted_ns
@@ -239,17 +241,17 @@ class Moves:
         The replacement is the oldest pod of the owner that no other move claims. An unknown evicted pod is gone if none
         of its owner's pods is terminating on its node.
         """
-        pods = self._picture.pods_of(move.owner_uid)
+        pods = self._view.pods_of(move.owner_uid)
         if pods and not move.pod_uid:
             # An avoid list entry from before a restart describes the owner, not the pod.
-            move.namespace, move.has_budget = pods[0].namespace, self._picture.budgets.counts(pods[0].pod_class)
+            move.namespace, move.has_budget = pods[0].namespace, self._view.budgets.counts(pods[0].pod_class)
         found = (pod for pod in pods if pod.uid not in taken and not pod.terminating and move.may_have_made(pod))
         move.replacement = next(found, None)
         if move.replacement is None:
             return
         taken.add(move.replacement.uid)
         if move.pod_uid:
-            has_left = self._picture.pod(move.pod_uid) is None
+            has_left = self._view.pod(move.pod_uid) is None
         else:
             has_left = not any(pod.terminating and pod.node_name == move.source for pod in pods)
         move.is_over = move.replacement.ready and has_left
@@ -318,8 +320,8 @@ class _Return:
 class Returns:
     """The returns, by owner and node ("" for any)."""
 
-    def __init__(self, picture: ReschedulerView) -> None:
-        self._picture = picture
+    def __init__(self, view: ReschedulerView) -> None:
+        self._view = view
         self._returns: dict[tuple[str, str], _Return] = {}
 
     def look(self, moves: Iterable[Move], now: int, settings: ReschedulerSettings) -> None:
@@ -331,7 +333,7 @@ class Returns:
         for move in moves:
             by_owner.setdefault(move.owner_uid, []).append(move)
         for owner, of_owner in by_owner.items():
-            placed = [pod for pod in self._picture.pods_of(owner) if pod.node_name]
+            placed = [pod for pod in self._view.pods_of(owner) if pod.node_name]
             if settings.judgement is MoveCriteria.BLIND:
                 made = [pod for pod in placed if any(move.may_have_made(pod) for move in of_owner)]
                 self._look_at((owner, ""), made, placed, now, settings.cool_down_ns)

@@ -95,7 +95,7 @@ class EventHandlers:
             self.futile.restore(record, pod)
         if record.node_name:
             if is_running:
-                actions += self.futile.runs(record, now)
+                actions += self.futile.on_running(record, now)
             if record.nominated_node_name:
                 actions += self._clear_stray(pod)
             actions += self._on_assigned(record, now)

@@ -252,8 +252,8 @@ class FutilePreemptions:
         history.judged_ns = max(history.judged_ns, note.judged_ns)
         return history
 
-    def runs(self, pod: PodRecord, now: int) -> list[PatchObject]:
-        """Reset the owner of a tracked pod that runs; return the removal of its annotations."""
+    def on_running(self, pod: PodRecord, now: int) -> list[PatchObject]:
+        """Reset the count of a tracked pod's owner, and return the removal of its annotations."""
         history = self._history_of(pod)
         if history is None or pod.uid not in history.rounds:
             return []

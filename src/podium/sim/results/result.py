@@ -273,9 +273,9 @@ def _waiting(timelines: list[PodTimeline], start_ns: int) -> list[dict[str, Any]
 
 def held_pods(simulation: Simulation) -> dict[str, str]:
     """Return why pods are held before any attempt, by key: gates, or their group. Conditions do not show all."""
-    machines = (component.machine for component in simulation.driver.components)
+    controllers = (component.controller for component in simulation.driver.components)
     found: dict[str, str] = {}
-    for scheduler in (machine for machine in machines if isinstance(machine, Scheduler)):
+    for scheduler in (each for each in controllers if isinstance(each, Scheduler)):
         groups = scheduler.cluster.pod_groups
         for queued in (queued for queued in scheduler.queue if queued.place is QueuePlace.GATED):
             found[queued.record.key] = queued.message

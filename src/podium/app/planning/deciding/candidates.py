@@ -81,7 +81,7 @@ class ProposedChange(msgspec.Struct, frozen=True):
     def helps(self, pod: PodRecord) -> bool:
         return self.kinds is None or kind_of(pod) in self.kinds
 
-    def applied(self, decisions: Decisions, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
+    def apply(self, decisions: Decisions, pods: Iterable[PodRecord]) -> list[PodRecord] | None:
         """Make the change and return the changed pods; None if no API server would accept it."""
         try:
             if self.to_cluster is not None:

@@ -70,7 +70,7 @@ def verify(
     If the change ``protects`` pods, the waiting ones may preempt, and preempted pods are replaced.
     """
     with decisions.what_if():
-        pods = change.applied(decisions, waiting)
+        pods = change.apply(decisions, waiting)
         if pods is None:
             return None
         return VerifiedChange(change, decisions.schedule(pods, preempts=protects or change.preempts, replaces=protects))

@@ -168,7 +168,7 @@ def evaluated(cluster: Cluster, progress: PlanProgress, part: Callable[[Any], No
 
 
 def _losses(found: Evaluation) -> dict[str, Any]:
-    """Return the workloads that are short of pods after the failure of single nodes, those of the most pods first."""
+    """Return the workloads that are short of pods after the failure of a single node, the shortest first."""
     nodes = found.of_kind(NODE)
     short = by_key((workload, (pods, each.name)) for each in nodes for workload, pods in each.unplaced_by.items())
     worst = {workload: max(losses, key=lambda loss: loss[0]) for workload, losses in short.items()}

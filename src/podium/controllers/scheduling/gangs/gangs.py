@@ -148,7 +148,7 @@ class GangBindings:
         """Return the pods of gangs whose time is up to the queue."""
         actions: list[Action] = []
         while (key := self._deadlines.take_due(now)) is not None:
-            actions += self._turn_back(key, self._waiting().get(key, []), now)
+            actions += self._reject(key, self._waiting().get(key, []), now)
         return actions
 
     def _waiting(self) -> dict[str, list[BindingCycle]]:
@@ -163,7 +163,7 @@ class GangBindings:
         group = self._state.group(key)
         sure = len(self._state.bound(key)) + len(ready)
         if group is None or sure + self._state.coming(key) < group.min_count:
-            return self._turn_back(key, ready, now)
+            return self._reject(key, ready, now)
         if sure < group.min_count:
             if key not in self._deadlines.times:
                 # The group's timeout, or the profile's.
@@ -178,7 +178,8 @@ class GangBindings:
             actions += self._attempts.advance_binding(uid, self._bindings.bind_gang_member(uid, now), now)
         return [*actions, *self._reports.report(group, "True", "Scheduled", "", now)]
 
-    def _turn_back(self, key: str, waiting: Sequence[BindingCycle], now: int) -> list[Action]:
+    def _reject(self, key: str, waiting: Sequence[BindingCycle], now: int) -> list[Action]:
+        """Cancel the bindings of the group's waiting members, and requeue the pods."""
         self._deadlines.set(key, None)
         status = Status(Code.UNSCHEDULABLE, (f"{UNSCHEDULABLE}, {WAITING}",), NAME)
         actions: list[Action] = []
