@@ -22,7 +22,7 @@ from podium.controlplane.assembly import InitialContent, assemble, open_store
 from podium.controlplane.component_names import SCHEDULER
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlaneRunner
-from podium.framework.settings.configuration import default_configuration
+from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from podium.runtime.clock import SystemClock
 from podium.server.http.security import ServerSettings, Token
 from podium.server.http.server import Server
@@ -33,6 +33,8 @@ from tests.sim.writes import Writes
 from tests.store.objects import SECOND, Raw
 
 NAMES = frozenset(("default-scheduler",))
+# Pods are tried again soon.
+QUICK = {"apiVersion": API_VERSION, "kind": KIND, "podMaxBackoffSeconds": 1}
 
 
 def lease(identity: str, seconds: int = 6) -> LeaseSettings:
@@ -149,7 +151,7 @@ class Instance:
         server = f"http://127.0.0.1:{cluster.wire.port}"
         access = ClusterAccess(name="test", server=server, identity=Identity(token=token))
         usual = LiveSettings(
-            configuration=default_configuration(),
+            configuration=read_configuration(QUICK, "test"),
             identity=identity,
             lease=lease(identity) if identity else None,
             request_timeout_s=1.0,
