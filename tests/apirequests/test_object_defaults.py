@@ -453,3 +453,50 @@ def test_empty_fields_of_metadata_are_absent() -> None:
     patch = {"metadata": {"labels": {"a": None}, "finalizers": []}}
     left = api.ask("patch", "ConfigMap", "default/x", body=patch, patch_type="merge").to_dict()["metadata"]
     assert not left.keys() & empty
+
+
+def test_webhooks_and_policies_have_the_defaults_of_upstream() -> None:
+    group = "admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    everything = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+    called: Raw = {"name": "a.example.com", "clientConfig": {"service": {"namespace": "default", "name": "web"}}}
+    called |= {"sideEffects": "None", "admissionReviewVersions": ["v1"], "rules": [rule]}
+
+    def created(kind: str, **content: Any) -> Raw:
+        body = {"apiVersion": group, "kind": kind, "metadata": {"name": "a"}, **content}
+        return API().ask("create", kind, body=body).to_dict()
+
+    webhook = created("MutatingWebhookConfiguration", webhooks=[called])["webhooks"][0]
+    constraints = {"resourceRules": [rule]}
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}
+    policy = created("MutatingAdmissionPolicy", spec={"matchConstraints": constraints, "mutations": [mutation]})["spec"]
+    binding = created("MutatingAdmissionPolicyBinding", spec={"policyName": "a", "paramRef": {"name": "b"}})["spec"]
+
+    assert webhook["clientConfig"]["service"]["port"] == 443
+    assert webhook["rules"][0]["scope"] == policy["matchConstraints"]["resourceRules"][0]["scope"] == "*"
+    assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["reinvocationPolicy"]) == ("Fail", 10, "Never")
+    assert (policy["failurePolicy"], policy["reinvocationPolicy"]) == ("Fail", "Never")
+    assert everything.items() <= webhook.items()
+    assert everything.items() <= policy["matchConstraints"].items()
+    assert binding["paramRef"]["parameterNotFoundAction"] == "Deny"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"sideEffects": "Some"}, "webhooks[0].sideEffects"),
+        ({"admissionReviewVersions": []}, "webhooks[0].admissionReviewVersions"),
+        ({"timeoutSeconds": 31}, "webhooks[0].timeoutSeconds"),
+        ({"failurePolicy": "Other"}, "webhooks[0].failurePolicy"),
+        ({"name": "A b"}, "webhooks[0].name"),
+    ],
+)
+def test_a_webhook_that_cannot_be_called_is_refused(change: Raw, field: str) -> None:
+    called: Raw = {"name": "a.example.com", "clientConfig": {"url": "https://a"}, "sideEffects": "None"}
+    kind = "ValidatingWebhookConfiguration"
+    body: Raw = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "a"}}
+    body["webhooks"] = [{**called, "admissionReviewVersions": ["v1"], **change}]
+
+    answer = API().ask("create", kind, body=body).to_dict()
+
+    assert [cause["field"] for cause in answer["details"]["causes"]] == [field]

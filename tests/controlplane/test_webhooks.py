@@ -171,7 +171,9 @@ def test_a_webhook_that_wants_it_is_asked_again_after_a_later_change() -> None:
 
 
 def test_a_dry_run_does_not_call_webhooks_with_side_effects() -> None:
-    rig = Rig(webhooks("Validating", hook(sideEffects="Some")), check=allowed)
+    rig = Rig(check=allowed)
+    # Only an older API version took such a webhook.
+    rig.plane.store.create(webhooks("Validating", hook(sideEffects="Some")), now=0)
     response = rig.create(dry_run=True)
     assert (response.code, message(response)) == (
         400,

@@ -6,33 +6,34 @@ ApplyConfiguration JSONPatch: expression
 AuditAnnotation: key! valueExpression!
 ExpressionWarning: fieldRef@2! warning!
 MatchCondition: name! expression!
-MatchResources~: namespaceSelector!:LabelSelector objectSelector!:LabelSelector resourceRules:[NamedRuleWithOperations]
-  excludeResourceRules:[NamedRuleWithOperations] matchPolicy@7!
+MatchResources~: namespaceSelector!:LabelSelector={} objectSelector!:LabelSelector={}
+  resourceRules:[NamedRuleWithOperations] excludeResourceRules:[NamedRuleWithOperations] matchPolicy@7!=Equivalent
 kind MutatingAdmissionPolicy MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec:*Spec
 MutatingAdmissionPolicyBindingSpec: policyName paramRef!:ParamRef matchResources!:MatchResources
 MutatingAdmissionPolicySpec: paramKind!:ParamKind matchConstraints!:MatchResources variables:[Variable]
-  mutations:[Mutation] failurePolicy! matchConditions:[MatchCondition]#name reinvocationPolicy
-MutatingWebhook: name! clientConfig!:WebhookClientConfig rules:[RuleWithOperations] failurePolicy! matchPolicy@9!
-  namespaceSelector@5!:LabelSelector objectSelector@11!:LabelSelector sideEffects@6! timeoutSeconds!:int
-  admissionReviewVersions:[str] reinvocationPolicy@10! matchConditions@12:[MatchCondition]#name
+  mutations:[Mutation] failurePolicy!=Fail matchConditions:[MatchCondition]#name reinvocationPolicy=Never
+MutatingWebhook: name! clientConfig!:WebhookClientConfig rules:[RuleWithOperations] failurePolicy!=Fail
+  matchPolicy@9!=Equivalent namespaceSelector@5!:LabelSelector={} objectSelector@11!:LabelSelector={} sideEffects@6!
+  timeoutSeconds!:int=10 admissionReviewVersions:[str] reinvocationPolicy@10!=Never
+  matchConditions@12:[MatchCondition]#name
 kind MutatingWebhookConfiguration: webhooks:[MutatingWebhook]#name
 Mutation: patchType@2! applyConfiguration!:ApplyConfiguration jsonPatch!:JSONPatch
 NamedRuleWithOperations~: resourceNames:[str] !:RuleWithOperations
 ParamKind~: apiVersion kind
-ParamRef~: name namespace selector!:LabelSelector parameterNotFoundAction!
-Rule: apiGroups:[str] apiVersions:[str] resources:[str] scope!
+ParamRef~: name namespace selector!:LabelSelector parameterNotFoundAction!=Deny
+Rule: apiGroups:[str] apiVersions:[str] resources:[str] scope!=*
 RuleWithOperations: operations:[str] !:Rule
-ServiceReference: namespace! name! path! port!:int
+ServiceReference: namespace! name! path! port!:int=443
 TypeChecking: expressionWarnings:[ExpressionWarning]
 kind ValidatingAdmissionPolicy: spec:ValidatingAdmissionPolicySpec status:ValidatingAdmissionPolicyStatus
 ValidatingAdmissionPolicyBindingSpec: policyName paramRef!:ParamRef matchResources!:MatchResources
   validationActions:[str]#
 ValidatingAdmissionPolicySpec: paramKind!:ParamKind matchConstraints!:MatchResources validations:[Validation]
-  failurePolicy! auditAnnotations:[AuditAnnotation] matchConditions:[MatchCondition]#name variables:[Variable]#name
+  failurePolicy!=Fail auditAnnotations:[AuditAnnotation] matchConditions:[MatchCondition]#name variables:[Variable]#name
 ValidatingAdmissionPolicyStatus: observedGeneration:long typeChecking!:TypeChecking conditions:[Condition]#type
-ValidatingWebhook: name! clientConfig!:WebhookClientConfig rules:[RuleWithOperations] failurePolicy! matchPolicy@9!
-  namespaceSelector@5!:LabelSelector objectSelector@10!:LabelSelector sideEffects@6! timeoutSeconds!:int
-  admissionReviewVersions:[str] matchConditions@11:[MatchCondition]#name
+ValidatingWebhook: name! clientConfig!:WebhookClientConfig rules:[RuleWithOperations] failurePolicy!=Fail
+  matchPolicy@9!=Equivalent namespaceSelector@5!:LabelSelector={} objectSelector@10!:LabelSelector={} sideEffects@6!
+  timeoutSeconds!:int=10 admissionReviewVersions:[str] matchConditions@11:[MatchCondition]#name
 kind ValidatingWebhookConfiguration: webhooks:[ValidatingWebhook]#name
 Validation: expression! message reason! messageExpression
 Variable~: name! expression!

@@ -227,7 +227,7 @@ def _types() -> dict[str, _Written]:
         elif written := _TYPE.fullmatch(line):
             kind, names, atomic, rest = written.groups()
             for name in names.split():
-                fields = [*(_OBJECT if kind else ()), *rest.replace("*", name).split()]
+                fields = [*(_OBJECT if kind else ()), *rest.replace(":*", f":{name}").split()]
                 key = f"{api_version}.{name}" if name in found else name
                 if key in found:
                     raise AssertionError(f"the type {key} is defined twice")

@@ -67,7 +67,8 @@ MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec+
 MutatingAdmissionPolicyBindingSpec: policyName! paramRef
 MutatingAdmissionPolicySpec: paramKind matchConstraints! failurePolicy:Fail|Ignore reinvocationPolicy!:IfNeeded|Never
   matchConditions mutations! mutations variables
-MutatingWebhook ValidatingWebhook: matchConditions
+MutatingWebhook ValidatingWebhook: name!:subdomain clientConfig! sideEffects!:None|NoneOnDryRun
+  admissionReviewVersions! failurePolicy:Fail|Ignore matchPolicy:Equivalent|Exact timeoutSeconds:1..30 matchConditions
 MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks
 Mutation: patchType!:ApplyConfiguration|JSONPatch applyConfiguration jsonPatch
 Namespace:
