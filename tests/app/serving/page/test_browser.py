@@ -36,6 +36,8 @@ IS_GONE = """(name) => {
   const [story] = podium.page.cluster.story.scene.stories, [pod] = story.find({kind: "pod", name}).pods;
   return pod !== undefined && story.pods.ended[pod] !== Infinity;
 }"""
+FIVE_RUN = """() => [...document.querySelectorAll("tbody tr")]
+  .filter((row) => /(moved|each)-.*Running/.test(row.innerText)).length === 5"""
 IS_ON = """([name, node]) => {
   const [story] = podium.page.cluster.story?.scene.stories || [];
   const found = story ? story.find({kind: "pod", name}).pods : [];
@@ -105,6 +107,13 @@ def visiting(browser: Any, server: str, place: str = "", **options: Any) -> Iter
         assert [url for url in visit.asked if not url.startswith((f"{server}/ui/", f"{server}/api"))] == []
     finally:
         visit.context.close()
+
+
+def choose(visit: Visit, name: str, file: Path) -> None:
+    """Press a button that asks for a file, and choose it."""
+    with visit.page.expect_file_chooser() as chooser:
+        visit.press(name)
+    chooser.value.set_files(file)
 
 
 def cordon(life: Life, name: str, *, does: bool) -> None:
@@ -238,6 +247,129 @@ def test_an_object_is_made_checked_changed_and_deleted(browser: Any, life: Life)
         visit.page.wait_for_selector(".message.good:has-text('ConfigMap default/made is created')")
         assert life.ask("GET", f"{CONFIG_MAPS}/made")[1]["data"] == {"a": "2", "b": "3"}
     life.ask("DELETE", f"{CONFIG_MAPS}/made")
+
+
+def test_manifests_of_a_file_are_uploaded_created_and_undone(browser: Any, life: Life, tmp_path: Path) -> None:
+    made = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"of-file-{number}"}} for number in (1, 2)]
+    file = tmp_path / "maps.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
+    with visiting(browser, life.server, "#objects/configmaps") as visit:
+        visit.shown().page.wait_for_selector("button:has-text('Undo'):disabled")
+        choose(visit, "Upload", file)
+        visit.page.wait_for_selector("h2:has-text('maps.json')")
+        assert "of-file-1" not in visit.page.inner_text(".grid[aria-label=Objects]")
+        visit.press("Create")
+        visit.page.wait_for_selector(".message:has-text('ConfigMap default/of-file-2 is created')")
+        assert [life.ask("GET", f"{CONFIG_MAPS}/of-file-{number}")[0] for number in (1, 2)] == [200, 200]
+        visit.press("Undo")
+        visit.page.wait_for_selector(".message:has-text('Undone: ConfigMap default/of-file-1 is created')")
+        assert [life.ask("GET", f"{CONFIG_MAPS}/of-file-{number}")[0] for number in (1, 2)] == [404, 404]
+
+
+def test_changes_of_the_page_are_undone_from_the_last_to_the_first(browser: Any, life: Life) -> None:
+    raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "undone"}, "data": {"a": "first"}}
+    life.ask("POST", CONFIG_MAPS, raw)
+    with visiting(browser, life.server, "#objects/configmaps/default/undone") as visit:
+        visit.shown().wait("() => document.querySelector('.object-panel textarea').value.includes('first')")
+        visit.write(visit.page.input_value(".object-panel textarea").replace("first", "second"))
+        visit.press("Save")
+        visit.page.wait_for_selector(".message.good:has-text('is saved')")
+        visit.press("Delete")
+        visit.press("Delete: sure?")
+        visit.page.wait_for_selector(".message:has-text('It is gone')")
+        visit.press("Undo")
+        visit.page.wait_for_selector(".message:has-text('Undone: ConfigMap default/undone is deleted')")
+        assert life.ask("GET", f"{CONFIG_MAPS}/undone")[1]["data"] == {"a": "second"}
+        visit.go("#objects/nodes/-/node-2")
+        visit.page.wait_for_selector("h2:has-text('Node node-2')")
+        visit.press("Cordon")
+        visit.page.wait_for_selector(".message:has-text('Done.')")
+        assert life.ask("GET", "/api/v1/nodes/node-2")[1]["spec"]["unschedulable"] is True
+        visit.press("Undo")
+        visit.page.wait_for_selector(".message:has-text('Undone: Node node-2 is changed')")
+        assert "unschedulable" not in life.ask("GET", "/api/v1/nodes/node-2")[1]["spec"]
+    life.ask("DELETE", f"{CONFIG_MAPS}/undone")
+
+
+def test_an_object_that_others_have_changed_since_is_not_changed_back(browser: Any, life: Life) -> None:
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    raw = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept"}}
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}
+    life.ask("POST", budgets, {**raw, "spec": spec})
+    with visiting(browser, life.server, "#objects/poddisruptionbudgets.policy/default/kept") as visit:
+        visit.shown().wait("() => document.querySelector('.object-panel textarea').value.includes('minAvailable: 1')")
+        visit.write(visit.page.input_value(".object-panel textarea").replace("minAvailable: 1", "minAvailable: 2"))
+        visit.press("Save")
+        visit.page.wait_for_selector(".message.good:has-text('is saved')")
+        _, current = life.ask("GET", f"{budgets}/kept")
+        life.ask("PUT", f"{budgets}/kept", {**current, "spec": {**spec, "minAvailable": 3}})
+        visit.press("Undo")
+        visit.page.wait_for_selector(".message.bad:has-text('changed again since')")
+        assert life.ask("GET", f"{budgets}/kept")[1]["spec"]["minAvailable"] == 3
+    life.ask("DELETE", f"{budgets}/kept")
+
+
+def test_an_exported_state_is_imported_with_its_pods_on_their_nodes(browser: Any, life: Life, tmp_path: Path) -> None:
+    secrets, apps = "/api/v1/namespaces/default/secrets", "/apis/apps/v1/namespaces/default"
+    life.ask("POST", secrets, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "private"}})
+    for path, kind, name, more in (
+        ("deployments", "Deployment", "moved", {"replicas": 3}),
+        ("daemonsets", "DaemonSet", "each", {}),
+    ):
+        template = {"metadata": {"labels": {"app": name}}, "spec": pod("any", cpu="1m")["spec"]}
+        spec = {"selector": {"matchLabels": {"app": name}}, "template": template, **more}
+        raw = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+        assert life.ask("POST", f"{apps}/{path}", raw)[0] == 201
+    file = tmp_path / "cluster.json"
+    with visiting(browser, life.server, "#objects/pods") as visit:
+        visit.shown().wait(FIVE_RUN)
+        with visit.page.expect_download() as download:
+            visit.press("Export")
+        download.value.save_as(file)
+        visit.page.wait_for_selector(".message:has-text('exported, without Secrets')")
+    exported = json.loads(file.read_text())["items"]
+    assert "Secret" not in {found["kind"] for found in exported}
+    on_nodes = {found["metadata"]["name"]: found["spec"]["nodeName"] for found in exported if found["kind"] == "Pod"}
+    assert len(on_nodes) == 5
+    folder = tmp_path / "other"
+    folder.mkdir()
+    with (
+        up(folder, "--port", "0", seconds=10 * SECONDS) as other,
+        visiting(browser, other.server, "#objects/pods") as visit,
+    ):
+        choose(visit.shown(), "Import", file)
+        visit.page.wait_for_selector(".message.good:has-text(' created, ')")
+        other.wait_for(f"{apps}/daemonsets", lambda each: each.get("status", {}).get("updatedNumberScheduled") == 2)
+        visit.wait(FIVE_RUN)
+        found = {each["metadata"]["name"]: each["spec"]["nodeName"] for each in other.items(PODS)}
+        assert found == on_nodes
+        visit.press("Undo")
+        visit.page.wait_for_selector(".message:has-text('Undone: import of cluster.json')")
+        assert other.ask("GET", f"{apps}/deployments/moved")[0] == 404
+        # The browser reports what went with its owner, and so was not there to be deleted.
+        visit.complaints = [each for each in visit.complaints if "404" not in each]
+    for path in (f"{apps}/deployments/moved", f"{apps}/daemonsets/each", f"{secrets}/private"):
+        life.ask("DELETE", path)
+
+
+def test_an_import_creates_bound_pods_before_those_that_could_take_their_room(
+    browser: Any, life: Life, tmp_path: Path
+) -> None:
+    only = {"nodeSelector": {"kubernetes.io/hostname": "tight"}}
+    waiting = [pod(f"waits-{number}", cpu=10, spec=only) for number in range(3)]
+    bound = pod("bound", cpu=10, spec={"nodeName": "tight"})
+    tight = {**node("tight"), "metadata": {"name": "tight", "labels": only["nodeSelector"]}}
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*waiting, bound, tight]}))
+    with visiting(browser, life.server, "#objects/pods") as visit:
+        choose(visit.shown(), "Import", file)
+        visit.page.wait_for_selector(".message.good:has-text('5 created')")
+        visit.page.wait_for_selector("tr:has-text('bound'):has-text('Running')")
+        phases = [life.ask("GET", f"{PODS}/waits-{number}")[1]["status"]["phase"] for number in range(3)]
+        assert phases == ["Pending"] * 3
+    for name in ("bound", *(found["metadata"]["name"] for found in waiting)):
+        life.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
+    life.ask("DELETE", "/api/v1/nodes/tight")
 
 
 def test_objects_are_shown_page_by_page_found_by_name_and_kept_up_to_date(browser: Any, life: Life) -> None:

@@ -2,6 +2,7 @@
 
 import { Theme, button, element, fill } from "./drawing/dom.js";
 import { Refusal, Server, readKinds } from "./api.js";
+import { Changes } from "./changes.js";
 import { GridTab } from "./grid.js";
 import { LiveTab, targetOf } from "./live.js";
 import { NowTab } from "./now.js";
@@ -17,6 +18,7 @@ class Page {
     // Objects bear the times of the cluster, which may go faster than the clock.
     this.began = Date.now();
     this.theme = new Theme();
+    this.changes = new Changes(server);
     this.cluster = null;
   }
 

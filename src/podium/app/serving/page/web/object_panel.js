@@ -5,6 +5,7 @@ import { Refusal, YAML, kindOf, pathOf, writing } from "./api.js";
 import { Described } from "./described.js";
 import { Editor, withoutIdentity, withoutManagedFields } from "./editor.js";
 import { Messages } from "./form.js";
+import { documentsOf } from "./state.js";
 
 const BY_KIND = {
   Pod: `apiVersion: v1
@@ -139,6 +140,13 @@ export class ObjectPanel {
     this.showTools(kind);
     this.element.hidden = false;
     this.editor.area.focus();
+  }
+
+  // Shows the text of files, from which objects can be created.
+  makeFrom(kind, title, text) {
+    this.make(kind);
+    this.title.textContent = title;
+    this.put(text);
   }
 
   // Shows an object as it is.
@@ -296,21 +304,23 @@ export class ObjectPanel {
     }
     this.messages.clear();
     try {
-      const read = await this.page.server.json("POST", "/ui/read", { body: this.editor.text, type: "text/plain" });
-      if (!read.documents.length) {
+      const documents = documentsOf(await this.page.server.json("POST", "/ui/read", { body: this.editor.text, type: "text/plain" }));
+      if (!documents.length) {
         throw new Refusal(0, "", "There is no object in the text.");
       }
       const done = [], warnings = [];
-      for (const [place, document] of read.documents.entries()) {
-        try {
-          const written = await this.write(document, isDry);
-          done.push(written.done);
-          warnings.push(...written.warnings);
-        } catch (error) {
-          error.message = read.documents.length > 1 ? `document ${place + 1}: ${error.message}` : error.message;
-          throw error;
+      await this.page.changes.together(() => done.join(", "), async () => {
+        for (const [place, document] of documents.entries()) {
+          try {
+            const written = await this.write(document, isDry);
+            done.push(written.done);
+            warnings.push(...written.warnings);
+          } catch (error) {
+            error.message = documents.length > 1 ? `document ${place + 1}: ${error.message}` : error.message;
+            throw error;
+          }
         }
-      }
+      });
       this.messages.good(done.join(", "), warnings);
     } catch (error) {
       this.refused(error);
@@ -319,7 +329,7 @@ export class ObjectPanel {
 
   // Creates one object, or puts it in the place of the one that is shown.
   async write(document, isDry) {
-    const { server } = this.page, kinds = await this.page.kinds();
+    const { server, changes } = this.page, kinds = await this.page.kinds();
     const kind = kindOf(kinds, document.apiVersion, document.kind);
     if (!kind) {
       throw new Refusal(404, "", `the server has no kind ${document.kind} in ${document.apiVersion || "no apiVersion"}`);
@@ -329,9 +339,13 @@ export class ObjectPanel {
     const { ref } = this;
     const isThis = ref && ref.kind.kind === kind.kind && ref.name === document.name && ref.namespace === namespace;
     const [method, path] = isThis ? ["PUT", this.path] : ["POST", pathOf(kind, namespace)];
-    const { text, warnings } = await server.ask(method, `${path}?${query}`, { body: document.json });
-    const made = JSON.parse(text).metadata;
+    const ask = () => server.ask(method, `${path}?${query}`, { body: document.json });
+    const { text, warnings } = await (isThis && !isDry ? changes.changing("", path, ask) : ask());
+    const object = JSON.parse(text), made = object.metadata;
     const what = `${kind.kind} ${made.namespace ? `${made.namespace}/` : ""}${made.name}`;
+    if (!isDry && !isThis) {
+      changes.created("", path, object);
+    }
     if (!isDry) {
       await this.written(kind, made);
     }
@@ -370,13 +384,22 @@ export class ObjectPanel {
     }
   }
 
-  remove() {
-    return this.act("It is being deleted.", () => this.page.server.ask("DELETE", this.path));
+  // What is done to the object, for the list of changes.
+  named(what) {
+    return `${this.title.textContent} ${what}`;
   }
 
-  patch(body) {
-    const path = `${this.path}?${writing()}`;
-    return this.act("Done.", () => this.page.server.ask("PATCH", path, { body: JSON.stringify(body), type: MERGE }));
+  remove() {
+    const { path, page } = this;
+    const ask = () => page.changes.deleting(this.named("is deleted"), path, () => page.server.ask("DELETE", path));
+    return this.act("It is being deleted.", ask);
+  }
+
+  patch(body, said = "Done.", subresource = "") {
+    const { path, page } = this;
+    const request = { body: JSON.stringify(body), type: MERGE };
+    const ask = () => page.server.ask("PATCH", `${path}${subresource}?${writing()}`, request);
+    return this.act(said, () => page.changes.changing(this.named("is changed"), path, ask));
   }
 
   annotate(annotations) {
@@ -384,14 +407,13 @@ export class ObjectPanel {
   }
 
   scale(replicas) {
-    const path = `${this.path}/scale?${writing()}`, body = JSON.stringify({ spec: { replicas } });
-    return this.act(`It is to have ${replicas} pods.`, () => this.page.server.ask("PATCH", path, { body, type: MERGE }));
+    return this.patch({ spec: { replicas } }, `It is to have ${replicas} pods.`, "/scale");
   }
 
   evict() {
-    const { name, namespace } = this.ref;
-    const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } };
-    return this.act("It is being evicted.", () =>
-      this.page.server.ask("POST", `${this.path}/eviction`, { body: JSON.stringify(eviction) }));
+    const { path, page } = this, { name, namespace } = this.ref;
+    const body = JSON.stringify({ apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace } });
+    const ask = () => page.server.ask("POST", `${path}/eviction`, { body });
+    return this.act("It is being evicted.", () => page.changes.deleting(this.named("is evicted"), path, ask));
   }
 }

@@ -3,7 +3,9 @@
 import { button, element, fill } from "./drawing/dom.js";
 import { NATURAL, ageText, number } from "./drawing/formats.js";
 import { Follower, TABLE, pathOf } from "./api.js";
+import { Messages } from "./form.js";
 import { ObjectPanel } from "./object_panel.js";
+import { chooseFiles, exported, importObjects, objectsIn, offer, resultText } from "./state.js";
 
 const MOST = 500;
 
@@ -129,6 +131,7 @@ function cellOf(cell) {
 const PAINT_EACH = 250;
 const PAGE_SIZE = 500;
 const AGE = "Age";
+const MANIFESTS = ".yaml,.yml,.json";
 export class ObjectsTab {
   constructor(page) {
     this.page = page;
@@ -137,15 +140,24 @@ export class ObjectsTab {
     this.nameBox = element("input", { type: "search", placeholder: "name contains", "aria-label": "Name contains", oninput: () => this.filter() });
     this.wideBox = element("input", { type: "checkbox", checked: true, onchange: () => this.filter() });
     this.newButton = button("New", "Make an object", () => this.panel.make(this.kind));
+    this.undoButton = button("Undo", "", () => this.tell(() => this.undo()));
     this.state = element("span", { className: "state", role: "status" });
+    this.messages = new Messages();
+    page.changes.onchange = () => this.showUndo();
+    this.showUndo();
+    const files = [
+      button("Upload", "Show the manifests of files in the editor, to create their objects", () => this.tell(() => this.upload())),
+      button("Import", "Create all objects of a file that are not there", () => this.tell(() => this.import())),
+    ];
+    const save = button("Export", "Save all objects but Secrets in a file, for Import and podium up -f", () => this.tell(() => this.export()));
     this.grid = new Grid({ label: "Objects", onopen: (key) => this.open(key) });
     this.panel = new ObjectPanel(page, () => this.closed());
     this.element = element("div", { className: "split" },
       element("div", { className: "list" },
         element("div", { className: "toolbar" }, this.kindBox, this.namespaceBox, this.nameBox,
           element("label", { className: "choice", title: "All columns, as with kubectl get -o wide" }, this.wideBox, "wide"),
-          page.isReadOnly ? null : this.newButton, this.state),
-        this.grid.element),
+          ...(page.isReadOnly ? [save] : [this.newButton, ...files, save, this.undoButton]), this.state),
+        this.messages.element, this.grid.element),
       this.panel.element);
     this.kind = null;
     this.follower = null;
@@ -265,6 +277,52 @@ export class ObjectsTab {
         },
       }));
     this.grid.show([...(isNamespaced ? ["Namespace"] : []), ...shown.map((column) => column.name)], rows);
+  }
+
+  showUndo() {
+    const { last } = this.page.changes;
+    this.undoButton.disabled = !last;
+    this.undoButton.title = last ? `Undo: ${last}` : "This page has changed nothing yet";
+  }
+
+  // Does something, and says what came of it: a text, with warnings if it is a list.
+  async tell(act) {
+    this.messages.clear();
+    try {
+      const said = await act();
+      if (said) {
+        this.messages.good(...[said].flat(1));
+      }
+    } catch (error) {
+      this.messages.bad(error);
+    }
+  }
+
+  async undo() {
+    return `Undone: ${await this.page.changes.undo()}`;
+  }
+
+  async upload() {
+    const files = await chooseFiles(MANIFESTS);
+    const texts = await Promise.all(files.map((file) => file.text()));
+    this.panel.makeFrom(this.kind, files.map((file) => file.name).join(", "), texts.join("\n---\n"));
+  }
+
+  async export() {
+    const { number: many, text } = await exported(this.page, (so) => this.messages.note(`${number(so)} objects read`));
+    offer("cluster.json", text);
+    return `${number(many)} objects exported, without Secrets`;
+  }
+
+  async import() {
+    const { page } = this, files = await chooseFiles(MANIFESTS), objects = [];
+    for (const file of files) {
+      objects.push(...await objectsIn(page.server, await file.text()));
+    }
+    const report = (so) => this.messages.note(`${number(so)} of ${number(objects.length)} objects`);
+    const naming = () => `import of ${files.map((file) => file.name).join(", ")}`;
+    const result = await page.changes.together(naming, () => importObjects(page, objects, report));
+    return resultText(result);
   }
 
   open(key) {
