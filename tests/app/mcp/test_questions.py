@@ -118,6 +118,13 @@ CALLS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
     ),
     ("What does 1.34 change?", "upgrade", "plan_upgrade", {"to": "1.34"}, ["1 pod would wait", "another message"]),
     ("Why is the report pending?", "upgrade", "explain", {"target": "deploy/shop/report"}, ["is unschedulable"]),
+    (
+        "What if standard pods were as important as interactive ones?",
+        "compare",
+        "plan_diff",
+        {"after": (COOKBOOK / "compare-after.yaml").read_text(), "renew_priorities": True},
+        ["1 workload gains (3 ready pods); 1 workload loses (3 ready pods)", "shop/checkout", "3 -> 0"],
+    ),
     ("What would the rescheduler do?", "reschedule", "plan_reschedule", {}, ["moves 1 pod"]),
     (
         "Can we deploy checkout?",

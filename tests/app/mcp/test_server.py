@@ -46,7 +46,7 @@ def test_every_tool_is_read_only_and_has_schemas_and_a_description() -> None:
     async def run() -> None:
         async with Client(server_of(Tools(lambda: podium.load(CLUSTER), lambda: 0))) as client:
             tools = (await client.list_tools()).tools
-            assert len(tools) == 16
+            assert len(tools) == 17
             for tool in tools:
                 assert tool.description
                 assert tool.annotations is not None

@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from threading import Lock
+from threading import RLock
 from typing import Any, cast, get_args
 
 import msgspec
@@ -64,10 +64,9 @@ class Tools:
     """
 
     def __init__(self, load: Callable[[], Cluster], now_ns: Callable[[], int]) -> None:
-        self._load = load
-        self._now_ns = now_ns
+        self._load, self._now_ns = load, now_ns
         self._cluster, self._read_ns = load(), now_ns()
-        self._lock = Lock()
+        self._lock = RLock()
         self._answers: OrderedDict[str, _Answered] = OrderedDict()
         self._numbers = count(1)
 
@@ -82,27 +81,24 @@ class Tools:
         Call this first. It costs little.
         """
         with self._lock:
-            return self._overview()
-
-    def _overview(self) -> ToolAnswer:
-        cluster = self._cluster
-        pods = [each.object for each in cluster.read.documents if isinstance(each.object, Pod)]
-        namespaces = Counter(pod.metadata.namespace for pod in pods)
-        facts = {
-            "kubernetesVersion": str(cluster.release),
-            "readAt": format_time(self._read_ns),
-            "nodes": cluster.nodes,
-            "podsByNamespace": dict(namespaces.most_common()),
-            "podsByPhase": dict(Counter(pod.status.phase for pod in pods).most_common()),
-            "pendingPods": cluster.pending,
-        }
-        lines = [f"Kubernetes {facts['kubernetesVersion']}, read at {facts['readAt']}"]
-        lines += [f"{counted(number, 'pod')} in {name}" for name, number in namespaces.most_common()]
-        lines += [f"pending: {pod}" for pod in cluster.pending]
-        lines += [f"warning: {warning}" for warning in cluster.warnings]
-        headline = f"{counted(len(cluster.nodes), 'node')}, {counted(len(pods), 'pod')}, {len(cluster.pending)} pending"
-        caveats = [caveat.message for caveat in cluster.caveats]
-        return self._keep(_Answered(headline, "\n".join(lines), caveats, lambda: facts))
+            cluster = self._cluster
+            pods = [each.object for each in cluster.read.documents if isinstance(each.object, Pod)]
+            namespaces = Counter(pod.metadata.namespace for pod in pods)
+            facts = {
+                "kubernetesVersion": str(cluster.release),
+                "readAt": format_time(self._read_ns),
+                "nodes": cluster.nodes,
+                "podsByNamespace": dict(namespaces.most_common()),
+                "podsByPhase": dict(Counter(pod.status.phase for pod in pods).most_common()),
+                "pendingPods": cluster.pending,
+            }
+            lines = [f"Kubernetes {cluster.release}, read at {facts['readAt']}"]
+            lines += [f"{counted(number, 'pod')} in {name}" for name, number in namespaces.most_common()]
+            lines += [f"pending: {pod}" for pod in cluster.pending]
+            lines += [f"warning: {warning}" for warning in cluster.warnings]
+            size = f"{counted(len(cluster.nodes), 'node')}, {counted(len(pods), 'pod')}, {len(cluster.pending)} pending"
+            caveats = [caveat.message for caveat in cluster.caveats]
+            return self._keep(_Answered(size, "\n".join(lines), caveats, lambda: facts))
 
     def explain(self, target: str, namespace: str = "default", node: str = "") -> ToolAnswer:
         """Explain why a pod is pending or where it goes, which pods it preempts, and what would have to change.
@@ -113,10 +109,8 @@ class Tools:
 
         def ask(cluster: Cluster) -> Any:
             answer = cluster.ask(target, namespace)
-            if not node:
-                return answer
             explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-            return answer_on(explanation, node)
+            return answer_on(explanation, node) if node else answer
 
         return self._ask(ask)
 
@@ -177,6 +171,15 @@ class Tools:
         patches = objects_in(_checked(patch).encode(), "patch") if patch else []
         return self._plan(lambda plans: plans.change(target, fields, namespace, patches=patches))
 
+    def plan_diff(self, before: str = "", after: str = "", renew_priorities: bool = False) -> ToolAnswer:
+        """Compare two settings (YAML or JSON) over the cluster: which workloads gain, lose or move.
+
+        A setting has objects such as priority classes and budgets, or a KubeSchedulerConfiguration; "" is the cluster
+        as it is. With `renew_priorities` pods get the priority that their class then has.
+        """
+        settings = [_objects(text) if text else [] for text in (before, after)]
+        return self._plan(lambda plans: plans.diff(*settings, renew_priorities=renew_priorities))
+
     def plan_reschedule(self) -> ToolAnswer:
         """Predict what the rescheduler would move with its default policies, and what that gains."""
         return self._plan(lambda plans: plans.reschedule())
@@ -225,7 +228,7 @@ class Tools:
         """Read the cluster (or the files) again, and describe it; earlier answers are about the earlier state."""
         with self._lock:
             self._cluster, self._read_ns = self._load(), self._now_ns()
-            return self._overview()
+            return self.overview()
 
     def _plan(self, ask: Callable[[Plans], Any]) -> ToolAnswer:
         return self._ask(lambda cluster: ask(cluster.plan()))
