@@ -10,9 +10,11 @@ import msgspec
 import pytest
 
 import podium
-from podium.app.planning.answer import MOST_CHARACTERS, plan_markdown, workflow_commands
+from podium.api.basis import Caveat
+from podium.app.console.page import Section
+from podium.app.planning.answer import MOST_BYTES, diff_line, plan_markdown, workflow_commands
 from podium.app.planning.impact import PlanFinding, WorkloadImpact
-from tests.app.planning.small import Raw, ask, node, pod, priority_class, replica_set, written
+from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, written
 
 HIGH = priority_class("high", 1000)
 WAITING = pod("waits", "3", priority=1000, priorityClassName="high")
@@ -84,15 +86,36 @@ def test_the_sign_of_a_workload_is_its_worst_difference(tmp_path: Path, changes:
     assert f"\n{sign} ReplicaSet default/web: " in plan_markdown(answer)
 
 
-def test_markdown_is_never_longer_than_github_takes(tmp_path: Path) -> None:
+def test_markdown_of_a_large_answer_is_cut_at_lines_and_keeps_all_its_parts(tmp_path: Path) -> None:
     answer = podium.load(cluster(tmp_path)).plan().deploy(WAITING)
-    many = replace(answer, impact=answer.impact * 400)
-    long = replace(answer, headline="a" * 2 * MOST_CHARACTERS)
+    large = replace(
+        answer,
+        headline="ü" * 2 * MOST_BYTES,
+        impact=answer.impact * 2_000,
+        caveats=(Caveat("many", "ü" * 500, 1),) * 100,
+        sections=(Section("rows", "Rows", tuple((f"ü {number}",) for number in range(20_000))),),
+    )
 
-    assert len(plan_markdown(many)) <= MOST_CHARACTERS
-    assert "and 600 more workloads" in plan_markdown(many)
-    assert len(plan_markdown(long)) <= MOST_CHARACTERS
-    assert plan_markdown(long).endswith("prints the whole answer)\n")
+    markdown = plan_markdown(large)
+
+    assert MOST_BYTES - 100 < len(markdown.encode()) <= MOST_BYTES
+    _, diff, caveats, text, end = markdown.split("```")
+    *shown, left = diff.strip().removeprefix("diff\n").split("\n")
+    assert set(shown) == {diff_line(impact) for impact in answer.impact}
+    assert left == f"  and {4_000 - len(shown):,} more workloads"
+    assert caveats.count("\n- " + "ü" * 500 + "\n") > 1
+    assert text.endswith("\n(cut: podium plan -o text prints the whole answer)\n")
+    assert end == "\n\n</details>\n"
+
+
+def test_a_workload_that_only_a_budget_holds_says_so_in_markdown(tmp_path: Path) -> None:
+    folder = written(
+        tmp_path, node("n1"), replica_set("web", 1), pod("web-0", on="n1", owner="web"), budget("web", minAvailable=1)
+    )
+
+    markdown = ask("drain", "n1", "-f", folder, "--timeout", "5m", "-o", "markdown").stdout
+
+    assert "\n~ ReplicaSet default/web: held by budget default/web for 5m\n" in markdown
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ class LazyGroup(Group):
         """Parse the words; `help COMMAND` and `version` mean the options of these names."""
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
-        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+        return super().parse_args(ctx, ["--version"] if args[:1] == ["version"] else args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         is_plugin = ctx.find_root().info_name == KUBECTL_PLUGIN

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -272,8 +273,12 @@ def _impact_row(workload: WorkloadImpact) -> list[Part]:
         lasting_text(workload),
         _duration_text(workload.pending_seconds),
         ", ".join(f"{number:,} by {cause}" for cause, number in workload.disruptions.items()),
-        "; ".join(f"held by budget {held.budget} for {_duration_text(held.seconds) or '0s'}" for held in workload.held),
+        "; ".join(_held_texts(workload)),
     ]
+
+
+def _held_texts(workload: WorkloadImpact) -> list[str]:
+    return [f"held by budget {held.budget} for {_duration_text(held.seconds) or '0s'}" for held in workload.held]
 
 
 def _sign(impact: WorkloadImpact) -> str:
@@ -356,33 +361,38 @@ def _write_parts(page: Page, answer: PlanAnswer, result: SimulationResult, parts
         page.table(nodes, ("node", "before", "after", ""))
 
 
-MOST_CHARACTERS = 60_000
-"""The longest Markdown; GitHub refuses comments beyond 65,536 characters."""
+MOST_BYTES = 60_000
+"""The most bytes of Markdown; GitHub refuses comments of more than 65,536 characters."""
 
+# The most bytes of the lines about workloads and of the caveats, and the most characters of the headline.
+_MOST_OF_WORKLOADS, _MOST_OF_CAVEATS, _LONGEST_HEADLINE = 20_000, 6_000, 2_000
 # Findings that are only worth a warning: the workloads are back at the end.
 _WARNINGS = ("preempt", "evict", "budget", "short")
-_CUT = "\n\n(cut: `podium plan -o text` prints the whole answer)\n"
+_FOLDED = "\n<details><summary>The whole answer</summary>\n\n```text\n{}\n```\n\n</details>\n"
+_CUT = "(cut: podium plan -o text prints the whole answer)"
 
 
 def plan_markdown(answer: PlanAnswer) -> str:
     """Return the plan for a pull request: the sums, a line for each affected workload, and the text folded away."""
-    lines = [f"**{_escaped(answer.summary or answer.headline)}**", ""]
-    if answer.summary:
-        lines += [_escaped(answer.headline), ""]
+    headline = _escaped(answer.headline[:_LONGEST_HEADLINE])
+    lines = [f"**{_escaped(answer.summary)}**", "", headline, ""] if answer.summary else [f"**{headline}**", ""]
     if answer.impact:
-        shown = list(answer.impact[:200])
-        lines += ["```diff", *map(diff_line, shown)]
+        shown = _fitting(list(map(diff_line, answer.impact)), _MOST_OF_WORKLOADS)
         left = len(answer.impact) - len(shown)
-        lines += [f"  and {counted(left, 'more workload')}"] * bool(left) + ["```", ""]
+        lines += ["```diff", *shown, *[f"  and {counted(left, 'more workload')}"] * bool(left), "```", ""]
     if anyway_text(answer):
         lines += [f"Not because of this change: {_escaped(anyway_text(answer))}.", ""]
-    lines += [f"- {_escaped(caveat.message)}" for caveat in answer.caveats]
-    text = answer.text.rstrip().replace("```", "'''")
-    folded = f"\n<details><summary>The whole answer</summary>\n\n```text\n{text}\n```\n\n</details>\n"
+    lines += _fitting([f"- {_escaped(caveat.message)}" for caveat in answer.caveats], _MOST_OF_CAVEATS)
     whole = "\n".join(lines) + "\n"
-    if len(whole) + len(folded) <= MOST_CHARACTERS:
-        return whole + folded
-    return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT
+    text = answer.text.rstrip().replace("```", "'''").split("\n")
+    shown = _fitting(text, MOST_BYTES - len((whole + _FOLDED + _CUT).encode()))
+    return whole + _FOLDED.format("\n".join(shown if len(shown) == len(text) else [*shown, _CUT]))
+
+
+def _fitting(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines that have at most so many bytes together."""
+    sizes = accumulate(len(line.encode()) + 1 for line in lines)
+    return [line for line, size in zip(lines, sizes, strict=True) if size <= most]
 
 
 def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: str) -> Iterator[str]:
@@ -401,19 +411,15 @@ def workflow_commands(answer: PlanAnswer, documents: Iterable[Document], file: s
 
 def diff_line(impact: WorkloadImpact) -> str:
     """Return a line that a diff colors: the workload's sign, its name, and what differs."""
-    what = []
-    gain = impact.ready_after - impact.ready_without_plan
-    if gain > 0:
-        what.append(f"{gain:,} more ready")
-    if impact.missing > 0:
-        what.append(f"{impact.missing:,} missing at the end")
-    if impact.stuck:
-        what.append(f"{impact.stuck:,} of a rollout wait for a node at the end")
-    what += [f"{number:,} disrupted by {cause}" for cause, number in impact.disruptions.items() if number > 0]
-    if impact.short_seconds > 0:
-        what.append(f"short for {lasting_text(impact)}")
-    if impact.why:
-        what.append(impact.why)
+    counts = [
+        (impact.ready_after - impact.ready_without_plan, "more ready"),
+        (impact.missing, "missing at the end"),
+        (impact.stuck, "of a rollout wait for a node at the end"),
+        *((number, f"disrupted by {cause}") for cause, number in impact.disruptions.items()),
+    ]
+    what = [f"{number:,} {said}" for number, said in counts if number > 0]
+    lasts = f"short for {lasting_text(impact)}" if impact.short_seconds > 0 else ""
+    what += filter(None, (lasts, *_held_texts(impact), impact.why))
     return f"{_sign(impact)} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
 
 

@@ -161,7 +161,7 @@ class QuestionInputs:
         """
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
-        from podium.app.planning.answer import plan_csv, write_answer
+        from podium.app.planning.answer import plan_csv, plan_markdown, write_answer
         from podium.app.planning.scenarios import save_answer
 
         with ProgressBar(doing) as bar:
@@ -185,8 +185,6 @@ class QuestionInputs:
             click.echo(answer.summary or answer.headline, err=True)
             click.echo(plan_csv(answer), nl=False)
         elif self.form == "markdown":
-            from podium.app.planning.answer import plan_markdown
-
             click.echo(plan_markdown(answer), nl=False)
         elif self.form == "github":
             self._annotate(answer)
@@ -205,8 +203,7 @@ class QuestionInputs:
         documents = [] if "-" in files else self.documents(files)
         files += context.params.get("patch_files", ())
         click.echo("\n".join(workflow_commands(answer, documents, files[0] if files else "")))
-        summary = os.environ.get("GITHUB_STEP_SUMMARY")
-        if summary:
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as file:
                 file.write(plan_markdown(answer))
 

@@ -101,7 +101,7 @@ def _headline(
         return f"deploying {what}: no pod is made" + (f": {refused[0]['reason']}" if refused else "")
     fits = f"all {total:,} pods find a node" if total > 1 else "its one pod finds a node"
     if waiting:
-        fits = f"{waiting:,} of {counted(total, 'pod')} wait for a node"
+        fits = f"{waiting:,} of {counted(total, 'pod')} {agreeing(waiting, 'waits')} for a node"
     parts = [f"deploying {what}: {fits}"]
     without = [each.workload for each in created if not each.total]
     tops = played.result.measures.top_of

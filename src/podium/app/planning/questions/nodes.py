@@ -198,7 +198,7 @@ def change_nodes(
         text = f"the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
     before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
     if before or after:
-        text = f"{counted(after, 'pod')} wait for a node at the end, {before:,} without it; {text}"
+        text = f"{counted(after, 'pod', 'waits')} for a node at the end, {before:,} without it; {text}"
     return played.answer(f"{' and '.join(parts)}: {text}", sections=_drain_sections(played) if removed else [])
 
 
