@@ -168,7 +168,7 @@ def test_ctrl_c_ends_the_question_and_not_the_session(home: Path) -> None:
         asked.send_signal(signal.SIGINT)
 
         assert asked.wait(60) == 130
-    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
 
 
 def test_an_interrupt_that_comes_with_its_question_is_left_for_later() -> None:
@@ -323,7 +323,7 @@ def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(se
                 connection.shutdown(socket.SHUT_WR)
                 assert connection.recv(1) == b""
 
-    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
 
 
 def test_clients_that_say_nothing_do_not_keep_others_waiting_for_long(home: Path) -> None:
@@ -331,7 +331,7 @@ def test_clients_that_say_nothing_do_not_keep_others_waiting_for_long(home: Path
     for connection in silent:
         connection.connect(str(home / "podium" / "session"))
 
-    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects\n"
+    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
     for connection in silent:
         connection.close()
 

@@ -52,9 +52,8 @@ def _targets(ctx: click.Context) -> Iterator[str]:
         return
     from podium.app.explaining.workload import KIND_OF_WORD, POD
 
-    words: dict[str, str] = {}
-    for word, kind in KIND_OF_WORD.items():
-        words[kind] = min(words.get(kind, word), word, key=len)
+    # The shortest word for each kind, which comes last.
+    words = {kind: word for word, kind in sorted(KIND_OF_WORD.items(), key=lambda item: -len(item[0]))}
     namespace = ctx.params.get("namespace") or "default"
     for document in client.answering.cluster.read.documents:
         item = document.object

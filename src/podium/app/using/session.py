@@ -78,12 +78,8 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 
 def stamps_of(files: tuple[str, ...]) -> Stamps:
     """Return the stamps of files, and of the manifests in folders. Raises OSError and PodiumError."""
-    found = {}
-    for name in files:
-        for file in files_of(name)[0]:
-            status = Path(file).stat()
-            found[str(file)] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found
+    found = ((str(file), Path(file).stat()) for name in files for file in files_of(name)[0])
+    return {file: (status.st_ino, status.st_size, status.st_mtime_ns) for file, status in found}
 
 
 def code_stamps() -> Stamps:
@@ -145,7 +141,7 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
             os.kill(os.getppid(), signal.SIGTERM)
             reply: dict[str, Any] = {}
         elif (why := self._outdated(question.identity)) or question.ask is None:
-            about = f"{self.cluster!r}".strip("<>").removeprefix("Cluster: ")
+            about = _described(self.cluster, self.use.source)
             reply = {"outdated" if why else "about": msgspec.to_builtins(self.use) if why else about, "why": why}
         else:
             try:
@@ -269,10 +265,8 @@ def use(
     elif source.files or source.cluster is not None:
         if "-" in source.all_files:
             raise click.UsageError("standard input cannot be read again; give a file")
-        about = _start(
-            UseOptions(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, ""))
-        )
-        click.echo(f"using {about} of {_named(source)}; podium use --stop ends that")
+        options = UseOptions(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, ""))
+        click.echo(f"using {_start(options)}; podium use --stop ends that")
     else:
         reply = client.send({})
         if reply is None:
@@ -283,9 +277,10 @@ def use(
             click.echo(f"using {reply.get('about')}")
 
 
-def _named(source: Source) -> str:
+def _described(cluster: Cluster, source: Source) -> str:
+    """Return the cluster of a session in words: its size, context and files."""
     context = [] if source.cluster is None else [f"context {source.cluster.context or '(current)'}"]
-    return ", ".join([*context, *source.all_files])
+    return f"{f'{cluster!r}'.strip('<>').removeprefix('Cluster: ')} of {', '.join([*context, *source.all_files])}"
 
 
 def use_again(given: dict[str, Any]) -> None:
@@ -334,7 +329,7 @@ def _start(use: UseOptions) -> str:
         session.serve()
         os._exit(0)
     session.server_close()
-    return f"{cluster!r}".strip("<>").removeprefix("Cluster: ")
+    return _described(cluster, use.source)
 
 
 def _detach() -> None:
