@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 import podium
 from podium.app.mcp.command import server_of
@@ -175,6 +176,23 @@ def test_http_needs_the_token(tmp_path: Path) -> None:
         statuses = [asyncio.run(status_with(url, given)) for given in ("", "wrong", TOKEN)]
 
     assert statuses == [401, 401, 200]
+
+
+def test_a_client_of_the_sdk_asks_over_http_with_the_token(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
+
+    async def run(url: str) -> None:
+        async with (
+            create_mcp_http_client(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            result: Any = await client.call_tool("overview", {})
+            assert result.structured_content["headline"] == "3 nodes, 6 pods, 0 pending"
+
+    with served(token) as url:
+        asyncio.run(run(url))
 
 
 def test_http_without_a_token_is_refused() -> None:
