@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import httpx2
 import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.client.streamable_http import streamable_http_client
 
 import podium
 from podium.app.mcp.command import server_of
@@ -185,7 +186,7 @@ def test_a_client_of_the_sdk_asks_over_http_with_the_token(tmp_path: Path) -> No
 
     async def run(url: str) -> None:
         async with (
-            create_mcp_http_client(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
             Client(streamable_http_client(url, http_client=http)) as client,
         ):
             result: Any = await client.call_tool("overview", {})

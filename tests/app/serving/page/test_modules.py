@@ -155,3 +155,27 @@ def test_old_page_events_are_dropped(page: Any) -> None:
     assert kept[0] <= 20_000
     assert kept[1] <= 10_000
     assert kept[2:] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("names", "end", "shown"),
+    [
+        (["a.west.internal", "b.west.internal", "plan-node-1"], ".west.internal", ["a", "b", "plan-node-1"]),
+        (["a.west.internal", "b.east.internal"], ".internal", ["a.west", "b.east"]),
+        (["a.west.internal", "plan-node-1"], "", ["a.west.internal", "plan-node-1"]),
+        (["node-1", "node-2"], "", ["node-1", "node-2"]),
+    ],
+)
+def test_nodes_are_named_without_the_domain_that_those_with_a_domain_share(
+    page: Any, names: list[str], end: str, shown: list[str]
+) -> None:
+    found = page.evaluate(
+        """async (names) => {
+          const { sharedEnd, withoutEnd } = await import("/ui/drawing/formats.js");
+          const end = sharedEnd(names);
+          return [end, names.map((name) => withoutEnd(name, end))];
+        }""",
+        names,
+    )
+
+    assert found == [end, shown]

@@ -3,7 +3,7 @@
 import { coloursOf, hatch } from "./colours.js";
 import { few } from "./descriptions.js";
 import { element, fill } from "./dom.js";
-import { counted, number, sharedEnd, shortened } from "./formats.js";
+import { counted, number, sharedEnd, shortened, withoutEnd } from "./formats.js";
 import { Search, headingOf } from "./tables.js";
 
 const MOST = 100;
@@ -218,7 +218,7 @@ class Scores {
     context.font = `${node === data.taken ? "bold " : ""}12px system-ui, sans-serif`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    const name = data.nodes[node].slice(0, data.nodes[node].length - this.shared.length);
+    const name = withoutEnd(data.nodes[node], this.shared);
     context.fillText(`${node === data.taken ? "→ " : ""}${shortened(name, Math.floor((left - 20) / 6.8))}`, 6, top + ROW / 2);
     let x = left;
     data.scores[place].forEach((score, at) => {

@@ -81,8 +81,10 @@ export function shortened(text, most) {
   return `${text.slice(0, head)}…${text.slice(text.length - Math.max(most - 1 - head, 1))}`;
 }
 
-// What the names of many share at their end, from a dot on: ".eu-west-1.compute.internal"; "" for nothing.
-export function sharedEnd(names) {
+// What the names of many share at their end, from a dot on: ".eu-west-1.compute.internal"; "" for nothing. Names without
+// a dot, as those of nodes that a plan adds, share nothing with others.
+export function sharedEnd(all) {
+  const names = all.filter((name) => name.includes("."));
   if (names.length < 2) {
     return "";
   }
@@ -100,6 +102,11 @@ export function sharedEnd(names) {
   const dot = end.indexOf(".");
   const shared = dot < 0 ? "" : end.slice(dot);
   return shared.length > 3 && names.every((name) => name.length > shared.length) ? shared : "";
+}
+
+// A name without the end that others share.
+export function withoutEnd(name, end) {
+  return end && name.endsWith(end) ? name.slice(0, -end.length) : name;
 }
 
 // What the names of many share at their beginning, up to a dash or a dot: "gke-shop-general-"; "" for nothing.

@@ -3,7 +3,7 @@
 import { Axis } from "./axis.js";
 import { KINDS, coloursOf, shadeOf } from "./colours.js";
 import { element } from "./dom.js";
-import { percent, sharedEnd, sharedStart, shortened } from "./formats.js";
+import { percent, sharedEnd, sharedStart, shortened, withoutEnd } from "./formats.js";
 import { AREA_LEAST, Rows, Waiting } from "./pod_bars.js";
 
 const MOST = 150;
@@ -412,7 +412,7 @@ export class View {
 
   drawName(context, full, fill, right, middle, height) {
     const { colours } = this, hasShare = this.gutter > 150 && height >= 13;
-    const name = full.slice(0, full.length - this.shared.length), size = height >= 14 ? 12 : 10;
+    const name = withoutEnd(full, this.shared), size = height >= 14 ? 12 : 10;
     const room = right - 14 - (hasShare ? 32 : 0);
     context.font = `${size}px system-ui, sans-serif`;
     context.textBaseline = "middle";
