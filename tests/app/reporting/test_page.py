@@ -82,6 +82,20 @@ def test_hovering_over_a_victim_shows_its_preemptor(story: Opened) -> None:
     assert "its grace period lasts until +1m" in answer
 
 
+def test_the_name_of_a_waiting_pod_does_not_touch_its_frame(story: Opened) -> None:
+    room, tall = story.ask(
+        """(() => {
+            const view = podium.stories.views[0], [pod] = view.story.find({ kind: "pod", name: "default/d" }).pods;
+            const context = document.createElement("canvas").getContext("2d");
+            context.font = "10.5px system-ui, sans-serif";
+            const { actualBoundingBoxAscent, actualBoundingBoxDescent } = context.measureText("bdfghjklpqyg");
+            return [view.placeOf(pod, true).height - 2, actualBoundingBoxAscent + actualBoundingBoxDescent];
+        })()"""
+    )
+
+    assert tall < room
+
+
 def test_hovering_over_a_waiting_pod_shows_the_reason_in_explains_words(story: Opened) -> None:
     answer = hover(story, "default/d", waits=True)
 

@@ -289,7 +289,7 @@ export class Rows {
 }
 
 const MOST_LANES = 12;
-const LANE = 13;
+const LANE = 16;
 const AREA = 84;
 const NOBODY = 20;
 

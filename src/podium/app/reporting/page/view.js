@@ -190,7 +190,7 @@ export class View {
     this.element.setAttribute("aria-label", `${this.story.name || "the run"} over time; arrow keys move through it`);
     const names = scene.rows.map((row) => row.name);
     this.shared = sharedEnd(names);
-    this.sharedStart = sharedStart(names);
+    this.sharedStart = sharedStart(names.filter((name) => name.endsWith(this.shared)));
     this.element.addEventListener("scroll", () => this.scrolled());
     this.drawn = { base: 0, ms: 0, longest: 0 };
     scene.on((changed) => this.changed(changed));
