@@ -179,3 +179,19 @@ def test_nodes_are_named_without_the_domain_that_those_with_a_domain_share(
     )
 
     assert found == [end, shown]
+
+
+def test_arrows_of_one_moment_from_several_preemptors_do_not_lie_on_one_another(page: Any) -> None:
+    curves = page.evaluate(
+        """async () => {
+          const { Arrows } = await import("/ui/drawing/view.js");
+          const curves = [], nothing = () => {};
+          const context = { bezierCurveTo: (...points) => curves.push(points) };
+          for (const name of ["beginPath", "moveTo", "lineTo", "stroke", "fill"]) context[name] = nothing;
+          const arrows = Object.create(Arrows.prototype);
+          for (const fromY of [40, 56, 72]) arrows.arrow(context, {}, 100, fromY, 100, 300 + fromY);
+          return curves;
+        }"""
+    )
+
+    assert len({points[0] for points in curves}) == 3

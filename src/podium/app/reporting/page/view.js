@@ -8,7 +8,7 @@ import { AREA_LEAST, Rows, Waiting } from "./pod_bars.js";
 
 const MOST = 150;
 
-class Arrows {
+export class Arrows {
   constructor(view) {
     this.view = view;
   }
@@ -96,7 +96,8 @@ class Arrows {
   }
 
   arrow(context, colours, fromX, fromY, toX, toY) {
-    const isDown = Math.abs(toX - fromX) < 4, bend = isDown ? 16 : Math.min(Math.abs(toX - fromX) / 3, 40);
+    // Those of one moment begin at different heights, and bend so that they do not lie on one another.
+    const isDown = Math.abs(toX - fromX) < 4, bend = isDown ? 16 + (fromY % 160) / 2 : Math.min(Math.abs(toX - fromX) / 3, 40);
     context.strokeStyle = colours.disrupted;
     context.fillStyle = colours.disrupted;
     context.lineWidth = 1.5;
