@@ -99,7 +99,7 @@ def cluster_of(kind: Kind, seed: int) -> Cluster:
         labels["zone"] = f"zone-{number % 3}"
         amounts = {"cpu": "16", "memory": "64Gi", "pods": "110"}
         room[f"node-{number}"] = [16_000, 65_536]
-        _put(cluster, {"kind": "Node", "metadata": {"name": f"node-{number}", "labels": labels}, "status": amounts})
+        put(cluster, {"kind": "Node", "metadata": {"name": f"node-{number}", "labels": labels}, "status": amounts})
     names = list(room)[: kind.crowded]
     owners = [_owner(kind, number, chance) for number in range(OWNERS)]
     for number in range(PODS):
@@ -109,7 +109,7 @@ def cluster_of(kind: Kind, seed: int) -> Cluster:
         name = chance.choice(fitting)
         room[name][0] -= cpu
         room[name][1] -= memory
-        _put(cluster, _pod(number, owner, name))
+        put(cluster, pod_of(number, owner, name))
     return cluster
 
 
@@ -126,7 +126,7 @@ def _owner(kind: Kind, number: int, chance: Random) -> dict[str, Any]:
     return {"name": f"app-{number}", "size": chance.choice(_SIZES), "affinity": affinity}
 
 
-def _pod(number: int, owner: Mapping[str, Any], node: str) -> Raw:
+def pod_of(number: int, owner: Mapping[str, Any], node: str) -> Raw:
     cpu, memory = owner["size"]
     reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner["name"], "uid": owner["name"]}
     requests = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
@@ -152,7 +152,7 @@ def _pod(number: int, owner: Mapping[str, Any], node: str) -> Raw:
     }
 
 
-def _put(cluster: Cluster, raw: Raw) -> None:
+def put(cluster: Cluster, raw: Raw) -> None:
     if raw["kind"] == "Node":
         amounts = raw["status"]
         raw = {**raw, "status": {"capacity": amounts, "allocatable": amounts}}

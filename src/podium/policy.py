@@ -22,7 +22,7 @@ from podium.cluster.nodes import CPU, EPHEMERAL_STORAGE, MEMORY
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.view import View
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
+from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound, Reliefs
 from podium.framework.rescheduling.policy import (
     Float64s,
     MonthlyCost,
@@ -39,4 +39,4 @@ from podium.framework.settings.arguments import Arguments, read_arguments
 __all__ = ["CPU", "EPHEMERAL_STORAGE", "MEMORY", "NO_ROW"]
 __all__ += ["Arguments", "Bools", "Cluster", "Departures", "Float64s", "InputError", "Int64s", "MonthlyCost"]
 __all__ += ["NodeSignals", "NodeState", "ObjectiveBound", "Picture", "PluginContext", "PodRecord", "PodSignals"]
-__all__ += ["PodiumError", "Policy", "Proposal", "Relocation", "Signals", "View", "read_arguments"]
+__all__ += ["PodiumError", "Policy", "Proposal", "Reliefs", "Relocation", "Signals", "View", "read_arguments"]

@@ -30,10 +30,8 @@ def chosen(picture: Picture, *candidates: str) -> tuple[set[str], dict[str, str]
     pods = by_size(picture, [pod for _, found in named for pod in found])
     homes = np.flatnonzero(picture.targets[: cluster.nodes.count]).astype(np.int64)
     found = emptied_together(NodePacking(picture, homes, pods), named, np.ones(picture.cluster.nodes.count))
-    names = {uid: picture.node_name(row) for uid, row in found.homes.items()}
-    return {picture.node_name(row) for row in found.rows}, {
-        cluster.placed[uid].name: name for uid, name in names.items()
-    }
+    names = {uid: picture.node_name(row) for uid, row in found[1].items()}
+    return {picture.node_name(row) for row in found[0]}, {cluster.placed[uid].name: name for uid, name in names.items()}
 
 
 def test_as_many_nodes_as_can_be_are_emptied_with_the_fewest_pods() -> None:

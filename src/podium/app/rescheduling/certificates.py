@@ -49,7 +49,7 @@ class PlanCertificate:
             },
             "covered": list(ever.covered),
             "uncovered": list(ever.uncovered),
-            "relaxed": [{"policy": policy, "what": list(names)} for policy, names in ever.relaxed],
+            "relaxed": [{"policy": policy, "what": list(names)} for policy, names in self.within_limits.relaxed],
         }
 
 
@@ -121,7 +121,7 @@ def _rows(found: PlanCertificate) -> tuple[tuple[Part, ...], ...]:
 def _notes(found: PlanCertificate) -> Iterator[str]:
     ever = found.ever
     yield f"The sum of {listed(ever.covered, _MOST_NAMES)} by their weights, plus {ever.price:g} for each moved pod."
-    for policy, names in ever.relaxed:
+    for policy, names in found.within_limits.relaxed:
         yield f"The bound{f' of {policy}' if policy else ''} ignores: {'; '.join(names)}."
     if ever.uncovered:
         yield f"Without a bound, and not counted: {listed(ever.uncovered, _MOST_NAMES)}."

@@ -25,7 +25,7 @@ from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
 from podium.decide.rescheduling.round_robin import PolicyError, calling_policy
 from podium.framework.handle import CycleState
 from podium.framework.plugin import Scope, is_own
-from podium.framework.rescheduling.bounds import PODS, BoundedObjective, Departures, NodeState, ObjectiveBound
+from podium.framework.rescheduling.bounds import PODS, BoundedObjective, Departures, NodeState, ObjectiveBound, Reliefs
 from podium.framework.rescheduling.policy import Float64s, Picture, Policy
 from podium.framework.verdicts import PluginError
 
@@ -106,14 +106,16 @@ class Prices:
 class Relaxation:
     """The nodes' states, and the constraints that they share.
 
-    States are ordered by row, which begin at ``starts`` (`[rows]`): ``costs`` and ``entries`` (of `Departures`) are
-    `[states]`, ``spare`` what may arrive beyond what leaves, `[states, resources]`. ``kinds`` are the kinds of nodes by
-    row. Movable pods with the same ``requests`` (`[shapes, resources]`) and possible kinds (``allowed``,
-    `[shapes, kinds]`) are one shape (``shape_of``, `[pods]`). At most so many pods of each limit move (``limits``);
-    ``limit_of`` and ``pod_of`` are the pairs of a limit and a pod (indices) that counts against it.
+    As pods leave, their ``reliefs`` (`_combined`) reduce the cost. States are ordered by row, which begin at ``starts``
+    (`[rows]`): ``costs`` and ``entries`` (of `Departures`) are `[states]`, ``spare`` what may arrive beyond what
+    leaves, `[states, resources]`. ``kinds`` are the kinds of nodes by row. Movable pods with the same ``requests``
+    (`[shapes, resources]`) and possible kinds (``allowed``, `[shapes, kinds]`) are one shape (``shape_of``, `[pods]`).
+    At most so many pods of each limit move (``limits``); ``limit_of`` and ``pod_of`` are the pairs of a limit and a pod
+    (indices) that counts against it.
     """
 
     departures: Departures
+    reliefs: tuple[Float64s, Int64s, Int64s, Float64s]
     base: float
     price: float
     starts: Int64s
@@ -144,8 +146,11 @@ class Relaxation:
         sizes, own = self.requests[self.shape_of], self.kinds[departures.pod_rows]
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
         moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
+        alone, grouped, group, further = self.reliefs
+        moving -= alone
+        moving[grouped[np.lexsort((moving[grouped], group))]] -= further
         numbers = np.diff(self.starts, append=len(self.costs))
-        values = self.costs + departures.least(np.maximum(moving, 0.0))[self.entries]
+        values = self.costs - departures.most(-np.maximum(moving, 0.0))[self.entries]
         for place in np.flatnonzero(prices.capacity.any(axis=0)):
             values -= np.repeat(prices.capacity[self.kinds, place], numbers) * self.spare[:, place]
         least = np.minimum.reduceat(values, self.starts)
@@ -239,17 +244,19 @@ def lower_bounds(
 ) -> tuple[Certificate, Certificate]:
     """Return the certificates of a plan that moves nothing: within the limits, and without them.
 
-    They hold for all placements of the pods that may be moved now.
-    Policies that fail or state a bound above their objective are left out.
+    They hold for all placements of the pods that may be moved now; within limits without those that the policies'
+    settings exclude. Policies that fail or state a bound above their objective are left out.
     """
     movable = sorted(picture.movable_pods(), key=lambda pod: pod.row)
-    relaxation, ever = _relaxed(picture, policies, price, movable)
+    relaxation, ever = _relaxed(Departures(picture, movable), policies, price)
     within = ever = replace(ever, bound=ascend(relaxation, ever.now).value)
     if limits:
-        if held := frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0)):
-            relaxation, within = _relaxed(picture, policies, price, [pod for pod in movable if pod.uid not in held])
+        held = frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0))
+        departures = Departures(picture, [pod for pod in movable if pod.uid not in held])
+        departures.within_settings = True
+        relaxation, within = _relaxed(departures, policies, price)
         value = ascend(limited(relaxation, limits), within.now).value
-        # Limits only exclude placements.
+        # Limits and settings only exclude placements.
         within = replace(within, bound=max(value, ever.bound))
     return within, ever
 
@@ -266,10 +273,10 @@ def best_leavers(
     limits = budget_limits(movable, inputs, room)
     held = frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0))
     pods = [pod for pod in movable if pod.uid not in held]
-    relaxation, _ = _relaxed(picture, policies, price, pods, resources=())
+    relaxation, _ = _relaxed(Departures(picture, pods), policies, price, resources=())
     gains = relaxation.costs[relaxation.starts] - np.minimum.reduceat(relaxation.costs, relaxation.starts)
     pods = [pod for pod in pods if gains[pod.row] > price]
-    relaxation = limited(_relaxed(picture, policies, price, pods, resources=())[0], limits)
+    relaxation = limited(_relaxed(Departures(picture, pods), policies, price, resources=())[0], limits)
     found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()))
     return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
 
@@ -285,21 +292,21 @@ def budget_limits(pods: Iterable[PodRecord], inputs: PlanInputs, room: BudgetRoo
 
 
 def _relaxed(
-    picture: Picture,
+    departures: Departures,
     policies: Sequence[tuple[Policy, float]],
     price: float,
-    pods: Sequence[PodRecord],
     resources: Sequence[int] | None = None,
 ) -> tuple[Relaxation, Certificate]:
-    """Return the relaxation (`relax`) for moves of some pods, and a certificate with the bound 0."""
-    departures = Departures(picture, pods)
+    """Return the relaxation (`relax`) for departures of some pods, and a certificate with the bound 0."""
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
-        departures = Departures(picture, pods, np.unique(np.array(labels), axis=1, return_inverse=True)[1].reshape(-1))
+        stacks, settings = np.unique(np.array(labels), axis=1, return_inverse=True)[1], departures.within_settings
+        departures = Departures(departures.picture, departures.pods, stacks.reshape(-1))
+        departures.within_settings = settings
         covered = list(_covered(departures, policies, price))
     relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, resources)
-    if counting := [name for name, *_, bound in covered if bound.labels is None]:
+    if counting := [name for name, *_, bound in covered if bound.states and bound.labels is None]:
         everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)
     objectives = {name: (weight, objective) for name, weight, objective, _ in covered}
     uncovered = tuple(policy.name for policy, _ in policies if policy.name not in objectives)
@@ -332,8 +339,10 @@ def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
     for state in bound.states:
         if any(len(amounts) != entries for amounts in (state.costs, *(load for _, load in state.loads))):
             raise ValueError(f"a state needs {entries} costs and loads, one for each entry")
-    if bound.labels is not None and len(bound.labels) != len(departures.pods):
-        raise ValueError(f"a bound needs {len(departures.pods)} labels, one for each pod")
+    of_pods: list[Float64s | Int64s] = [] if bound.labels is None else [bound.labels]
+    of_pods += [] if bound.reliefs is None else [bound.reliefs.own, bound.reliefs.group, bound.reliefs.most]
+    if any(len(each) != len(departures.pods) for each in of_pods):
+        raise ValueError(f"a bound needs {len(departures.pods)} labels and reliefs, one for each pod")
     costs = [state.costs[first] for state in bound.states]
     return bound.base + (float(np.minimum.reduce(costs).sum()) if costs else 0.0)
 
@@ -372,6 +381,7 @@ def relax(
     total = np.maximum(requests[shape_of].sum(axis=0), 1.0)
     relaxation = Relaxation(
         departures,
+        _combined(departures, [(each.reliefs, weight) for each, weight in bounds if each.reliefs is not None]),
         sum(weight * bound.base for bound, weight in bounds),
         price,
         np.searchsorted(departures.rows[of_state], np.arange(nodes.count)),
@@ -386,6 +396,27 @@ def relax(
     )
     ignored = "parts of pods that arrive, and affinity, spread, volumes, ports and devices of pods"
     return relaxation, (ignored,) if resources else ("requests", ignored)
+
+
+def _combined(
+    departures: Departures, bounds: Sequence[tuple[Reliefs, float]]
+) -> tuple[Float64s, Int64s, Int64s, Float64s]:
+    """Return what pods add (`[pods]`), the pods in groups (indices), their groups, and what each leaving one adds.
+
+    The last is what the first, second, ... pod adds that leaves its group. Pods of one group of each bound and of one
+    stack form a group. Those that cost the least leave first: for any number of pods that is the least cost.
+    """
+    own, further = np.zeros((2, len(departures.pods)))
+    keys = np.array([departures.stacks, *(each.group for each, _ in bounds)])
+    group = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(group, kind="stable")
+    group = group[order]
+    rank = np.arange(len(order)) - np.searchsorted(group, group)
+    for each, weight in bounds:
+        own += weight * each.own
+        further += weight * (rank < each.most[order])
+    grouped = np.isin(group, group[further > 0])
+    return own, order[grouped], group[grouped], further[grouped]
 
 
 def limited(relaxation: Relaxation, limits: Sequence[MoveLimit]) -> Relaxation:

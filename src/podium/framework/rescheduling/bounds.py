@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -25,6 +25,9 @@ class Departures:
     by which one pod less of a stack leaves.
     """
 
+    within_settings = False
+    """Whether bounds may hold only for plans that respect the settings of policies, instead of for all placements."""
+
     def __init__(self, picture: Picture, pods: Sequence[PodRecord] | None = None, labels: Int64s | None = None) -> None:
         """Read some movable pods, by row, or all. All pods of a row form one stack without ``labels``.
 
@@ -34,18 +37,19 @@ class Departures:
         self.picture = picture
         self.pods = sorted(picture.movable_pods(), key=lambda pod: pod.row) if pods is None else pods
         self.pod_rows: Int64s = np.array([pod.row for pod in self.pods], dtype=np.int64)
+        self._classes = np.array([pod.pod_class.id for pod in self.pods], dtype=np.int64)
         self.is_labelled = labels is not None
         labels = np.zeros(len(self.pods), dtype=np.int64) if labels is None else labels
         while True:
             pairs = np.array([self.pod_rows, labels])
-            keys, self._stacks, self._sizes = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+            keys, self.stacks, self._sizes = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
             logs = np.bincount(keys[0], np.log(self._sizes + 1), count)
             several = np.bincount(keys[0], keys[1], count) > 0
             if np.exp(np.minimum(logs, 50)).sum() <= _MOST_ENTRIES or not several.any():
                 break
             crowded = several & (logs >= logs[several].max() - 1)
             labels = np.where(crowded[self.pod_rows], labels // 2, labels)
-        self._stacks = self._stacks.reshape(-1)
+        self.stacks = self.stacks.reshape(-1)
         # The entries of a row are its stacks' numbers of leaving pods, as the digits of a number.
         choices = np.ones(count, dtype=np.int64)
         self._strides = np.ones(len(self._sizes), dtype=np.int64)
@@ -70,6 +74,10 @@ class Departures:
         self.numbers: Int64s = np.bincount(self._entries, numbers, len(self.rows)).astype(np.int64)
         self.fewer: tuple[Int64s, Int64s] = (self._entries, self._entries - self._strides[stacks])
 
+    def pods_of(self, classes: Collection[int]) -> Int64s:
+        """Return the indices of the pods of some classes (ids), ascending."""
+        return np.flatnonzero(np.isin(self._classes, [*classes]))
+
     def keep(self, entries: Int64s) -> None:
         """Forget all other entries: their sums become 0."""
         is_kept = np.zeros(len(self.rows), dtype=np.bool_)
@@ -79,21 +87,19 @@ class Departures:
 
     def most(self, amounts: Float64s) -> Float64s:
         """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave."""
-        sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self._stacks))].cumsum()])
+        if not len(self._entries):
+            return np.zeros(len(self.rows))
+        sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self.stacks))].cumsum()])
         each = (sums[self._upto] - sums[self._from])[self._items]
         return np.bincount(self._entries, each, len(self.rows)).astype(np.float64, copy=False)
 
-    def least(self, amounts: Float64s) -> Float64s:
-        """Return `[entries]` the smallest sum of the amounts (`[pods]`) of pods that leave."""
-        return -self.most(-amounts)
-
     def leaving(self, entries: Int64s, amounts: Float64s) -> Bools:
         """Return `[pods]` which pods leave by an entry of each row (`[rows]`), the least amounts of a stack first."""
-        order = np.lexsort((amounts, self._stacks))
+        order = np.lexsort((amounts, self.stacks))
         rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) - self._first[self._stacks[order]]
-        chosen = (entries - self.starts[:-1])[self.pod_rows] // self._strides[self._stacks]
-        return np.asarray(rank < chosen % (self._sizes[self._stacks] + 1))
+        rank[order] = np.arange(len(order)) - self._first[self.stacks[order]]
+        chosen = (entries - self.starts[:-1])[self.pod_rows] // self._strides[self.stacks]
+        return np.asarray(rank < chosen % (self._sizes[self.stacks] + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,17 +118,32 @@ PODS = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Reliefs:
+    """By how much an objective falls at most as pods leave their nodes, `[pods]` each.
+
+    ``own`` is what each pod adds to that. Of the pods of a ``group``, which are on one node, each of the first ``most``
+    that leave adds 1, whichever they are.
+    """
+
+    own: Float64s
+    group: Int64s
+    most: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ObjectiveBound:
-    """A lower bound on an objective: ``base``, plus for each node the cost of its state.
+    """A lower bound on an objective: ``base``, plus for each node the cost of its state, less the ``reliefs``.
 
     Each node ends in one of the ``states``, whatever pods arrive. ``relaxed`` names the parts of the objective that the
-    bound counts as less than they are. With ``labels``, which suffice at first, it is asked for again with them.
+    bound counts as less than they are, and the plans for which it does not hold. With ``labels``, which suffice at
+    first, it is asked for again with them.
     """
 
     states: Sequence[NodeState] = ()
     base: float = 0.0
     relaxed: tuple[str, ...] = ()
     labels: Int64s | None = None
+    reliefs: Reliefs | None = None
 
 
 @runtime_checkable

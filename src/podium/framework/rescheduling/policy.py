@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from podium.api.errors import InputError, PodiumError, shown
+from podium.api.pod import PodSpec
 from podium.api.use import PodHealth
 from podium.cluster.arrays import Bools
 from podium.cluster.cluster import Cluster
@@ -225,7 +226,7 @@ class Picture:
     waits: Callable[[PodRecord], bool] = lambda _: False
     leavers: Callable[[], Collection[str]] = frozenset
 
-    def runner_of(self, pod: PodRecord) -> Runner:
+    def runner_of(self, pod: PodRecord | PodSpec) -> Runner:
         """Return the profile that decides for a pod's scheduler; the kubelet's checks if that scheduler is unknown."""
         return self.runners.get(pod.scheduler_name, self.kubelet)
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 from podium.cluster.arrays import Bools, Int32s, Int64s
 from podium.cluster.matchers import InNamespace, SelectedByTerms
 from podium.cluster.pod_classes import AffinityTerm, PodClass
-from podium.framework.rescheduling.bounds import Departures
-from podium.framework.rescheduling.policy import Float64s, Picture
+from podium.framework.rescheduling.bounds import Departures, Reliefs
+from podium.framework.rescheduling.policy import Picture
 from podium.plugins.pod_topology_spread import ConstraintSet, SpreadConstraint, SpreadDomains
 from podium.plugins.rescheduling.demands import MICRO, Demand
 
@@ -48,6 +48,7 @@ class PodDemand(Demand):
         # By domain: selected pods, and carriers that are and that are not selected themselves.
         self._pods: Int64s = np.zeros((3, size), dtype=np.int64)
         self._missing: Int64s = np.zeros(size, dtype=np.int64)
+        self._are_domains = np.arange(size) > 0
         self._sum = 0
 
     @property
@@ -70,18 +71,17 @@ class PodDemand(Demand):
     def count(self, class_id: int, row: int, number: int) -> None:
         code = self._codes.item(row)
         self._pods[:, code] += number * self._kinds(class_id)[:, 0]
-        missing = self._misses_in(code)
+        missing = int(self._misses(self._pods[:, code : code + 1], slice(code, code + 1))[0])
         self._sum += missing - self._missing.item(code)
         self._missing[code] = missing
 
-    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
-        """Return for anti-affinity among equals a unit for each selected pod that leaves a crowded domain."""
+    def relief(self, departures: Departures, reliefs: Reliefs, price: float) -> float | None:
+        """Add for anti-affinity among equals a unit for each selected pod that leaves a crowded domain."""
         if not self._is_apart or int(self._pods[2].sum()):
             return None
-        unit = self._unit / MICRO
-        crowded = self._missing[self._codes] > 0
-        helps = (pod.pod_class.id in self._selected and crowded[pod.row] for pod in departures.pods)
-        return at_most(self.missing / MICRO, unit, np.fromiter(helps, dtype=np.bool_), price)
+        pods = departures.pods_of(self._selected)
+        helping = pods[self._missing[self._codes[departures.pod_rows[pods]]] > 0]
+        return at_most(reliefs, self.missing / MICRO, self._unit / MICRO, helping, price)
 
     def leaving(self, class_id: int) -> Int64s:
         return (self._missing - self._with(class_id, -1))[self._codes]
@@ -107,34 +107,25 @@ class PodDemand(Demand):
         kinds = [is_selected, carries and is_selected, carries and not is_selected]
         return np.array(kinds, dtype=np.int64)[:, None]
 
-    def _misses_in(self, code: int) -> int:
-        """Return what is missing in one domain."""
-        number, alike, unlike = map(int, self._pods[:, code])
-        if not self._is_apart:
-            is_near = number > 0 and code
-            return self._unit * ((0 if number > 1 and code else alike) + (0 if is_near else unlike))
-        return self._unit * alike * (number - 1) // number + self._unit * unlike if code and number else 0
-
-    def _misses(self, pods: Int64s) -> Int64s:
-        """Return `[codes]` the same for all domains; nodes without the label (code 0) are in none, near no pod."""
+    def _misses(self, pods: Int64s, codes: slice = slice(None)) -> Int64s:
+        """Return `[codes]` what is missing in domains; nodes without the label (code 0) are in none, near no pod."""
         number, alike, unlike = pods
+        others = np.where(self._are_domains[codes], number, 0)
         if self._is_apart:
-            missed = self._unit * alike * (number - 1) // np.maximum(number, 1) + self._unit * unlike * (number > 0)
-            missed[0] = 0
-        else:
-            missed = self._unit * (alike * (number <= 1) + unlike * (number == 0))
-            missed[0] = self._unit * (alike[0] + unlike[0])
-        return np.asarray(missed)
+            lacking = self._unit * alike * (others - 1) // np.maximum(others, 1) + self._unit * unlike
+            return np.asarray(lacking * (others > 0))
+        return np.asarray(self._unit * (alike * (others <= 1) + unlike * (others == 0)))
 
 
-def at_most(missing: float, unit: float, helps: Bools, price: float) -> tuple[float, Float64s]:
-    """Return a relief if each pod that ``helps`` reduces what is ``missing`` by at most a unit.
+def at_most(reliefs: Reliefs, missing: float, unit: float, helping: Int64s, price: float) -> float:
+    """Return what is ``missing`` at least, less the reliefs of pods (indices), each of which changes it by a unit.
 
     Often more pods help than have to move. So all is counted at a share by which no move pays for itself: what is
     missing then costs one move for each unit.
     """
     share = min(1.0, price / unit) if unit else 1.0
-    return missing * share, np.where(helps, unit * share, 0.0)
+    reliefs.own[helping] += unit * share
+    return missing * share
 
 
 class NodeDemand(Struct, frozen=True):
@@ -163,14 +154,12 @@ class NodeDemands(Demand):
     def count(self, class_id: int, row: int, number: int) -> None:
         self.missing += number * self._of_class[class_id].misses.item(row)
 
-    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s]:
-        """Return what each pod lacks, all of which another node may have."""
-        of_class = self._of_class
-        found = (
-            of_class[pod.pod_class.id].misses.item(pod.row) / MICRO if pod.pod_class.id in of_class else 0.0
-            for pod in departures.pods
-        )
-        return self.missing / MICRO, np.fromiter(found, dtype=np.float64)
+    def relief(self, departures: Departures, reliefs: Reliefs, price: float) -> float:
+        """Add what each pod lacks, all of which another node may have."""
+        for class_id, demand in self._of_class.items():
+            pods = departures.pods_of([class_id])
+            reliefs.own[pods] += demand.misses[departures.pod_rows[pods]] / MICRO
+        return self.missing / MICRO
 
     def leaving(self, class_id: int) -> Int64s:
         return self._of_class[class_id].misses
@@ -277,16 +266,14 @@ class SpreadDemand(Demand):
             self._carriers_in[code] += number * (class_id in self._carriers)
             self._holding = _shifted(self._holding, before, number)
 
-    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
-        """Return one unit for each counted pod, if all of them carry the constraint.
+    def relief(self, departures: Departures, reliefs: Reliefs, price: float) -> float | None:
+        """Add one unit for each counted pod, if all of them carry the constraint.
 
         The number of moves until it holds is then what is missing, and a move changes it by at most 1.
         """
         if not self._carriers.issuperset(self.concerns):
             return None
-        counted = self._carriers
-        helps = np.fromiter((pod.pod_class.id in counted for pod in departures.pods), dtype=np.bool_)
-        return at_most(self.missing / MICRO, self._unit / MICRO, helps, price)
+        return at_most(reliefs, self.missing / MICRO, self._unit / MICRO, departures.pods_of(self._carriers), price)
 
     def leaving(self, class_id: int) -> Int64s:
         """Return `[rows]` roughly by how much less would be missing without one pod in the row.

@@ -26,8 +26,8 @@ from podium.cluster.what_if_view import WhatIfView
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PluginContext
-from podium.framework.rescheduling.bounds import Departures
-from podium.framework.rescheduling.policy import Float64s, Picture
+from podium.framework.rescheduling.bounds import Departures, Reliefs
+from podium.framework.rescheduling.policy import Picture
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.plugins.inter_pod_affinity import InterPodAffinity
@@ -73,7 +73,7 @@ def required(picture: Picture, classes: Mapping[int, PodClass]) -> Iterator[Dema
         class_id: pod_class
         for class_id, pod_class in classes.items()
         if (pod_class.required_affinity or pod_class.required_anti_affinity)
-        and _filter_of(_runner_of(picture, pod_class), InterPodAffinity) is not None
+        and _filter_of(picture.runner_of(pod_class.spec), InterPodAffinity) is not None
     }
     carriers: dict[tuple[AffinityTerm, int, bool], list[int]] = {}
     for class_id, pod_class in by_affinity.items():
@@ -125,7 +125,7 @@ def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> kinds.
         return spec.scheduler_name, spec.tolerations, required_nodes(pod_class), keys_of(pod_class)
 
     def demand(pod_class: PodClass) -> kinds.NodeDemand | None:
-        runner = _runner_of(picture, pod_class)
+        runner = picture.runner_of(pod_class.spec)
         complaints: list[tuple[Bools, str]] = []
         by_affinity = _filter_of(runner, NodeAffinity)
         if by_affinity is not None:
@@ -146,15 +146,11 @@ def _required_nodes(picture: Picture, classes: Mapping[int, PodClass]) -> kinds.
 
 
 def _hard_constraints(picture: Picture, pod_class: PodClass) -> ConstraintSet:
-    plugin = _filter_of(_runner_of(picture, pod_class), PodTopologySpread)
+    plugin = _filter_of(picture.runner_of(pod_class.spec), PodTopologySpread)
     return _NO_CONSTRAINTS if plugin is None else plugin.constraints(pod_class, "DoNotSchedule")
 
 
 _NO_CONSTRAINTS = ConstraintSet((), need_all_keys=True)
-
-
-def _runner_of(picture: Picture, pod_class: PodClass) -> Runner:
-    return picture.runners.get(pod_class.spec.scheduler_name, picture.kubelet)
 
 
 def _filter_of(runner: Runner, type_: type[_Filter]) -> _Filter | None:
@@ -185,14 +181,11 @@ class NearDemand(Demand):
         self._alike: Int64s = np.zeros(size, dtype=np.int64)
         self._unlike: Int64s = np.zeros(size, dtype=np.int64)
         self._pods = 0
-        self._missing: int | None = None
 
     @property
     def missing(self) -> int:
-        if self._missing is None:
-            alone = int((self._alike * self._is_without(1)).sum())
-            self._missing = MICRO * (alone + int((self._unlike * self._is_without(0)).sum()))
-        return self._missing
+        alone = int((self._alike * self._is_without(1)).sum())
+        return MICRO * (alone + int((self._unlike * self._is_without(0)).sum()))
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
         for class_id, found in rows.items():
@@ -208,31 +201,26 @@ class NearDemand(Demand):
             self._pods += number * any(codes[row] for codes in self._codes)
             for domain, codes in zip(self._domains, self._codes, strict=True):
                 domain[codes[row]] += number
-        self._missing = None
 
     def leaving(self, class_id: int) -> Int64s:
         """Return `[rows]` whether a pod of the class lacks its affinity there, whatever other pods lose."""
-        if class_id not in self._carriers:
-            return np.zeros(len(self._labelled), dtype=np.int64)
-        return MICRO * self._is_without(int(class_id in self._selected)).astype(np.int64)
+        return MICRO * (class_id in self._carriers) * self._is_without(int(class_id in self._selected))
 
     def arriving(self, class_id: int) -> Int64s:
-        if class_id not in self._carriers:
-            return np.zeros(len(self._labelled), dtype=np.int64)
-        return MICRO * self._is_without(0, may_be_first=class_id in self._selected).astype(np.int64)
+        return MICRO * (class_id in self._carriers) * self._is_without(0, may_be_first=class_id in self._selected)
 
     def complaint(self, class_id: int, row: int) -> str:
         if class_id not in self._carriers or not self.leaving(class_id)[row]:
             return ""
         return f"it lacks the pods that it must be near by {' and '.join(dict.fromkeys(self._keys))}"
 
-    def _is_without(self, own: int, *, may_be_first: bool = False) -> Bools:
-        """Return `[rows]` where there is no selected pod besides ``own`` ones."""
+    def _is_without(self, own: int, *, may_be_first: bool = False) -> Int64s:
+        """Return `[rows]` whether there is no selected pod besides ``own`` ones."""
         company = self._labelled.copy()
         if self._pods > own or not (own or may_be_first):
             for domain, codes in zip(self._domains, self._codes, strict=True):
                 company &= domain[codes] > own
-        return ~company
+        return (~company).astype(np.int64)
 
 
 class SatisfyPreferencesArgs(Arguments, frozen=True, kw_only=True):
@@ -418,14 +406,11 @@ class OwnerDemand(Demand):
         # The number of nodes that may take the placed pods; None until it is computed.
         self._feasible: int | None = None
         self._number = 0
-        self._missing: int | None = None
 
     @property
     def missing(self) -> int:
-        if self._missing is None:
-            part = self._part()
-            self._missing = MICRO * sum([pods - part for pods in self._pods.values() if pods > part])
-        return self._missing
+        part = self._part()
+        return MICRO * sum([pods - part for pods in self._pods.values() if pods > part])
 
     def fill(self, rows: Mapping[int, Int64s]) -> None:
         on_row: Counter[int] = Counter()
@@ -435,7 +420,7 @@ class OwnerDemand(Demand):
                 self._of_class[class_id] = len(counted)
                 on_row.update(counted)
         self._pods, self._number = dict(on_row), on_row.total()
-        self._feasible = self._missing = None
+        self._feasible = None
 
     def count(self, class_id: int, row: int, number: int) -> None:
         if not self._rows[row]:
@@ -444,23 +429,19 @@ class OwnerDemand(Demand):
         add_count(self._pods, row, number)
         if add_count(self._of_class, class_id, number):
             self._feasible = None
-        self._missing = None
 
-    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
-        """Return 1 for as many pods of each node as there are beyond its share.
+    def relief(self, departures: Departures, reliefs: Reliefs, price: float) -> float | None:
+        """Add 1 for as many pods of each node as there are beyond its share.
 
         None if pods on nodes that do not count could come to count, which would change the share.
         """
-        found, part, relieved = np.zeros(len(departures.pods)), self._part(), Counter[int]()
-        for index, pod in enumerate(departures.pods):
-            if pod.pod_class.id not in self._rows_of_class:
-                continue
-            if not self._rows[pod.row]:
-                return None
-            if relieved[pod.row] < self._pods.get(pod.row, 0) - part:
-                relieved[pod.row] += 1
-                found[index] = 1.0
-        return self.missing / MICRO, found
+        pods, part = departures.pods_of(self._rows_of_class), self._part()
+        rows, first, at = np.unique(departures.pod_rows[pods], return_index=True, return_inverse=True)
+        if not self._rows[rows].all():
+            return None
+        beyond = np.array([max(self._pods.get(row, 0) - part, 0) for row in rows.tolist()], dtype=np.int64)
+        reliefs.group[pods], reliefs.most[pods] = pods[first[at]], beyond[at]
+        return self.missing / MICRO
 
     def leaving(self, class_id: int) -> Int64s:
         return self._at_least(self._part() + 1)

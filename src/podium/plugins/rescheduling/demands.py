@@ -15,8 +15,8 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
-from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
-from podium.framework.rescheduling.policy import Float64s, Picture, Proposal, Relocation
+from podium.framework.rescheduling.bounds import Departures, ObjectiveBound, Reliefs
+from podium.framework.rescheduling.policy import Picture, Proposal, Relocation
 from podium.plugins.rescheduling.node_use import PodPlaces, accepting, accepting_with_room, has_room, rough_fit
 
 MICRO = 10**6
@@ -60,11 +60,11 @@ class Demand(ABC):
     def complaint(self, class_id: int, row: int) -> str:
         """Return what a pod of the class lacks in a row, or makes others lack, as text; "" if nothing."""
 
-    def relief(self, departures: Departures, price: float) -> tuple[float, Float64s] | None:
-        """Return how much is missing, in pods, and by how much less without each movable pod (`[pods]`).
+    def relief(self, departures: Departures, reliefs: Reliefs, price: float) -> float | None:
+        """Return how much is missing, in pods, and add to ``reliefs`` by how much less as movable pods leave.
 
-        Whichever pods move, at least the first number less the sum of theirs is missing. ``price`` is that of a move,
-        which helps to choose among such numbers. None if there are none.
+        Whichever pods move, at least that less their reliefs is missing. ``price`` is that of a move, which helps to
+        choose among such numbers. None if there are none; nothing is added then.
         """
         return None
 
@@ -112,27 +112,6 @@ class Demands:
             self._missing[place] = missing
         self._stale.clear()
         return self._total
-
-    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
-        """Return the sum of what is missing of each demand after a pod's departure; nothing for those without relief.
-
-        A demand of which several repair the same pods gets a part of the price.
-        """
-        self.follow(departures.picture)
-        base, reliefs, relaxed = 0.0, np.zeros(len(departures.pods)), dict[str, None]()
-        lacking = [demand for demand in self.all if demand.missing]
-        sharing = Counter(class_id for demand in lacking for class_id in demand.concerns)
-        for demand in lacking:
-            share = max(sharing[class_id] for class_id in demand.concerns)
-            found = demand.relief(departures, price / share)
-            if found is None:
-                relaxed[demand.name] = None
-                continue
-            base += found[0] - float(found[1].sum())
-            reliefs += found[1]
-        kept = departures.most(reliefs)
-        ends = departures.starts[1:] - 1
-        return ObjectiveBound((NodeState(kept[ends][departures.rows] - kept),), base, tuple(relaxed))
 
     def count(self, class_id: int, row: int, number: int) -> None:
         for place in self.of_class.get(class_id, ()):
@@ -182,8 +161,22 @@ class DemandPolicy:
         return self._demands.missing / MICRO
 
     def bound(self, departures: Departures, price: float) -> ObjectiveBound:
-        """Return what is missing at least of the demands."""
-        return self._demands.bound(departures, price)
+        """Return the sum of what is missing of each demand after a pod's departure; nothing for those without relief.
+
+        A demand of which several repair the same pods gets a part of the price.
+        """
+        self._demands.follow(departures.picture)
+        base, relaxed, number = 0.0, dict[str, None](), len(departures.pods)
+        reliefs = Reliefs(np.zeros(number), np.arange(number), np.zeros(number, dtype=np.int64))
+        lacking = [demand for demand in self._demands.all if demand.missing]
+        sharing = Counter(class_id for demand in lacking for class_id in demand.concerns)
+        for demand in lacking:
+            share = max(sharing[class_id] for class_id in demand.concerns)
+            missing = demand.relief(departures, reliefs, price / share)
+            if missing is None:
+                relaxed[demand.name] = None
+            base += missing or 0.0
+        return ObjectiveBound(base=base, relaxed=tuple(relaxed), reliefs=reliefs)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield the moves by their gain, the largest first; ties by importance, the least first, then by key."""

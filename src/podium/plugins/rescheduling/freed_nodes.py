@@ -7,8 +7,7 @@ Source: autoscaler cluster-autoscaler (core/scaledown); descheduler pkg/framewor
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -73,6 +72,9 @@ class FreedNodes:
         is_counted = picture.targets[: picture.cluster.nodes.count]
         self.use.look(picture.cluster)
         free = np.where(is_counted[rows] & (departures.numbers < self.use.guests[rows]), np.inf, 0.0)
+        # These are never emptied, unless another policy moves some of their pods first.
+        excluded = departures.within_settings & self._counted(picture) & (self.use.shares >= self._threshold)
+        free[excluded[rows]] = np.inf
         # Pods that belong to their nodes usually stay; where they may move, a free node could hold others of them.
         is_open = ~is_counted
         is_open[[pod.row for pod in departures.pods if belongs_to_node(pod)]] = True
@@ -82,7 +84,8 @@ class FreedNodes:
             NodeState(free, tuple((resource, load) for resource in resources)),
             NodeState((self._costs(picture) * is_counted)[rows]),
         )
-        return ObjectiveBound(states)
+        text = f"plans within limits that empty nodes that are asked for {self._threshold:.0%} or more"
+        return ObjectiveBound(states, relaxed=(text,) if excluded.any() else ())
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield all pods of a node: first of the nodes that are best emptied together, then of others.
@@ -95,12 +98,12 @@ class FreedNodes:
         by_cost, shares = pods_by_cost(self.use.guests, self._costs(picture)), self.use.shares
         rows = sorted(little_used, key=lambda row: (by_cost[row], shares[row], picture.node_name(row)))
         together = self._together(picture, rows)
-        to_free, looked_into = set(together.rows), 0
-        for row in sorted(rows, key=lambda row: row not in together.rows):
+        to_free, looked_into = set(together[0]), 0
+        for row in sorted(rows, key=lambda row: row not in together[0]):
             if looked_into == self._max_nodes:
                 return
             to_free.discard(row)
-            proposal = self._proposal(picture, row, EmptiedNodes(frozenset(to_free), together.homes))
+            proposal = self._proposal(picture, row, (frozenset(to_free), together[1]))
             if proposal is not None:
                 looked_into += 1
                 yield proposal
@@ -149,10 +152,10 @@ class FreedNodes:
         pods = "its pod" if len(leaving) == 1 else f"its {len(leaving)} pods"
         reason = f"{name} is asked for {share:.0%} of what it offers; without {pods} it is free"
         shares = self.use.shares.copy()
-        shares[list(together.rows)] -= 1 + shares.max()
+        shares[list(together[0])] -= 1 + shares.max()
         relocations = []
         for pod in by_size(picture, leaving):
-            preferred, home = shares, together.homes.get(pod.uid)
+            preferred, home = shares, together[1].get(pod.uid)
             if home is not None:
                 preferred = shares.copy()
                 preferred[home] = 1 + shares.max()
@@ -214,25 +217,21 @@ MOST_PODS = 1_000
 """The most pods that the candidates may have in total, so that several sets can be examined."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmptiedNodes:
-    """The rows of nodes to empty together, and a target row for each of their pods, by uid."""
-
-    rows: frozenset[int] = frozenset()
-    homes: Mapping[str, int] = field(default_factory=dict)
+EmptiedNodes = tuple[frozenset[int], Mapping[str, int]]
+"""The rows of nodes to empty together, and a target row for each of their pods, by uid."""
 
 
-Candidates = Sequence[tuple[int, Sequence[PodRecord]]]
-"""Rows with their pods, those with the fewest pods for what the node costs first."""
+_Pods = Sequence[PodRecord]
 
 
-def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float64s) -> EmptiedNodes:
+def emptied_together(packing: NodePacking, candidates: Sequence[tuple[int, _Pods]], costs: Float64s) -> EmptiedNodes:
     """Return the best set of nodes that can be emptied; an empty one if none is found.
 
-    The search first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods
-    for what their nodes cost (``costs``, by row) first, ties in the candidates' order; then sets with one node less. It
-    takes the first set whose pods all find a place. Each set size may use up half of the remaining steps; after the
-    last step nothing is found.
+    Candidates are rows with their pods, those with the fewest pods for what they cost (``costs``, by row) first. The
+    search first examines sets of as many nodes as the capacity of all others may allow, those with the fewest pods for
+    what their nodes cost first, ties in the candidates' order; then sets with one node less. It takes the first set
+    whose pods all find a place. Each set size may use up half of the remaining steps; after the last step nothing is
+    found.
     """
     guests = [len(pods) for _, pods in candidates]
     own_costs = costs[[row for row, _ in candidates]]
@@ -244,7 +243,9 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
     least = np.sort(needs, axis=0).cumsum(axis=0)
     for size in range(int((least <= room).all(axis=1).sum()), 0, -1):
         allowed = left - left // 2
-        for chosen in _sets(by_cost, size):
+        # As many as can be examined: those without the last candidates come first.
+        sets = islice(combinations(range(len(candidates)), size), 1 + allowed // size)
+        for chosen in sorted(sets, key=lambda chosen: (sum(by_cost[index] for index in chosen), chosen)):
             if allowed <= 0:
                 break
             has_room = bool((needs[list(chosen)].sum(axis=0) <= room).all())
@@ -254,35 +255,17 @@ def emptied_together(packing: NodePacking, candidates: Candidates, costs: Float6
             rows = frozenset(candidates[index][0] for index in chosen)
             homes = packing.places(rows) if has_room else None
             if homes is not None:
-                return EmptiedNodes(rows, homes)
-    return EmptiedNodes()
+                return rows, homes
+    return frozenset(), {}
 
 
-def _needs(packing: NodePacking, candidates: Candidates) -> Float64s:
+def _needs(packing: NodePacking, candidates: Sequence[tuple[int, _Pods]]) -> Float64s:
     """Return ``[candidates, resources]`` what emptying each node costs: its pods' requests and its own room."""
     index_of = {row: index for index, row in enumerate(packing.homes.tolist())}
     needs = np.maximum(packing.room[:, [index_of[row] for row, _ in candidates]].T, 0).astype(np.float64)
     for number, (_, pods) in enumerate(candidates):
         needs[number] += sum(map(packing.need, pods))
     return needs
-
-
-def _sets(weights: Sequence[float], size: int) -> Iterator[tuple[int, ...]]:
-    """Yield all sets of ``size`` indices, the lightest first, ties by index; ``weights`` are sorted."""
-    first = tuple(range(size))
-    heap = [(sum(weights[:size]), first)]
-    seen = {first}
-    while heap:
-        number, chosen = heappop(heap)
-        yield chosen
-        for position, index in enumerate(chosen):
-            after = index + 1
-            if after == len(weights) or (position + 1 < size and chosen[position + 1] == after):
-                continue
-            other = (*chosen[:position], after, *chosen[position + 1 :])
-            if other not in seen:
-                seen.add(other)
-                heappush(heap, (number - weights[index] + weights[after], other))
 
 
 class NodePacking:

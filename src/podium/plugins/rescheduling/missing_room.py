@@ -262,14 +262,19 @@ class MissingRoom:
         return sum(self._missing_upto(len(self._wanted) - 1, picture))
 
     def lacking_for_good(self, picture: Picture) -> int:
-        """Return for how many pods no node has room even without any pods."""
+        """Return for how many pods no node has room even without any pods, nor all nodes together have enough left."""
         cluster, rows = picture.cluster, picture.cluster.nodes.all_rows()
-        lacking = 0
+        lacking, pods, requests = 0, cluster.pods, cluster.classes.requests
+        going = pods.pod_class[: pods.count][pods.terminating[: pods.count]]
         for room in self._wanted:
+            most = room.wanted
             places = np.where(room.eligible & picture.targets[: len(rows)], cluster.nodes.allowed_pods[rows], 0)
             for need in room.needs:
                 places = np.minimum(places, need.offered(cluster, rows) // need.amount)
-            lacking += max(room.wanted - int(places.sum()), 0)
+                if need.resource is not None and need.resource < len(requests) and need.devices is None:
+                    left = np.maximum(need.free(cluster, rows), 0).sum() + requests[need.resource, going].sum()
+                    most = min(most, int(left) // need.amount)
+            lacking += room.wanted - min(most, int(places.sum()))
         return lacking
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import log2
+from sys import maxsize
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
+from podium.decide.rescheduling.certificate import amounts_of
 from podium.framework.plugin import PluginContext
 from podium.framework.rescheduling.bounds import PODS as PODS_INDEX
 from podium.framework.rescheduling.bounds import Departures, NodeState, ObjectiveBound
@@ -464,12 +466,9 @@ class NodeLoads:
         """Return `[resources, slots]` what the pods in some slots add to their nodes."""
         cluster = picture.cluster
         amounts = np.ones((len(self.resources), len(slots)), dtype=np.int64)
-        classes = cluster.pods.pod_class[slots]
         for place, resource in enumerate(self.resources):
             if resource != PODS:
-                index = cluster.nodes.resource_index.get(resource)
-                known = index is not None and index < len(cluster.classes.requests)
-                amounts[place] = cluster.classes.requests[index, classes] if known else 0
+                amounts[place] = amounts_of(picture, slots, cluster.nodes.resource_index.get(resource, maxsize))
             if self._by_use and resource in MEASURED and picture.signals.pods:
                 self._measure(picture, slots, resource, amounts[place])
         return np.clip(amounts, 0, _MOST)

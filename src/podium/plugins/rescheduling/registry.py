@@ -98,7 +98,7 @@ class Consolidate:
         bound, rooms = self._freed.bound(departures, price), self._missing_room(departures.picture)
         lacking = rooms.lacking_for_good(departures.picture)
         is_relaxed = lacking < rooms.missing(departures.picture)
-        return replace(bound, base=self._args.worth * lacking, relaxed=(_ROOM,) if is_relaxed else ())
+        return replace(bound, base=self._args.worth * lacking, relaxed=bound.relaxed + (_ROOM,) * is_relaxed)
 
     def proposals(self, picture: Picture) -> Iterator[Proposal]:
         """Yield the moves that make room for pods, then those that empty nodes."""
