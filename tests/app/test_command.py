@@ -116,7 +116,13 @@ def test_the_version_is_the_installed_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "options"), [("help", "--help"), ("help plan drain", "plan drain --help"), ("version", "--version")]
+    ("words", "options"),
+    [
+        ("help", "--help"),
+        ("help plan drain", "plan drain --help"),
+        ("version", "--version"),
+        ("version --client", "--version"),
+    ],
 )
 def test_help_and_version_may_be_written_as_commands(words: str, options: str) -> None:
     result, expected = (CliRunner().invoke(podium, text.split()) for text in (words, options))

@@ -45,6 +45,12 @@ def test_the_sums_count_victims_and_pods_that_are_missing_at_the_end(tmp_path: P
     assert line.endswith(" and on")
 
 
+def test_one_waiting_pod_is_counted_in_the_singular(tmp_path: Path) -> None:
+    answer = podium.load(cluster(tmp_path)).plan().deploy(pod("large", "9"))
+
+    assert answer.headline.startswith("deploying Pod default/large: 1 of 1 pod waits for a node; ")
+
+
 def test_a_question_that_is_not_played_has_its_headline_as_its_sums(tmp_path: Path) -> None:
     answer = podium.load(cluster(tmp_path, WAITING)).plan().pending()
 
