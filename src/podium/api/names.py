@@ -94,7 +94,7 @@ def label_key_problem(key: str) -> str | None:
     """Check keys of labels and taints, and names of resources: `[prefix/]name`."""
     prefix, slash, name = key.rpartition("/")
     if slash and subdomain_problem(prefix) is not None:
-        return f"{shown(key)} is not a valid key: before '/' stands a DNS name such as example.com"
+        return f"{shown(key)} is not a valid key: the prefix before '/' must be a DNS name such as example.com"
     if len(name) <= MAX_LABEL and _NAME_PART.fullmatch(name):
         return None
     return (

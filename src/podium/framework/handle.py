@@ -38,7 +38,7 @@ class Handle(Protocol):
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         """Return the extenders if any of them is called for the pod, else None."""
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
+    def filter_what_if(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
         """Filter what-if views, considering nominated pods except the nomination of ``own_uid``."""
 
     def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:

@@ -163,10 +163,10 @@ class Runner:
             outcome.override(*self.beside(state, pod, view, pod.uid))
         return outcome
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
-        outcome = self.filter_view(state, pod, worlds)
+    def filter_what_if(self, state: CycleState, pod: PodRecord, what_if: WhatIfView, own_uid: str) -> Outcome:
+        outcome = self.filter_view(state, pod, what_if)
         if self.cluster.nominations.uids:
-            outcome.override(*self.beside(state, pod, worlds, own_uid))
+            outcome.override(*self.beside(state, pod, what_if, own_uid))
         return outcome
 
     def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
@@ -174,9 +174,9 @@ class Runner:
         if row is None:
             return False
         slots = np.array([other.slot for other in gone], dtype=np.int64)
-        worlds = WhatIfView(self.cluster, np.array([row], dtype=np.int64))
-        worlds.remove_anywhere(np.zeros(len(slots), dtype=np.int64), slots)
-        return bool(self.filter_worlds(state, pod, worlds, pod.uid).refused[0] == 0)
+        what_if = WhatIfView(self.cluster, np.array([row], dtype=np.int64))
+        what_if.remove_anywhere(np.zeros(len(slots), dtype=np.int64), slots)
+        return bool(self.filter_what_if(state, pod, what_if, pod.uid).refused[0] == 0)
 
     def for_known_nodes(self, state: CycleState) -> CycleState:
         return state.skipping(self._node_filters)
@@ -246,16 +246,16 @@ class Runner:
         nominated_places = np.array(sorted(set(positions)), dtype=np.int64)
         if not nominated:
             return nominated_places, Outcome(0)
-        worlds = (
+        what_if = (
             view.at(nominated_places)
             if isinstance(view, WhatIfView)
             else WhatIfView(self.cluster, view.rows[nominated_places])
         )
-        worlds.join(np.searchsorted(nominated_places, positions), nominated)
-        return nominated_places, self.filter_view(state, pod, worlds)
+        what_if.join(np.searchsorted(nominated_places, positions), nominated)
+        return nominated_places, self.filter_view(state, pod, what_if)
 
     def _beside_all(self, state: CycleState, pod: PodRecord, view: View, own_uid: str) -> tuple[Int64s, Outcome]:
-        """Return the same if nominated pods count for other nodes too: whether the pod fits beside all that count."""
+        """Return `beside` if nominated pods count on other nodes, too: whether the pod fits beside all that count."""
         row_of = self.cluster.nodes.row_of
         found = [
             (row_of[name], other)
@@ -265,9 +265,9 @@ class Runner:
         everywhere = np.arange(len(view), dtype=np.int64)
         if not found:
             return everywhere[:0], Outcome(0)
-        worlds = view.at(everywhere) if isinstance(view, WhatIfView) else WhatIfView(self.cluster, view.rows)
-        worlds.join_everywhere([other for _, other in found], np.array([row for row, _ in found], dtype=np.int64))
-        return everywhere, self.filter_view(state, pod, worlds)
+        what_if = view.at(everywhere) if isinstance(view, WhatIfView) else WhatIfView(self.cluster, view.rows)
+        what_if.join_everywhere([other for _, other in found], np.array([row for row, _ in found], dtype=np.int64))
+        return everywhere, self.filter_view(state, pod, what_if)
 
     def _nominated(self, pod: PodRecord, own_uid: str, view: View) -> tuple[list[int], list[PodRecord]]:
         """Return the nominated pods that count for ``pod``, all but ``own_uid``, with their positions, ascending."""

@@ -150,6 +150,7 @@ def _number(item: Kubernetes) -> int:
 def _decide_replicas(
     decisions: Decisions, document: Document, existing: int, finding: AdmissionFinding, has_time: Callable[[], bool]
 ) -> None:
+    """Decide about the replicas of a workload one after another, and record the result in the finding."""
     item, number = document.object, finding.number
     has_claims = isinstance(item, StatefulSet) and bool(item.spec.volume_claim_templates)
     for pod in _records(decisions, document, existing, number):

@@ -115,7 +115,7 @@ class Explainer:
 
         @contextmanager
         def as_decided() -> Iterator[None]:
-            """Add the claims that do not exist inside the context."""
+            """Add the claims that do not exist, for the duration of the context."""
             added = [claim for claim in needed if self.cluster.find(claim) is None]
             for claim in added:
                 self.cluster.put(claim)

@@ -85,8 +85,8 @@ def outcomes_of_failures(
         return tuple(trials.outcome(scopes[index]) for index in indexes)
 
 
-def _fate(pod: PodRecord) -> str:
-    """Return what becomes of a pod of a node that fails, "" for nothing."""
+def _effect_on(pod: PodRecord) -> str:
+    """Return what happens to a pod when its node fails, "" for nothing."""
     kind = "" if pod.controller is None else pod.controller.kind
     if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
         return ""
@@ -152,7 +152,7 @@ class FailureTrials:
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure."""
         turns = self._health.turns(scope.nodes)
-        pods = by_key((_fate(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
+        pods = by_key((_effect_on(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
         never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
@@ -253,7 +253,7 @@ class FailureTrials:
         for pod in pods:
             self._decisions.scratch.replace_pod(replace(pod, terminating=True))
             self._decisions.scratch.leave_group(pod)
-        return [replacement(pod, created_ns=LATER_NS + now_ns) for pod in pods if _fate(pod) == _REPLACED]
+        return [replacement(pod, created_ns=LATER_NS + now_ns) for pod in pods if _effect_on(pod) == _REPLACED]
 
     def _lacking(self, unplaced: Iterable[PodRecord], waiting: Iterable[PodRecord] = ()) -> Counter[str]:
         """Return how many pods each workload lacks beyond those that waited before, the most important pod's first."""

@@ -67,7 +67,7 @@ class PlayedPlan:
         return impact_of(self.result, self.baseline)
 
     def answer(self, headline: str = "", *, sections: Sequence[Section] = ()) -> PlanAnswer:
-        """Return the answer; without a headline it is the impact."""
+        """Return the answer; its default headline is the impact."""
         result, baseline, caveats = self.result, self.baseline, [*self.result.caveats, *self.caveats]
         if not self.options.start_delay_ns:
             message = "pods are assumed to run as soon as they are bound, which hides gaps; set --start-delay"

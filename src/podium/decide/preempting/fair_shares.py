@@ -233,7 +233,7 @@ class FairTrials:
             positions, owners = np.unique(gone[0], return_inverse=True)
             worlds = WhatIfView(self._cluster, rows[positions])
             worlds.remove(owners, gone[1])
-            if not preemptor.handle.filter_worlds(preemptor.state, pod, worlds, pod.uid).refused.all():
+            if not preemptor.handle.filter_what_if(preemptor.state, pod, worlds, pod.uid).refused.all():
                 return None
         potential = self._potential_victims(pod, rows, leaving, may_disrupt, ignores_budgets=ignores_budgets)
         return choose_victims(preemptor, rows, potential, pod.uid, self._at(potential.rows, leaving), cost=cost)

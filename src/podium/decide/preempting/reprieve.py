@@ -280,7 +280,7 @@ def choose_victims(
     if gone is not None:
         worlds.remove(*gone)
     worlds.remove(owners, potential.entries)
-    outcome = handle.filter_worlds(state, pod, worlds, own_uid)
+    outcome = handle.filter_what_if(state, pod, worlds, own_uid)
     needed: Bools = (outcome.refused == 0)[owners]
     violating = potential.violating
     if violating is None:
@@ -292,7 +292,7 @@ def choose_victims(
         order = np.argsort(2 * owners + ~violating, kind="stable") if violating.any() else np.arange(len(owners))
 
     def fits(trial: WhatIfView) -> Bools:
-        return np.asarray(handle.filter_worlds(state, pod, trial, own_uid).refused == 0)
+        return np.asarray(handle.filter_what_if(state, pod, trial, own_uid).refused == 0)
 
     give_back = giving_back(worlds, potential.entries, fits)
     reprieve(needed, Lists(potential.starts, order), outcome.feasible, give_back)

@@ -191,7 +191,7 @@ def capacity_by_node(
     for _ in range(per_node):
         if not len(worlds) or (enough is not None and sum(counts.values()) >= enough):
             break
-        outcome = runner.filter_worlds(state, pod, worlds, pod.uid)
+        outcome = runner.filter_what_if(state, pod, worlds, pod.uid)
         fits: Bools = outcome.refused == 0
         for position in np.flatnonzero(~fits).tolist():
             row = int(worlds.rows[position])

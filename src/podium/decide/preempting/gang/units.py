@@ -36,7 +36,7 @@ class VictimUnits:
         *,
         with_dependents: bool = False,
     ) -> None:
-        """``asker`` represents the gang: it has its priority. ``with_dependents``: pods that depend on victims go."""
+        """``asker`` represents the gang, with its priority. ``with_dependents``: dependents of victims go, too."""
         self._cluster = cluster
         self._pool = pool = eligibility.victim_pool(cluster, ranking, asker, may_disrupt)
         wholes = eligibility.WholeGroups(cluster)

@@ -227,7 +227,7 @@ class SetEvaluator:
         """Return ``[n]``: the answers for what-if views; ``are_known``: the pod fits their rows without some pods."""
         self.steps += len(worlds)
         handle, state, pod = self._preemptor.handle, self._preemptor.state, self._preemptor.pod
-        outcome = handle.filter_worlds(self._for_known if are_known else state, pod, worlds, pod.uid)
+        outcome = handle.filter_what_if(self._for_known if are_known else state, pod, worlds, pod.uid)
         self.decoders.update(outcome.decoders)
         return outcome.refused
 
