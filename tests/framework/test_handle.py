@@ -36,8 +36,8 @@ class NarrowHandle:
     def extenders_of(self, pod: PodRecord) -> Extenders | None:
         return self._runner.extenders_of(pod)
 
-    def filter_worlds(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
-        return self._runner.filter_worlds(state, pod, worlds, own_uid)
+    def filter_what_if(self, state: CycleState, pod: PodRecord, worlds: WhatIfView, own_uid: str) -> Outcome:
+        return self._runner.filter_what_if(state, pod, worlds, own_uid)
 
     def fits_without(self, state: CycleState, pod: PodRecord, node_name: str, gone: Iterable[PodRecord]) -> bool:
         return self._runner.fits_without(state, pod, node_name, gone)

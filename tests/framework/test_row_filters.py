@@ -39,7 +39,7 @@ def status(refused: int, outcome: Outcome) -> Status:
 def in_arrays(runner: Runner, state: CycleState, target: PodRecord, row: int, gone: list[PodRecord]) -> Status:
     worlds = WhatIfView(runner.cluster, np.array([row]))
     worlds.remove(np.zeros(len(gone), dtype=np.int64), np.array([one.slot for one in gone], dtype=np.int64))
-    return runner.filter_worlds(state, target, worlds, target.uid).status(0)
+    return runner.filter_what_if(state, target, worlds, target.uid).status(0)
 
 
 @efforts(30)

@@ -44,6 +44,16 @@ def test_a_claim_reports_only_about_its_devices(status: Raw | None) -> None:
     assert error.details["causes"][0]["field"] == "status.devices[0]"
 
 
+def test_a_device_of_another_pool_is_another_device_and_the_error_names_its_entry() -> None:
+    store = a_store(allocated("n1", "gpu"))
+    wrong = {"status": {"devices": [reported("gpu"), {**reported("gpu"), "pool": "n2"}]}}
+
+    error = refusal(store, lambda: store.patch("ResourceClaim", CLAIM, wrong, "merge", "status"))
+
+    assert answer(error) == (422, "Invalid")
+    assert error.details["causes"][0]["field"] == "status.devices[1]"
+
+
 def test_a_share_of_a_device_is_another_device() -> None:
     store = a_store(allocated("n1", "gpu", shareID="s"))
     right, wrong = ({"status": {"devices": [reported("gpu", **more)]}} for more in ({"shareID": "s"}, {}))

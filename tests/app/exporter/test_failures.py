@@ -11,6 +11,7 @@ import pytest
 
 import podium
 from podium.api.node import UNREACHABLE
+from podium.api.pod import MIRROR_ANNOTATION
 from podium.app.exporter import failures
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.failures import FailureOutcome
@@ -318,6 +319,16 @@ def test_a_preempted_pod_of_a_daemon_set_waits_for_its_node() -> None:
     objects = cluster_of([node("n1"), node("n2"), node("n3", unschedulable=True)], logs, web)
     found = outcomes(objects)["node", "n1"].unplaced_by
     assert found == _unplaced(podium.load(objects), ["n1"]) == {"DaemonSet default/logs": 1}
+
+
+def test_a_preempted_static_pod_is_not_created_again() -> None:
+    web, static = Workload("web", ["n1"], priority="high"), Workload("static", ["n2"], milli=4000)
+    objects = cluster_of([node("n1"), node("n2")], web, static)
+    for raw in objects["items"]:
+        if raw["kind"] == "Pod" and raw["metadata"]["labels"] == {"app": "static"}:
+            raw["metadata"]["annotations"] = {MIRROR_ANNOTATION: "hash"}
+    found = outcomes(objects)["node", "n1"]
+    assert (found.preempted, found.unplaced_by) == (1, {})
 
 
 def test_evicted_pods_of_a_gang_no_longer_count_as_members_with_a_node() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 
 import podium
 from podium.app.mcp.command import server_of
@@ -167,6 +166,8 @@ CALLS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("cluster", "tool", "arguments", "parts"), [call[1:] for call in CALLS], ids=lambda _: "")
 def test_a_question_is_answered_by_a_tool(cluster: str, tool: str, arguments: dict[str, Any], parts: list[str]) -> None:
+    from mcp import Client  # noqa: PLC0415 - few tests need it, and it takes a second
+
     async def ask() -> dict[str, Any]:
         tools = Tools(lambda: podium.load(COOKBOOK / f"{cluster}.yaml"), lambda: 0)
         async with Client(server_of(tools)) as client:

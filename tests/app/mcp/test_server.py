@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import httpx2
 import pytest
-from mcp import Client, ClientSession, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 
 import podium
 from podium.app.mcp.command import server_of
@@ -30,6 +27,7 @@ Call = Callable[[str, dict[str, Any]], Awaitable[Any]]
 
 def answered(talk: Callable[[Call], Awaitable[None]], cluster: str = CLUSTER) -> None:
     """Talk to a server in this process."""
+    from mcp import Client  # noqa: PLC0415 - few tests need it, and it takes a second
 
     async def run() -> None:
         async with Client(server_of(Tools(lambda: podium.load(cluster), lambda: 0))) as client:
@@ -45,6 +43,8 @@ def refusal(result: Any) -> str:
 
 
 def test_every_tool_is_read_only_and_has_schemas_and_a_description() -> None:
+    from mcp import Client  # noqa: PLC0415 - few tests need it, and it takes a second
+
     async def run() -> None:
         async with Client(server_of(Tools(lambda: podium.load(CLUSTER), lambda: 0))) as client:
             tools = (await client.list_tools()).tools
@@ -138,6 +138,8 @@ def test_reload_reads_the_cluster_again(tmp_path: Path) -> None:
 
 
 def test_the_command_serves_a_client_on_standard_input_and_output() -> None:
+    from mcp import ClientSession, StdioServerParameters, stdio_client  # noqa: PLC0415 - few tests need it, and it takes a second
+
     async def run() -> None:
         arguments = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "-f", CLUSTER])
         async with stdio_client(arguments) as (reader, writer), ClientSession(reader, writer) as session:
@@ -180,6 +182,10 @@ def test_http_needs_the_token(tmp_path: Path) -> None:
 
 
 def test_a_client_of_the_sdk_asks_over_http_with_the_token(tmp_path: Path) -> None:
+    import httpx2  # noqa: PLC0415 - as mcp
+    from mcp import Client  # noqa: PLC0415 - few tests need it, and it takes a second
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - as mcp
+
     token = tmp_path / "token"
     token.write_text(TOKEN)
     token.chmod(0o600)

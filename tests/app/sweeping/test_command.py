@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from distributed import LocalCluster
 
 import podium
 from podium.app.console import output
@@ -38,6 +37,8 @@ def test_each_run_is_what_simulate_makes_of_its_settings_and_seed() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_the_bytes_are_the_same_with_one_process_with_two_and_on_a_dask_cluster() -> None:
+    from distributed import LocalCluster  # noqa: PLC0415 - no other test needs it, and it takes half a second
+
     answer = sweep(*VARIED, "-o", "csv").stdout_bytes
 
     assert answer.count(b"\n") == 5

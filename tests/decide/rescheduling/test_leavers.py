@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -68,3 +69,12 @@ def test_no_pod_of_an_exhausted_budget_is_among_the_best_leavers(allowed: int, b
     found = best_leavers(picture, [(underused(), 1.0)], 0.1, inputs, BudgetRoom(inputs, settings, NOW))
 
     assert {picture.cluster.placed[uid].name for uid in found} == best
+
+
+def test_the_reserve_of_a_budget_is_not_for_the_best_leavers() -> None:
+    there = here(allowed=1)
+    room = cast("BudgetRoom", SimpleNamespace(reserve=lambda budget: 1))
+
+    found = best_leavers(picture_of(shared(allowed=1)[:-1]), [(underused(), 1.0)], 0.1, there.inputs(), room)
+
+    assert {uid.rpartition("/")[2] for uid in found} == {"b-free"}

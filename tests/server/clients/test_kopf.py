@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
-
-import kopf
+from typing import TYPE_CHECKING, Any
 
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.server.serving import Client, LocalBackend, with_server
 from tests.store.objects import Raw
+
+if TYPE_CHECKING:
+    import kopf
 
 CONFIG: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
 NAMESPACE: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
 
 
 def test_an_operator_hears_of_objects_and_writes_to_them() -> None:
+    import kopf  # noqa: PLC0415 - no other test needs it, and it takes a second
+
     backend = LocalBackend(NAMESPACE, CONFIG)
 
     async def check(client: Client) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from kubernetes_asyncio import client as kubernetes
-from kubernetes_asyncio import watch
 
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.server.serving import Client, LocalBackend, with_server
@@ -16,6 +14,8 @@ from tests.store.objects import Raw, node, pod
 
 def with_api(check: Callable[[Any], Awaitable[None]], *objects: Raw) -> None:
     """Run a check against a server with these objects."""
+    from kubernetes_asyncio import client as kubernetes  # noqa: PLC0415 - it takes half a second
+
     backend = LocalBackend(*objects)
 
     async def run(client: Client) -> None:
@@ -26,6 +26,8 @@ def with_api(check: Callable[[Any], Awaitable[None]], *objects: Raw) -> None:
 
 
 def test_pods_are_created_read_changed_and_deleted() -> None:
+    from kubernetes_asyncio import client as kubernetes  # noqa: PLC0415 - it takes half a second
+
     async def check(core: Any) -> None:
         made = await core.create_namespaced_pod("default", pod("a"))
         assert made.metadata.name == "a"
@@ -41,6 +43,8 @@ def test_pods_are_created_read_changed_and_deleted() -> None:
 
 
 def test_a_core_api_watch_reports_events() -> None:
+    from kubernetes_asyncio import watch  # noqa: PLC0415 - it takes half a second
+
     async def check(core: Any) -> None:
         seen = []
         async with watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=20) as stream:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from podium.api.input.codec import Input, load_text
+from podium.controllers.actions import CreateObject
+from podium.sim.recording.replay import Replay
+from podium.sim.recording.tape import RecordedEvent, Recording
 from podium.sim.run import play
 from podium.sim.run_options import RunOptions
+from podium.store.store import Store
 from tests.sim.objects import documents, job, scenario, workload
 from tests.sim.recording.recording import recorded
-from tests.store.objects import Raw, node, pod
+from tests.store.objects import SECOND, Raw, node, pod
 
 LATENCY = 5_000_000
 
@@ -161,3 +166,69 @@ def test_pods_preempt_on_their_recorded_nodes_whatever_the_seed() -> None:
         assert result.recorded is not None
         assert result.recorded.recorded.preempted == 3
         assert result.recorded.other_node == ()
+
+
+def created(name: str, *owners: Raw) -> RecordedEvent:
+    """Return the event of a pod that has these owners."""
+    raw = {**pod(name), "metadata": {"name": name, "namespace": "default", "ownerReferences": owners}}
+    return RecordedEvent(at="0s", what="created", kind="Pod", key=f"default/{name}", uid=f"uid-{name}", object=raw)
+
+
+def name_of(replay: Replay, cause: str, store: Store | None = None, **metadata: str) -> str:
+    """Return the name with which a replay creates a pod of a workload, "" for none."""
+    raw = {**pod(""), "metadata": {"namespace": "default", "generateName": "web-", **metadata}}
+    action = replay.with_recorded_name(CreateObject(raw, cause), store or Store())
+    assert isinstance(action, CreateObject)
+    return str(action.raw["metadata"].get("name", ""))
+
+
+CONTROLLER: Raw = {"kind": "ReplicaSet", "name": "web-5d8", "controller": True}
+
+
+def test_a_replica_set_takes_recorded_names_though_its_hash_is_another_one() -> None:
+    replay = Replay(Recording(events=(created("web-5d8-a", CONTROLLER),)), 0, None)
+
+    assert name_of(replay, "ReplicaSet default/api-777") == ""
+    assert name_of(replay, "ReplicaSet default/web-777") == "web-5d8-a"
+    assert name_of(replay, "ReplicaSet default/web-777") == ""
+
+
+def test_only_the_controller_among_owners_gives_a_pod_its_recorded_name() -> None:
+    owners = {"kind": "Job", "name": "other"}, CONTROLLER
+    replay = Replay(Recording(events=(created("web-5d8-a", *owners),)), 0, None)
+
+    assert name_of(replay, "Job default/other") == ""
+
+
+def test_a_pod_with_a_name_keeps_it_and_leaves_the_recorded_name_to_the_next() -> None:
+    replay = Replay(Recording(events=(created("web-5d8-a", CONTROLLER),)), 0, None)
+
+    assert name_of(replay, "ReplicaSet default/web-777", name="mine") == "mine"
+    assert name_of(replay, "ReplicaSet default/web-777") == "web-5d8-a"
+
+
+def test_a_recorded_name_that_is_taken_is_not_used() -> None:
+    store = Store()
+    store.create(pod("web-5d8-a"), now=0)
+    replay = Replay(Recording(events=(created("web-5d8-a", CONTROLLER),)), 0, None)
+
+    assert name_of(replay, "ReplicaSet default/web-777", store) == ""
+
+
+@pytest.mark.parametrize(
+    ("after_s", "chosen"), [(0, "nominated"), (10, "nominated"), (11, "bound"), (20, "bound"), (21, "bound")]
+)
+def test_an_attempt_prefers_the_next_recorded_choice_and_after_all_the_last(after_s: int, chosen: str) -> None:
+    start_ns = 1_000 * SECOND
+    events = (
+        RecordedEvent(at="10s", what="nominated", kind="Pod", key="default/a", uid="uid-a", node="nominated"),
+        RecordedEvent(at="20s", what="bound", kind="Pod", key="default/a", uid="uid-a", node="bound"),
+    )
+    cluster = SimpleNamespace(now=start_ns + after_s * SECOND, recorded_choice=None)
+    queued = SimpleNamespace(record=SimpleNamespace(uid="uid-a"))
+
+    Replay(Recording(events=events), start_ns, None).on_attempt(
+        cast("Any", queued), cast("Any", SimpleNamespace(cluster=cluster))
+    )
+
+    assert cluster.recorded_choice == ("uid-a", chosen)
