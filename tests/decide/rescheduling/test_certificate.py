@@ -484,6 +484,15 @@ class Short(Plain):
         return ObjectiveBound((NodeState(np.zeros(1)),))
 
 
+class Long(Plain):
+    """A policy with a bound of too many entries."""
+
+    name = "Long"
+
+    def bound(self, departures: Departures, price: float) -> ObjectiveBound:
+        return ObjectiveBound((NodeState(np.zeros(len(departures.rows) + 1)),))
+
+
 class Mislabelled(Plain):
     """A policy with too few labels."""
 
@@ -515,12 +524,12 @@ class Modest(Plain):
 def test_policies_without_a_bound_or_with_a_wrong_one_are_named_and_left_out() -> None:
     picture = picture_of([node("node-0"), node("node-1"), pod("p", on="node-0")])
 
-    policies: list[tuple[Policy, float]] = [(each, 1.0) for each in (Plain(), Boasting(), Failing(), Short())]
+    policies: list[tuple[Policy, float]] = [(each, 1.0) for each in (Plain(), Boasting(), Failing(), Short(), Long())]
     policies += [(Mislabelled(), 1.0), (Unrelieved(), 1.0), (Modest(), 2.0)]
     found = certificate_of(picture, policies, 0.5)
 
     assert found.covered == ("Modest",)
-    assert found.uncovered == ("Plain", "Boasting", "Failing", "Short", "Mislabelled", "Unrelieved")
+    assert found.uncovered == ("Plain", "Boasting", "Failing", "Short", "Long", "Mislabelled", "Unrelieved")
     assert (found.now, found.bound) == (14, 4)
     assert dict(found.relaxed)["Modest"] == ("the weather",)
     assert not isinstance(Plain(), BoundedObjective)

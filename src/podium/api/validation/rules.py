@@ -263,7 +263,7 @@ def _bounds(rule: str) -> tuple[int | None, int | None]:
 
 
 def _refuse_beyond(value: Any, path: str, least: int | None, most: int | None) -> None:
-    """Raise InputError for a number beyond a bound, and for more entries."""
+    """Raise InputError for a number that is out of bounds, and for a list of more than `most` entries."""
     if least is None:
         checks.check_count(value, path, most or 0)
     elif least == 0 and most is None:

@@ -64,8 +64,8 @@ def served_versions() -> dict[tuple[str, str], tuple[ServedVersion, ...]]:
         api_version, first, last, gate, *kinds = line.split()
         minors = range(int(first), _NEWER if last == "-" else int(last) + 1)
         for kind in kinds:
-            of = api_version.rpartition("/")[0], kind
-            found[of] = (*found.get(of, ()), ServedVersion(api_version, minors, "" if gate == "-" else gate))
+            key = api_version.rpartition("/")[0], kind
+            found[key] = (*found.get(key, ()), ServedVersion(api_version, minors, "" if gate == "-" else gate))
     return found
 
 

@@ -135,7 +135,7 @@ class FailureQueue:
                 self._activate([created])
 
     def _reject(self, pod: PodRecord) -> None:
-        """Let a pod wait until something wakes it. The room of a nominated one is open to others."""
+        """Let a pod wait until something wakes it. Others may take the room for which it was nominated."""
         if self._decisions.end_nomination(pod):
             self._wake()
         self._attempts[pod.uid] += 1

@@ -391,7 +391,7 @@ class RefusedBindings:
         """Called with the pod and a message when a kind of request is first refused in a namespace."""
 
     def on_finished(self, finished: ActionFinished, pod: PodRecord) -> None:
-        """Take in how a request to bind a pod ended; a refusal that may pass changes nothing."""
+        """Record the result of a request to bind a pod; a refusal that may pass changes nothing."""
         if finished.problem is None and not self._by_request:
             return
         action = finished.action

@@ -78,7 +78,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
-    """Return the answer. Raises InputError for a pod that no API server would accept, and for a wrong number."""
+    """Return how many pods fit. Raises InputError for a pod that an API server rejects, and for a wrong number."""
     if options.replicas is not None and not 1 <= options.replicas <= MAX_PLACED_PODS:
         raise errors.InputError(f"replicas: {options.replicas:,} is not from 1 to {MAX_PLACED_PODS:,}")
     decisions = Decisions(loaded)
