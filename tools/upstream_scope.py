@@ -263,6 +263,7 @@ apiserver | `orphanDependents: false` is answered with 200, also if finalizers k
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
 apiserver/cel | policies may name unknown variables and functions, with a warning | their failure policy decides
+auth | a user who may write roles and bindings may grant any rights | upstream asks for the verbs `escalate` and `bind`
 client | fields of Events are not checked | Events are kept and shown as they are
 dra | the server does not add `timeAdded` to a taint | a taint without one counts from when it is first observed
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same

@@ -10,7 +10,7 @@ from podium.controllers.observations import Problem
 from podium.controllers.workloads.deployments import HASH_LABEL, REVISION, Deployments
 from podium.controllers.workloads.replica_sets import ReplicaSets
 from tests.controllers.workload_rig import LOST, UNSENT, Rig, failing, owned_by, template, workload
-from tests.store.objects import Raw
+from tests.store.objects import Raw, quota
 
 CONFLICT = Problem(409, "Conflict", "it has changed")
 
@@ -380,3 +380,16 @@ def test_going_back_to_an_earlier_template_creates_no_new_replica_set() -> None:
 
     assert progressing(rig) == ("True", "ReplicaSetUpdated")
     assert "NewReplicaSetCreated" not in reasons(rig)
+
+
+def test_a_refused_creation_of_a_replica_set_shows_in_the_status_of_the_deployment() -> None:
+    rig = rig_of(quota("few", {"pods": "1"}), web(2))
+    (failure,) = [
+        one for one in rig.get("Deployment", "web")["status"]["conditions"] if one["type"] == "ReplicaFailure"
+    ]
+    assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
+    assert "exceeded quota: few" in failure["message"]
+
+    rig.patch("ResourceQuota", "few", {"spec": {"hard": {"pods": "5"}}})
+
+    assert "ReplicaFailure" not in [one["type"] for one in rig.get("Deployment", "web")["status"]["conditions"]]

@@ -98,9 +98,7 @@ def _pages_problem(name: str, amount: str | int | float) -> str | None:
         nano, page = parse_quantity(amount), parse_quantity(name.removeprefix("hugepages-"))
     except ValueError:
         nano, page = 1, 0
-    if page > 0 and nano % page == 0:
-        return None
-    return f"{shown(amount)}: is not positive integer multiple of {name}"
+    return None if page > 0 and nano % page == 0 else f"{shown(amount)}: is not positive integer multiple of {name}"
 
 
 def amount(value: object) -> int | None:

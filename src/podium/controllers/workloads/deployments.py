@@ -43,6 +43,7 @@ _NOT_COPIED = frozenset(
 
 _Workload = WorkloadObject[Deployment]
 _Set = WorkloadObject[ReplicaSet]
+_FAILURE = "ReplicaFailure"
 
 
 class Deployments(WorkloadController[Deployment]):
@@ -249,16 +250,18 @@ def _revision(set_: _Set) -> int:
 def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: int) -> Raw:
     sets = [set_.object for set_ in all_sets]
     available = sum(set_.status.available_replicas for set_ in sets)
-    # Available says whether enough pods are available.
     spec, conditions = workload.object.spec, workload.conditions
     most_unavailable = 0 if spec.strategy.type == "Recreate" else min(limits(spec)[1], spec.replicas)
     is_available = available >= spec.replicas - most_unavailable
     status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
-    known = condition_of(conditions, "Available")
-    if (known.get("status"), known.get("reason")) != (status, reason):
+    if [condition_of(conditions, "Available").get(key) for key in ("status", "reason")] != [status, reason]:
         message = f"{available} of {spec.replicas} pods are available"
         condition = {"type": "Available", "status": status, "reason": reason, "message": message}
         conditions = with_conditions(conditions, (condition,), now)
+    # A ReplicaSet whose creations are refused is a failure of the Deployment, the new one first (getReplicaFailures).
+    of_sets = (condition_of(set_.conditions, _FAILURE) for set_ in sorted(all_sets, key=lambda set_: set_ is not new))
+    failures = [{**one, "lastUpdateTime": one.get("lastTransitionTime")} for one in of_sets if one]
+    conditions = [condition for condition in conditions if condition.get("type") != _FAILURE] + failures[:1]
     counts: Raw = {
         "observedGeneration": workload.object.metadata.generation,
         "replicas": sum(set_.status.replicas for set_ in sets),
