@@ -185,7 +185,7 @@ class PlanAnswer(Renderable):
             shown["anyway"] = dict(self.anyway)
         if self.node_hours is not None:
             shown["nodeHours"] = {"with": self.node_hours[0], "without": self.node_hours[1]}
-        shown |= {section.name: section.data for section in self.sections}
+        shown |= {section.name: section.data for section in self.sections if section.data is not None}
         shown["caveats"] = [caveat.to_dict() for caveat in self.caveats]
         if self.result is not None:
             shown["result"] = self.result.json_value()

@@ -14,11 +14,12 @@ Example: let an editor complete scenarios that begin with # yaml-language-server
 
 
 @click.command(cls=Command, epilog=_EPILOG)
-@click.argument("name", type=click.Choice(["explain", "simulate", "plan", "scenario"]))
+@click.argument("name", type=click.Choice(["explain", "simulate", "plan", "reschedule", "scenario"]))
 def schema(*, name: str) -> None:
     """Print a JSON Schema.
 
-    explain, simulate and plan are the schemas of their answers with -o json, scenario is that of Scenario files.
+    explain, simulate, plan and reschedule are the schemas of their answers with -o json, scenario is that of Scenario
+    files.
     """
     from podium.app.console.output import show
     from podium.app.schemas.schemas import schema_named

@@ -97,13 +97,35 @@ Comparison: recorded:ComparedSums simulated:ComparedSums sameNode:int otherNode:
 ComparedSums: bindings:int preempted:int evicted:int waiting:any
 """
 
+RESCHEDULE = """\
+Rescheduling: version:int time cluster planned:[PlannedMoves] leftAlone:[LeftAlone] untouched:Untouched
+  objectives:[Objective] monthlyCost:MonthlyCost~ certificate:Certificate~ trials:int isCut:bool stopped errors:[str]
+  caveats:[Caveat]
+PlannedMoves: policy reason gain:number partOf:MovesTogether~ moves:[Move]
+MovesTogether: pods:int gain:number
+Move: pod uid controller from to:str~ isSure:bool hasEnded:bool
+LeftAlone: policy pod why
+Untouched: pods:int of:int reasons:[UntouchedPods] others:int
+UntouchedPods: why pods:int
+Objective: policy before:number after:number
+MonthlyCost: before:number after:number unpriced:int
+Certificate: now:number after:number moves:int price:number withinLimits:LowerBound ever:LowerBound covered:[str]
+  uncovered:[str] relaxed:[Relaxed]
+LowerBound: bound:number gap:number share:number
+Relaxed: policy what:[str]
+"""
+
 PLAN = """\
 PlanAnswer: schemaVersion:int question summary headline findings:[PlanFinding] impact:[WorkloadImpact]
   nodes:[NodeImpact] nodeHours?:NodeHours caveats:[Caveat] result?:Result causes?:[PendingCause]
   notCreated?:[NotCreated] changes?:[any] placed?:[any] fit?:Fit shapes?:[FitShape] limits?:[FitLimit] victims?:{int}
   survives?:bool preempted?:[PreemptedPod] gangs?:[IncompleteGang] preemptors?:[PotentialPreemptor]
   classes?:[PriorityClassThreat] differences?:[Difference] outcomes?:PlanOutcomes ties?:Ties pods?:[UpgradedPod]
-  fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str]
+  fields?:[UpgradedField] behaviors?:[UpgradeChange] gates?:[str] anyway?:Anyway drains?:[Drain] unblock?:[str]
+  cascade?:[PlannedPreemption] moves?:Rescheduling schedule?:Schedule
+Anyway: pending:int preempted:int evicted:int
+Schedule: plans:int isCut:bool seconds:number steps:[ScheduledEviction]
+ScheduledEviction: time:number pod from to:str~ boundAt:number~ readyAt:number~ waitedFor policy
 UpgradedPod: pod effect:runs|waits|moves|message what
 UpgradedField: what effect objects:[str]
 UpgradeChange: name what
@@ -277,9 +299,12 @@ def _plan_schema() -> Schema:
     from podium.app.planning.deciding.protection import PriorityClassThreat
     from podium.app.planning.impact import NodeImpact, PlanFinding, WorkloadImpact
     from podium.app.planning.outcomes import WorkloadLoss
+    from podium.app.planning.questions.deploy import PlannedPreemption
 
-    structs = (*_RESULT, NodeImpact, PlanFinding, PriorityClassThreat, WorkloadImpact, WorkloadLoss)
-    return _answer_schema("What podium plan -o json answers", SIMULATE + PLAN, "PlanAnswer", structs=structs)
+    structs = (NodeImpact, PlanFinding, PlannedPreemption, PriorityClassThreat, WorkloadImpact, WorkloadLoss)
+    return _answer_schema(
+        "What podium plan -o json answers", SIMULATE + RESCHEDULE + PLAN, "PlanAnswer", structs=_RESULT + structs
+    )
 
 
 _RESULT = (Disruption, FinalNode, SimEvent, UsageEntry)
@@ -288,6 +313,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "explain": lambda: _answer_schema("What podium explain -o json answers", EXPLAIN, *_EXPLAIN_ROOTS),
     "simulate": lambda: _answer_schema("What podium simulate -o json answers", SIMULATE, "Result", structs=_RESULT),
     "plan": _plan_schema,
+    "reschedule": lambda: _answer_schema("What podium reschedule -o json answers", RESCHEDULE, "Rescheduling"),
     "scenario": scenario_schema,
 }
 """The function that makes each schema."""
