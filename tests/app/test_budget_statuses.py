@@ -66,7 +66,7 @@ def test_a_status_that_is_there_is_believed() -> None:
 def test_a_budget_without_pods_is_reported_with_its_numbers() -> None:
     cluster = podium.load([node("n"), pod("p"), {**budget(1), "spec": {"minAvailable": 1}}])
 
-    (report,) = cluster.explainer.disruptions.budgets
+    (report,) = cluster.explain("p").disruptions_found().budgets
     assert (report.healthy, report.desired, report.expected, report.allowed) == (0, 1, 0, 0)
 
 

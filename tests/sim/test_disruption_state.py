@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 import podium
 from podium.api.pod import PodCondition
-from podium.app.explaining.explainer import Explainer
 from tests.builders import budget as typed_budget
 from tests.builders import explain, scheduler_cap
 from tests.builders import node as typed_node
@@ -185,9 +184,9 @@ def test_an_explanation_from_files_equals_that_from_typed_objects() -> None:
         typed_budget("b", "app=db", 2, rate="2/1h", used=1),
         scheduler_cap("1/1h", used=1),
     ]
-    found = explain([*there, typed_pod("p", priority=5, cpu=1)]).to_dict()
+    explanation = explain([*there, typed_pod("p", priority=5, cpu=1)])
 
-    report = Explainer(there, now_ns=0).disruptions.to_dict()
+    found, report = explanation.to_dict(), explanation.disruptions_found().to_dict()
 
     (one,) = report["budgets"]
     assert (one["allowed"], one["rate"]["left"], "experienced" in one) == (2, 1, False)

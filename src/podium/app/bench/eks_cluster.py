@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 
+from podium.api.budget_limits import pods_of_share
 from podium.api.meta import Raw
 from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, REGION_LABEL, ZONE_LABEL
+from podium.store.admission.defaults import ACCOUNT_FOLDER, TOKEN_SOURCES
+from podium.store.admission.pod_admission import DEFAULT_TOLERATIONS
 
 _SEED = 7
 _TIME = "2026-01-01T00:00:00Z"
@@ -334,10 +336,7 @@ class EKSCluster:
 
     def _budget(self, workload: _Workload, max_unavailable: int | str, healthy: int) -> Raw:
         labels, expected = {"app": workload.name}, workload.replicas
-        most = max_unavailable
-        if isinstance(most, str):
-            most = ceil(expected * int(most.removesuffix("%")) / 100)
-        desired = max(0, expected - most)
+        desired = max(0, expected - pods_of_share(max_unavailable, expected))
         status = {"currentHealthy": healthy, "desiredHealthy": desired, "expectedPods": expected}
         status |= {"disruptionsAllowed": max(0, healthy - desired), "observedGeneration": 1}
         metadata = self._metadata(workload.namespace, workload.name, labels, generation=1)
@@ -346,13 +345,13 @@ class EKSCluster:
 
     def _pod(self, namespace: str, name: str, labels: Raw, owner: Raw, template: Raw, room: _Room | None) -> Raw:
         volume = f"kube-api-access-{self._suffix(5)}"
-        mount = {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": volume, "readOnly": True}
+        mount = {"mountPath": ACCOUNT_FOLDER, "name": volume, "readOnly": True}
         (container,) = template["containers"]
         spec = {**template, "containers": [{**container, "volumeMounts": [mount]}]}
-        spec["volumes"] = [{"name": volume, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}]
+        spec["volumes"] = [{"name": volume, "projected": {"defaultMode": 420, "sources": TOKEN_SOURCES}}]
         spec |= {"preemptionPolicy": "PreemptLowerPriority", "serviceAccountName": "default"}
         spec["priority"] = _PRIORITIES.get(template.get("priorityClassName", ""), 0)
-        spec["tolerations"] = [*template["tolerations"], *_EVERY_POD_TOLERATES]
+        spec["tolerations"] = [*template["tolerations"], *DEFAULT_TOLERATIONS]
         self.pod_count += 1
         if room is None:
             self.pending.append(f"{namespace}/{name}")
@@ -436,20 +435,6 @@ def _condition(kind: str, status: str, reason: str = "") -> Raw:
     found: Raw = {"lastProbeTime": None, "lastTransitionTime": _TIME, "status": status, "type": kind}
     return {**found, "reason": reason} if reason else found
 
-
-_NAMESPACE_FIELD = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-_TOKEN_SOURCES = [
-    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-    {"configMap": {"items": [{"key": "ca.crt", "path": "ca.crt"}], "name": "kube-root-ca.crt"}},
-    {"downwardAPI": {"items": [{"fieldRef": _NAMESPACE_FIELD, "path": "namespace"}]}},
-]
-"""The sources of the volume through which a pod reaches the API server."""
-
-
-_EVERY_POD_TOLERATES = tuple(
-    {"effect": "NoExecute", "key": f"node.kubernetes.io/{key}", "operator": "Exists", "tolerationSeconds": 300}
-    for key in ("not-ready", "unreachable")
-)
 
 # Enough to be as deep as those that controllers write.
 _OWNED_SPEC = _owned_fields({"containers": [{"image": "", "name": "main", "resources": {"requests": {"cpu": ""}}}]})

@@ -187,11 +187,6 @@ class Explainer:
         return runner
 
     @property
-    def disruptions(self) -> DisruptionState:
-        """The state of disruptions in the cluster: budgets, caps, quotas and avoid lists."""
-        return self._disruptions()
-
-    @property
     def pending(self) -> list[str]:
         """The keys of the pending pods."""
         return sorted(self._pending)

@@ -62,14 +62,16 @@ def without_account(raw: Raw, given: Raw) -> Raw:
     return {**raw, "spec": {name: value for name, value in object_at(raw, "spec").items() if name not in names}}
 
 
-# Where containers find the token of their service account.
-_MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where containers find the token of their service account."""
+
 _NAMESPACE_FIELD = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
-_TOKEN_SOURCES: list[Raw] = [
+TOKEN_SOURCES: list[Raw] = [
     {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
     {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
     {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": _NAMESPACE_FIELD}]}},
 ]
+"""The sources of the volume with this token."""
 
 
 def with_token_volume(raw: Raw, account: Raw) -> Raw:
@@ -83,17 +85,17 @@ def with_token_volume(raw: Raw, account: Raw) -> Raw:
     if automounts is False or not isinstance(spec.get("volumes", []), list):
         return raw
     name = f"kube-api-access-{str(object_at(account, 'metadata').get('uid', 'none'))[:5]}"
-    mount, filled = {"name": name, "readOnly": True, "mountPath": _MOUNT_PATH}, dict[str, list[Any]]()
+    mount, filled = {"name": name, "readOnly": True, "mountPath": ACCOUNT_FOLDER}, dict[str, list[Any]]()
     for field in ("containers", "initContainers"):
         for index, container in enumerate(list_at(spec, field)):
             mounts = container.get("volumeMounts", []) if isinstance(container, dict) else None
             known = [one.get("mountPath") for one in objects_at(container, "volumeMounts")]
-            if isinstance(mounts, list) and _MOUNT_PATH not in known:
+            if isinstance(mounts, list) and ACCOUNT_FOLDER not in known:
                 filled.setdefault(field, [*spec[field]])[index] = {**container, "volumeMounts": [*mounts, mount]}
     if not filled:
         return raw
     if not any(volume.get("name") == name for volume in objects_at(spec, "volumes")):
-        volume = {"name": name, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}
+        volume = {"name": name, "projected": {"defaultMode": 420, "sources": TOKEN_SOURCES}}
         filled["volumes"] = [*spec.get("volumes", []), volume]
     return {**raw, "spec": {**spec, **filled}}
 
