@@ -38,7 +38,9 @@ def jobs(rig: Rig) -> list[int]:
 
 def end(rig: Rig, minute: int, type_: str = "Complete") -> None:
     """End a Job."""
-    status: Raw = {"conditions": [{"type": type_, "status": "True"}], "startTime": "2026-01-01T00:00:00Z"}
+    types = (type_, "SuccessCriteriaMet" if type_ == "Complete" else "FailureTarget")
+    conditions = [{"type": name, "status": "True"} for name in types]
+    status: Raw = {"conditions": conditions, "startTime": "2026-01-01T00:00:00Z", "active": 0, "ready": 0}
     if type_ == "Complete":
         status["completionTime"] = "2026-01-01T00:01:00Z"
     rig.patch("Job", f"sum-{START + minute}", {"status": status}, status=True)

@@ -6,14 +6,17 @@ ReplicationControllers.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 
 from podium.api import errors, pod_group, policy, times
 from podium.api.checks import check as refuse
 from podium.api.checks import parsed
+from podium.api.meta import Raw
 from podium.api.names import label_name_problem, subdomain_problem
-from podium.api.selectors import LabelSelector, compile_label_selector
-from podium.api.validation.findings import Place, too_long
+from podium.api.selectors import LabelSelector, compile_label_selector, parse_int64
+from podium.api.validation.findings import Findings, Place, too_long
 from podium.api.validation.pods import check_template
 from podium.api.validation.rules import check, check_type, declare
 
@@ -232,6 +235,95 @@ def _job(job: Place) -> None:
         pod_name = f"{name}-{completions - 1}"
         if label_name_problem(pod_name) is not None:
             metadata.invalid("name", name, f"will not able to create pod with invalid DNS label: {pod_name}")
+
+
+_INTERIM = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
+_TERMINAL = (*_INTERIM, *_INTERIM.values())
+_EXCLUSIVE = (
+    ("Complete", "Failed"),
+    ("Complete", "FailureTarget"),
+    ("SuccessCriteriaMet", "Failed"),
+    ("SuccessCriteriaMet", "FailureTarget"),
+)
+_COUNTS = ("active", "failed", "ready", "succeeded", "terminating")
+
+
+def job_status_findings(spec: Raw, before: Raw, after: Raw) -> Findings:
+    """Return what is wrong with a status of a Job that replaces another one.
+
+    Source: ValidateJobStatusUpdate, with the options of the strategy in pkg/registry/batch/job.
+    """
+    old, new = (Place({"status": status}, Findings()).child_or_empty("status") for status in (before, after))
+    were, are = (
+        {one.text("type") for one in status.objects("conditions") if one.text("status") == "True"}
+        for status in (old, new)
+    )
+    problems = [f"cannot disable the terminal {type_}=True condition" for type_ in _TERMINAL if type_ in were - are]
+    problems += [
+        f"cannot set {one}=True and {other}=true conditions" for one, other in _EXCLUSIVE if {one, other} <= are
+    ]
+    ends = [type_ for type_ in _INTERIM if type_ in are]
+    missing = [(end, _INTERIM[end]) for end in ends if _INTERIM[end] not in are]
+    problems += [f"cannot set {end}=True condition without the {type_}=true condition" for end, type_ in missing]
+    for problem in problems:
+        new.check("conditions", problem)
+    had, has = ({name: status.number(name) or 0 for name in _COUNTS} for status in (old, new))
+    (was_begun, begun), (was_over, over) = (
+        (old.text(name), new.text(name)) for name in ("startTime", "completionTime")
+    )
+    is_indexed, is_limited = spec.get("completionMode") == "Indexed", spec.get("backoffLimitPerIndex") is not None
+    is_elastic = is_indexed and spec.get("completions") == spec.get("parallelism")
+    is_begun_again = was_begun not in ("", begun) and not spec.get("suspend")
+    is_over_first = begun and over and (times.time_of(over) or 0) < (times.time_of(begun) or 0)
+    uncounted = new.child_or_empty("uncountedTerminatedPods").value.values()
+    for name, is_wrong, detail in (
+        ("active", ends and has["active"], "active>0 is invalid for finished job"),
+        ("terminating", ends and has["terminating"], "terminating>0 is invalid for finished job"),
+        ("uncountedTerminatedPods", ends and any(uncounted), "needs to be empty for finished job"),
+        ("ready", has["ready"] > has["active"], "cannot set more ready pods than active"),
+        ("failed", has["failed"] < had["failed"], "cannot decrease the failed counter"),
+        ("succeeded", has["succeeded"] < had["succeeded"] and not is_elastic, "cannot decrease the succeeded counter"),
+        ("startTime", ends and not begun, "startTime is required for finished job"),
+        ("startTime", is_begun_again, "startTime cannot be removed for unsuspended job"),
+        ("completionTime", "Complete" in are and not over, "completionTime is required for Complete jobs"),
+        ("completionTime", over and "Complete" not in are, "cannot be set when there is no Complete=True condition"),
+        ("completionTime", is_over_first, "completionTime cannot be set before startTime"),
+        ("completionTime", over and was_over not in ("", over), "completionTime cannot be mutated"),
+        ("completedIndexes", new.has("completedIndexes") and not is_indexed, "requires indexed completion mode"),
+        ("failedIndexes", new.has("failedIndexes") and not is_limited, "requires backoffLimitPerIndex"),
+    ):
+        if is_wrong and name in after:
+            new.invalid(name, after[name], detail)
+        elif is_wrong:
+            new.required(name, detail)
+    _check_indexes(new, spec.get("completions") or 0)
+    return new.findings
+
+
+def _check_indexes(status: Place, completions: int) -> None:
+    """Check that completed and failed indexes are disjoint intervals in increasing order, such as `1,3-5`."""
+    intervals: list[tuple[int, int]] = []
+    for name in ("completedIndexes", "failedIndexes") if completions else ():
+        text, previous = status.text(name), -1
+        for part in text.split(",") if text else ():
+            limits = [parse_int64(limit) for limit in part.split("-")]
+            indexes = [limit for limit in limits if limit is not None]
+            problem = (
+                "cannot convert to an interval of indexes" if len(limits) != len(indexes) or len(limits) > 2 else ""
+            )
+            if not problem and max(indexes) >= completions:
+                problem = "too large index"
+            if not problem and [previous, *indexes] != sorted({previous, *indexes}):
+                problem = f"non-increasing order, previous: {previous}, current"
+            if problem:
+                status.invalid(name, text, f"error parsing {name}: {problem}: {errors.shown(part)}")
+                break
+            previous = indexes[-1]
+            intervals.append((indexes[0], previous))
+    for (_, last), (first, _) in pairwise(sorted(intervals)):
+        if first <= last:
+            detail = f"failedIndexes and completedIndexes overlap at index: {first}"
+            status.invalid("failedIndexes", status.text("failedIndexes"), detail)
 
 
 @check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,12 +15,13 @@ from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.pod_group import PodGroup
 from podium.api.reading import read
 from podium.api.schemas import schema
-from podium.api.validation.findings import Finding, Findings, Place
+from podium.api.validation.findings import Finding, Findings, Place, forbidden
 from podium.api.validation.objects import check_usable, find_problems, refuse_metadata, validate
+from podium.api.validation.workloads import job_status_findings
 from podium.store.admission.pod_admission import readmit_pod
 from podium.store.admission.priorities import readmit_group
 from podium.store.api_resources import APIResource
-from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unreadable
+from podium.store.errors import StoreError, bad_request, invalid_fields, unreadable
 from podium.store.stored import EMPTY, SET_BY_SERVER, Reading, Stored, is_copy, reread, status_type
 from podium.store.verbs.deletion import preconditions_of
 
@@ -109,8 +110,7 @@ def rereading(resource: APIResource, object_: Reading, old: Raw, new: Raw) -> Re
 def with_status(previous: Stored, updated: Raw) -> Kubernetes:
     """Return the reading of an object whose status was replaced.
 
-    Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have, for a phase change of a
-    pod that has ended, and for a claim that is reserved or reports about devices without having them.
+    Raises StoreError: 400 for an unreadable status, 422 for one that its kind does not have or that breaks its rules.
     """
     before = after = previous.object
     if previous.resource.is_custom:
@@ -129,29 +129,35 @@ def with_status(previous: Stored, updated: Raw) -> Kubernetes:
             _check_status(after, updated)
     except InputError as error:
         raise unreadable(previous.resource, previous.key, error) from None
-    if previous.resource.name == "ResourceClaim":
-        _check_claim_status(previous, updated)
-    if isinstance(before, Pod) and isinstance(after, Pod):
-        phase = before.status.phase
-        if phase in TERMINAL_PHASES and after.status.phase != phase:
-            raise invalid(previous.resource, previous.key, f"it has ended; its phase stays {phase}", "status.phase")
+    if found := list(_status_findings(previous, updated)):
+        raise invalid_fields(previous.resource, previous.key, found)
     return after
 
 
-def _check_claim_status(previous: Stored, raw: Raw) -> None:
-    """Check that only an allocated claim is reserved, and that it reports only about its devices.
+def _status_findings(previous: Stored, raw: Raw) -> Iterator[Finding]:
+    """Yield what the status of a kind with rules of its own breaks.
 
-    Source: ValidateResourceClaimStatusUpdate.
+    Only an allocated claim is reserved, and it reports only about its devices (ValidateResourceClaimStatusUpdate).
     """
-    if objects_at(raw, "status", "reservedFor") and not value_at(raw, "status", "allocation"):
-        problem = "Forbidden: may not be specified when `allocated` is not set"
-        raise invalid(previous.resource, previous.key, problem, "status.reservedFor", "FieldValueForbidden")
-    results = objects_at(raw, "status", "allocation", "devices", "results")
-    allocated = [[one.get(field) for field in _DEVICE] for one in results]
-    for index, one in enumerate(objects_at(raw, "status", "devices")):
-        if [one.get(field) for field in _DEVICE] not in allocated:
-            problem = "must be an allocated device in the claim"
-            raise invalid(previous.resource, previous.key, problem, f"status.devices[{index}]")
+    match previous.resource.name:
+        case "Job":
+            spec, old, new = object_at(raw, "spec"), object_at(previous.raw, "status"), raw["status"]
+            found = job_status_findings(spec, old, new)
+            known = job_status_findings(spec, old, old) if found else ()
+            yield from (finding for finding in found if finding not in known)
+        case "Pod":
+            phase = value_at(previous.raw, "status", "phase")
+            if phase in TERMINAL_PHASES and value_at(raw, "status", "phase") != phase:
+                yield Finding("status.phase", "FieldValueInvalid", f"it has ended; its phase stays {phase}")
+        case "ResourceClaim":
+            if objects_at(raw, "status", "reservedFor") and not value_at(raw, "status", "allocation"):
+                yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set")
+            results = objects_at(raw, "status", "allocation", "devices", "results")
+            allocated = [[one.get(field) for field in _DEVICE] for one in results]
+            for index, one in enumerate(objects_at(raw, "status", "devices")):
+                if [one.get(field) for field in _DEVICE] not in allocated:
+                    problem = "must be an allocated device in the claim"
+                    yield Finding(f"status.devices[{index}]", "FieldValueInvalid", problem)
 
 
 def _check_status(object_: Kubernetes, raw: Raw) -> None:
