@@ -263,11 +263,8 @@ apiserver | `orphanDependents: false` is answered with 200, also if finalizers k
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
 apiserver/cel | policies may name unknown variables and functions, with a warning | their failure policy decides
-auth | a user who may write roles and bindings may grant any rights | upstream asks for the verbs `escalate` and `bind`
 client | fields of Events are not checked | Events are kept and shown as they are
-dra | the server does not add `timeAdded` to a taint | a taint without one counts from when it is first observed
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same
-job | a client may write any status of a Job | the Job controller replaces it
 scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
 scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why
 serviceaccount | Secrets of service accounts get no token | `kubectl create token` issues tokens

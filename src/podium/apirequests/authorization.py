@@ -12,7 +12,8 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -21,6 +22,7 @@ from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
 from podium.api.times import SECOND
 from podium.store.errors import StoreError
 from podium.store.listing import ReadableStore
+from podium.store.stored import Stored
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -148,8 +150,16 @@ def token_claims(account: Raw, bound: Sequence[Raw], audiences: Any, seconds: in
     }
 
 
-_KINDS = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+GRANTING = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+"""The kinds whose objects grant rights."""
+
+_GROUP = "rbac.authorization.k8s.io"
 _ALL = "*"
+# What a ClusterRole with an aggregation rule may come to grant.
+_EVERYTHING: tuple[Raw, ...] = (
+    {"apiGroups": [_ALL], "resources": [_ALL], "verbs": [_ALL]},
+    {"nonResourceURLs": [_ALL], "verbs": [_ALL]},
+)
 
 
 class Attributes(NamedTuple):
@@ -190,7 +200,7 @@ class Authorizer:
 
     def rules(self, user: User, namespace: str) -> Iterator[Raw]:
         """Yield the rules that apply to a user in a namespace, or in the whole cluster for ""."""
-        seen = tuple(self._store.changes(kind) for kind in _KINDS)
+        seen = tuple(self._store.changes(kind) for kind in GRANTING)
         if seen != self._seen:
             self._seen, self._granted = seen, {}
             for stored in (*self._store.objects("ClusterRoleBinding"), *self._store.objects("RoleBinding")):
@@ -228,6 +238,80 @@ def covers(rule: Raw, attributes: Attributes) -> bool:
         and any(one in resources for one in list_at(rule, "resources"))
         and (not names or attributes.name in names)
     )
+
+
+def check_grant(
+    store: ReadableStore, user: User, held: Sequence[Raw], granting: Stored, previous: Stored | None
+) -> None:
+    """Raise StoreError 403 for a role or binding that grants more than the rules ``held`` before, 404 without its role.
+
+    The user may grant more with the verb `escalate` on the role, or `bind` on the role that is bound; also with a
+    change of the ``previous`` object's owners and finalizers alone. Source: pkg/registry/rbac (policybased/storage.go
+    of each kind, validation/rule.go, helpers.go).
+    """
+    if previous is not None and _without_owners(previous.raw) == _without_owners(granting.raw):
+        return
+    raw, scope, name = granting.raw, granting.object.metadata.namespace, granting.object.metadata.name
+    resource, reference = granting.resource, object_at(granting.raw, "roleRef")
+    kind, bound = str(reference.get("kind")), str(reference.get("name"))
+    asked = Attributes("bind", _GROUP, f"{kind.lower()}s", namespace=scope, name=bound)
+    if not reference:
+        asked = Attributes("escalate", _GROUP, resource.plural, namespace=scope, name=name)
+    if MASTERS in user.groups or any(covers(rule, asked) for rule in held):
+        return
+    if reference:
+        raw = store.get(kind, f"{scope}/{bound}" if kind == "Role" else bound).raw
+    problem, missing = "", _missing(objects_at(raw, "rules"), held)
+    if missing:
+        groups, lines = _quoted(user.groups), sorted(_right_text(right, verbs) for right, verbs in missing.items())
+        problem = f'user "{user.name}" (groups={groups}) is attempting to grant RBAC permissions not currently held:'
+        problem = "\n".join([problem, *lines])
+    elif "aggregationRule" in granting.raw and _missing(_EVERYTHING, held):
+        problem = "must have cluster-admin privileges to use the aggregationRule"
+    if problem:
+        message = f'{resource.qualified} "{name}" is forbidden: {problem}'
+        details = {"group": _GROUP, "kind": resource.plural, "name": name}
+        raise StoreError(403, "Forbidden", message, details, status_message=message)
+
+
+def _without_owners(raw: Raw) -> Raw:
+    """Return an object without what the garbage collector changes."""
+    names = ("finalizers", "managedFields", "ownerReferences", "resourceVersion")
+    return {**raw, "metadata": {name: value for name, value in raw["metadata"].items() if name not in names}}
+
+
+def _missing(granted: Iterable[Raw], held: Sequence[Raw]) -> dict[Attributes, list[str]]:
+    """Return the rights that the granted rules have beyond those held, without a verb, each with its verbs."""
+    missing: dict[Attributes, list[str]] = {}
+    for right in (right for rule in granted for right in _rights_of(rule)):
+        if not any(covers(rule, right) for rule in held):
+            missing.setdefault(right._replace(verb=""), []).append(right.verb)
+    return missing
+
+
+def _rights_of(rule: Raw) -> Iterator[Attributes]:
+    """Yield the single rights of a rule, each with one verb; without a name those on all objects."""
+    for verb in list_at(rule, "verbs"):
+        yield from (Attributes(verb, path=url) for url in list_at(rule, "nonResourceURLs"))
+        for group, resource in product(list_at(rule, "apiGroups"), list_at(rule, "resources")):
+            kind, _, subresource = resource.partition("/")
+            for name in list_at(rule, "resourceNames") or [""]:
+                yield Attributes(verb, group, kind, subresource, name=name)
+
+
+def _right_text(right: Attributes, verbs: Sequence[str]) -> str:
+    """Return a right as kube-apiserver prints a rule."""
+    parts = {"APIGroups": [right.group], "Resources": [right.full_resource]}
+    if right.path:
+        parts = {"NonResourceURLs": [right.path]}
+    elif right.name:
+        parts["ResourceNames"] = [right.name]
+    listed = (f"{name}:{_quoted(values)}" for name, values in {**parts, "Verbs": verbs}.items())
+    return f"{{{', '.join(listed)}}}"
+
+
+def _quoted(values: Sequence[str]) -> str:
+    return f"[{' '.join(json.dumps(value, ensure_ascii=False) for value in values)}]"
 
 
 def lists(rule: Raw, field: str, value: str) -> bool:

@@ -15,7 +15,7 @@ from podium.api.meta import MAX_OBJECT_BYTES, Raw
 from podium.apirequests import handlers
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, AdmissionAttributes, Policies
 from podium.apirequests.admission.webhooks import Webhooks
-from podium.apirequests.authorization import Authorizer
+from podium.apirequests.authorization import GRANTING, Authorizer, check_grant
 from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, check_size
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResource
@@ -137,16 +137,28 @@ class Router:
                 writer = self._context.writer(resource, request, "Update", now)
                 writing = self.store.written_by(writer) if self._context.creates_new else writing
             # A webhook may have to convert what was written; if its answer is missing, the write is undone.
-            is_whole = is_owned or request.dry_run or resource.is_custom or self._is_admitted(request)
+            held = self._held(request)
+            is_whole = is_owned or request.dry_run or resource.is_custom or held is not None
+            is_whole |= self._is_admitted(request)
             together = self.store.transaction(dry_run=request.dry_run) if is_whole else nullcontext()
+            previous = self.store.find(request.kind, request.key) if held is not None and request.key else None
             with writing, together:
                 response = self._admitted(handle, request, now)
+                if held is not None and response.stored is not None:
+                    check_grant(self.store, request.identity, held, response.stored, previous)
                 if is_owned and response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
                     raise too_large_object()
                 response = _in_version(resource, request, response)
         except StoreError as error:
             response = Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
         return msgspec.structs.replace(response, audited=self._audited) if self._audited else response
+
+    def _held(self, request: Request) -> tuple[Raw, ...] | None:
+        """Return the rules that apply to the user of a request that writes a role or binding; None for other ones."""
+        if self._authorizer is None or request.kind not in GRANTING or request.verb not in _OWNING:
+            return None
+        namespace = request.key.rpartition("/")[0] if request.key else request.namespace
+        return tuple(self._authorizer.rules(request.identity, namespace))
 
     def _is_admitted(self, request: Request) -> bool:
         """Return whether policies or webhooks may be asked about a request."""
