@@ -1,4 +1,4 @@
-"""Nobody grants rights that they do not hold: roles and bindings under RBAC."""
+"""Users grant only rights that they hold: roles and bindings under RBAC."""
 
 from __future__ import annotations
 
