@@ -37,7 +37,9 @@ _LEAF: FieldSet = {}
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields in either set."""
-    return _union(left, right) if left and right else left or right
+    if not left or not right:
+        return left or right
+    return _union(left, right)
 
 
 def _union(left: FieldSet, right: FieldSet) -> FieldSet:

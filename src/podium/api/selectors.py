@@ -175,7 +175,9 @@ def field_requirement_problem(key: str, operator: str, values: tuple[str, ...]) 
         return "key", f"{shown(key)} is not a field that nodes are selected by; the only one is {NAME_FIELD}"
     if operator not in ("In", "NotIn"):
         return "operator", f"{shown(operator)} is not one of In, NotIn"
-    return ("values", f"{operator} on a field needs exactly one value") if len(values) != 1 else None
+    if len(values) != 1:
+        return "values", f"{operator} on a field needs exactly one value"
+    return None
 
 
 def _canonical(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:

@@ -201,7 +201,9 @@ def _duration(text: str) -> int | None:
 
 
 def _amount(whole: str, fraction: str, unit_ns: int) -> int | None:
-    return int(whole or "0") * unit_ns + _nanoseconds(fraction, unit_ns) if whole or fraction else None
+    if not whole and not fraction:
+        return None
+    return int(whole or "0") * unit_ns + _nanoseconds(fraction, unit_ns)
 
 
 def _nanoseconds(fraction: str, unit_ns: int) -> int:

@@ -393,7 +393,9 @@ def verb_of(method: str, place: ResourcePath, *, watches: bool) -> Verb:
             verb = None
     if verb is None or (place.watches and method != "GET"):
         raise not_allowed()
-    return "watch" if method == "GET" and (place.watches or watches) and not place.subresource else verb
+    if method == "GET" and (place.watches or watches) and not place.subresource:
+        return "watch"
+    return verb
 
 
 def not_allowed() -> StoreError:

@@ -354,4 +354,6 @@ def url_problem(url: str, what: str, *, may_have_password: bool = False) -> str:
     if not is_url:
         shown_url = "" if "@" in url else f"{shown(url)} "
         return f"{shown_url}is no URL of {what}; write https://HOST:PORT"
-    return "has a name or a password in it; they belong to the user" if has_password and not may_have_password else ""
+    if has_password and not may_have_password:
+        return "has a name or a password in it; they belong to the user"
+    return ""

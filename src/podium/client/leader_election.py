@@ -82,8 +82,9 @@ class LeaderElection:
 
     def writes_until_ns(self) -> int:
         """Return the time until which the leader may write; 0 if this candidate does not lead."""
-        renewed = None if self.is_lost else self._renewed_ns
-        return 0 if renewed is None else renewed + self.settings.renew_deadline_ns
+        if self._renewed_ns is None or self.is_lost:
+            return 0
+        return self._renewed_ns + self.settings.renew_deadline_ns
 
     def ask(self, now: int) -> Send | Wait:
         """Return the next step; check `is_lost` first."""

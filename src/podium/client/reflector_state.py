@@ -133,7 +133,9 @@ class ReflectorState:
         metadata = object_at(body, "metadata")
         more = metadata.get("continue")
         self._continue = more if isinstance(more, str) else ""
-        return [] if self._continue else self._on_list(_version(metadata.get("resourceVersion")))
+        if self._continue:
+            return []
+        return self._on_list(_version(metadata.get("resourceVersion")))
 
     def events(self, events: Sequence[Raw], now: int) -> tuple[list[ObjectObservation], bool]:
         """Process watch events; return the observations, and whether the watch continues."""

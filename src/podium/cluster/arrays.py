@@ -236,4 +236,6 @@ class ChangeLog(BoundedLog[int]):
         missed = self.entries_since(position)
         if missed is None:
             return None
-        return np.array(missed if len(missed) < 2 else sorted(set(missed)), dtype=np.int64)
+        if len(missed) < 2:
+            return np.array(missed, dtype=np.int64)
+        return np.array(sorted(set(missed)), dtype=np.int64)

@@ -208,7 +208,9 @@ class PodGroups:
 
     def stated_priority(self, key: str) -> int | None:
         """Return a group's priority; None if it has none or groups have no effect."""
-        return self.by_key[key].spec.priority if self.are_scheduled and key in self._stating else None
+        if not self.are_scheduled or key not in self._stating:
+            return None
+        return self.by_key[key].spec.priority
 
     def priority_of(self, pod: PodRecord) -> int:
         """Return the priority with which a pod keeps its room: its own, or its group's if that is higher.

@@ -217,7 +217,9 @@ def _option(
         else:
             packed.append(pod)
     transaction.roll_back(savepoint)
-    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed)) if packed else None
+    if not packed:
+        return None
+    return Option(expandable.group, tuple(packing.names), tuple(packed), packing.waste(packed))
 
 
 class _Packing:

@@ -231,8 +231,7 @@ def make_room(
     classes: dict[str, list[EvictablePod]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
     for holder in holders:
         is_spared = honors_policy and preemption_policy(holder.pod) in NEVER_PREEMPTED
-        is_above = preemptor.priority > holder.pod.priority or (is_critical(preemptor) and not is_critical(holder.pod))
-        if is_above and not is_spared:
+        if not is_spared and _gives_way(holder.pod, preemptor):
             classes[qos_class(holder.pod.spec)].append(holder)
     best_effort, burstable, guaranteed = classes.values()
     if _still_lacking(lacking, [*best_effort, *burstable, *guaranteed]):
@@ -241,6 +240,12 @@ def make_room(
     chosen_burstable = _nearest(burstable, _still_lacking(lacking, [*best_effort, *chosen_guaranteed]))
     chosen_best_effort = _nearest(best_effort, _still_lacking(lacking, [*chosen_burstable, *chosen_guaranteed]))
     return [holder.pod for holder in (*chosen_best_effort, *chosen_burstable, *chosen_guaranteed)]
+
+
+def _gives_way(pod: Pod, preemptor: Pod) -> bool:
+    if is_critical(preemptor) and not is_critical(pod):
+        return True
+    return preemptor.priority > pod.priority
 
 
 def _still_lacking(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:
@@ -253,9 +258,7 @@ def _nearest(holders: Sequence[EvictablePod], lacking: Mapping[str, int]) -> lis
     """Return the holders that together free what is lacking; they must suffice."""
     left, chosen, rest = dict(lacking), list[EvictablePod](), list(holders)
     while left:
-        best = min(
-            rest, key=lambda it: (_distance(it, left), it.amounts.get(MEMORY, 0), it.amounts.get(CPU, 0), it.pod.key)
-        )
+        best = min(rest, key=lambda holder: (_distance(holder, left), *_size(holder)))
         rest.remove(best)
         chosen.append(best)
         left = _still_lacking(left, [best])
@@ -266,6 +269,10 @@ def _distance(holder: EvictablePod, lacking: Mapping[str, int]) -> float:
     """Return how far a holder falls short of what is lacking, with equal weights of resources."""
     shares = ((amount - holder.amounts.get(name, 0)) / amount for name, amount in sorted(lacking.items()))
     return sum(max(0.0, share) ** 2 for share in shares)
+
+
+def _size(holder: EvictablePod) -> tuple[int, int, str]:
+    return holder.amounts.get(MEMORY, 0), holder.amounts.get(CPU, 0), holder.pod.key
 
 
 EvictionOrder = Literal["BytesOverRequest", "PercentageOfRequest"]

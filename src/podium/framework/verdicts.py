@@ -254,7 +254,9 @@ class Outcome:
     def feasible(self) -> Int64s:
         """Return the positions where the pod fits, ascending."""
         numbers = self._counted.numbers
-        return np.flatnonzero(self.refused == 0) if numbers is None or 0 in numbers else _NO_POSITIONS
+        if numbers is not None and 0 not in numbers:
+            return _NO_POSITIONS
+        return np.flatnonzero(self.refused == 0)
 
     def status(self, position: int) -> Status:
         return self.status_of(self.refused.item(position))

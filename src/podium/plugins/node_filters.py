@@ -171,7 +171,9 @@ class NodeAffinity:
         return (EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, self._helps),)
 
     def _helps(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        return self._accepts(pod, event.new) and (event.old is None or not self._accepts(pod, event.old))
+        if not self._accepts(pod, event.new):
+            return False
+        return event.old is None or not self._accepts(pod, event.old)
 
     def _accepts(self, pod: PodRecord, node: Node) -> bool:
         labels, name = node.metadata.labels, node.metadata.name

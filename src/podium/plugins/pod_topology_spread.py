@@ -421,7 +421,9 @@ def _with_everywhere(spread: _Spread, view: View) -> tuple[_Spread, Int64s | int
         joined = rows[counted[rows]]
         matching = matching + np.bincount(spread.domains.column.codes[joined], minlength=len(matching))
         on_row = on_row + (joined[:, None] == view.rows).sum(axis=0)
-    return (spread, 0) if matching is spread.matching else (_spread(spread.domains, matching), on_row)
+    if matching is spread.matching:
+        return spread, 0
+    return _spread(spread.domains, matching), on_row
 
 
 def _with_elsewhere(

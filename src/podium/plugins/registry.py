@@ -78,7 +78,9 @@ class SchedulingGates(StatelessPlugin):
     name = "SchedulingGates"
 
     def pre_enqueue(self, pod: PodRecord) -> Status:
-        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]") if pod.gates else SUCCESS
+        if not pod.gates:
+            return SUCCESS
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(pod.gates)}]")
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (EventToRegister(EventResource.POD, ActionType.UPDATE_POD_SCHEDULING_GATES),)

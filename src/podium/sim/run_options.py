@@ -96,7 +96,9 @@ def pods_wanted(object_: Kubernetes) -> int:
     if isinstance(object_, Job):
         most = object_.spec.parallelism
         return most if object_.spec.completions is None else min(most, object_.spec.completions)
-    return object_.spec.replicas if isinstance(object_, _Replicated) else 0
+    if isinstance(object_, _Replicated):
+        return object_.spec.replicas
+    return 0
 
 
 Duration = str | int | float

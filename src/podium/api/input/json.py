@@ -106,7 +106,9 @@ class _Reader:
         read = dict(entries)
         if len(read) != len(entries):
             return self._refuse("is given twice", Counter(key for key, _ in entries).most_common(1)[0][0])
-        return {key: value for key, value in read.items() if value is not None} if None in read.values() else read
+        if None in read.values():
+            return {key: value for key, value in read.items() if value is not None}
+        return read
 
     def _float(self, text: str) -> float | _Refused:
         number = float(text)

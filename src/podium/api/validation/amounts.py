@@ -36,8 +36,9 @@ def is_native(name: str) -> bool:
 @lru_cache(maxsize=_CACHE)
 def is_extended(name: str) -> bool:
     """Return whether the resource is an extended one that a quota could limit (IsExtendedResourceName)."""
-    is_standard = is_native(name) or name.startswith("requests.")
-    return not is_standard and label_key_problem(f"requests.{name}") is None
+    if is_native(name) or name.startswith("requests."):
+        return False
+    return label_key_problem(f"requests.{name}") is None
 
 
 def is_overcommittable(name: str) -> bool:

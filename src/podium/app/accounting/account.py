@@ -61,7 +61,9 @@ class Account(msgspec.Struct, frozen=True):
 
     def shown(self, time: Seconds) -> str:
         """Return a time as text."""
-        return (format_time if self.is_dated else format_duration)(int(time * SECOND))
+        if self.is_dated:
+            return format_time(int(time * SECOND))
+        return format_duration(int(time * SECOND))
 
 
 def read_account(name: FileName) -> Account:

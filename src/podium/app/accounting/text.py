@@ -111,7 +111,9 @@ def _group_row(group: DisruptionGroup) -> list[Part]:
 def why_of(record: Disruption) -> Part:
     """Return the cause of a disruption, and the pod that benefits from it."""
     beneficiary = record.beneficiary
-    return Name(beneficiary.pod, PODS, before=f"{record.cause} for ") if beneficiary is not None else record.cause
+    if beneficiary is None:
+        return record.cause
+    return Name(beneficiary.pod, PODS, before=f"{record.cause} for ")
 
 
 def outcome_of(record: Disruption) -> Part:

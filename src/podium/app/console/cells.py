@@ -80,7 +80,9 @@ def style_of(part: Part) -> str:
 
 def listed(names: Sequence[str], most: int) -> str:
     """Return the names in one line; those beyond `most` are counted."""
-    return ", ".join(names) if len(names) <= most + 1 else f"{', '.join(names[:most])} and {len(names) - most:,} more"
+    if len(names) <= most + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 
 
 def by_key(pairs: Iterable[tuple[Same, Item]]) -> dict[Same, list[Item]]:

@@ -172,7 +172,9 @@ def _clean(part: Part) -> Part:
         return part._replace(names=tuple(map(_clean_name, part.names)))
     if isinstance(part, Name):
         return _clean_name(part)
-    return Cell(escape(part.text, _LONGEST), part.style) if isinstance(part, Cell) else escape(text_of(part), _LONGEST)
+    if isinstance(part, Cell):
+        return Cell(escape(part.text, _LONGEST), part.style)
+    return escape(text_of(part), _LONGEST)
 
 
 def _clean_name(name: Name) -> Name:

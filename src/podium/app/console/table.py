@@ -249,7 +249,9 @@ class _Compression(Struct, frozen=True):
             return width if self.name is None else min(width, self.name)
         if isinstance(part, Names):
             return min(width, max(self.text, naming.least(part, self.names)) if self.name is None else self.name)
-        return width if width <= self.text else max(self.text, min(max(map(len, text.split()), default=0), _WORD))
+        if width <= self.text:
+            return width
+        return max(self.text, min(max(map(len, text.split()), default=0), _WORD))
 
 
 @dataclass(slots=True)

@@ -69,7 +69,9 @@ def outcomes_of(decision: Explanation) -> tuple[TieOutcome, ...]:
         return grouped(chosen or {plan.chosen.node_name: plan.chosen.victims})
     if decision.proposal is not None and decision.node:
         return grouped({decision.node: decision.victims})
-    return grouped(dict.fromkeys(decision.best or (decision.node,), ())) if decision.outcome == "schedulable" else ()
+    if decision.outcome != "schedulable":
+        return ()
+    return grouped(dict.fromkeys(decision.best or (decision.node,), ()))
 
 
 def outcomes_dict(outcomes: Sequence[TieOutcome]) -> dict[str, Any]:

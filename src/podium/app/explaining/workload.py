@@ -56,7 +56,9 @@ def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tup
             known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
             raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
         return kind, "/".join(rest)
-    return (POD, text) if kind is None or is_pod(text) else (kind, f"{namespace}/{rest[0]}")
+    if kind is None or is_pod(text):
+        return POD, text
+    return kind, f"{namespace}/{rest[0]}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -219,7 +219,9 @@ class LiveProgram(ABC):
         return session
 
     def _transport(self, answer: Answer) -> ClosableTransport:
-        return DryTransport(answer, self.log_dry_run) if self._settings.dry_run else self.writing_transport(answer)
+        if self._settings.dry_run:
+            return DryTransport(answer, self.log_dry_run)
+        return self.writing_transport(answer)
 
     def writing_transport(self, answer: Answer) -> HTTPTransport:
         """Return the transport that executes the controllers' actions."""

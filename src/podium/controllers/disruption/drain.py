@@ -238,7 +238,9 @@ class NodeDrain:
             return "withdrawn", "the node was uncordoned; drain it again to go on"
         if self._plan.is_refused:
             return "refused", "some pods may not be evicted"
-        return None if self._plan.of("evict") or self._plan.of("wait") else ("drained", "")
+        if not self._plan.of("evict") and not self._plan.of("wait"):
+            return "drained", ""
+        return None
 
     def _is_stuck(self) -> bool:
         """Return whether everything left was refused repeatedly."""

@@ -139,7 +139,9 @@ class Disruption(LedgerEntry, frozen=True, kw_only=True):
         replacement = self.replacement
         if replacement is None or replacement.node != self.node or self.owner.startswith("DaemonSet "):
             return ""
-        return "" if self.cause in ("deletion", "preemption") else f"{replacement.pod} came back to {self.node}"
+        if self.cause in ("deletion", "preemption"):
+            return ""
+        return f"{replacement.pod} came back to {self.node}"
 
     def to_dict(self) -> Raw:
         """Return the record as JSON, which `disruption_of` reads."""

@@ -90,7 +90,9 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     if component in _BY_COMPONENT:
         cause = _BY_COMPONENT[component]
         return Attribution(cause, by, _RULES.get(cause, ""))
-    return Attribution("preemption", by, "") if announced is not None and announced.beneficiary else None
+    if announced is not None and announced.beneficiary:
+        return Attribution("preemption", by, "")
+    return None
 
 
 def _target(pod: Pod) -> PodCondition | None:

@@ -116,7 +116,9 @@ class Deployments(WorkloadController[Deployment]):
         if collides:
             status["collisionCount"] = workload.object.status.collision_count + 1
         actions += self._write_status(workload, status)
-        return _number(workload, new) if not actions and new is not None and not workload.is_deleted else actions
+        if not actions and new is not None and not workload.is_deleted:
+            return _number(workload, new)
+        return actions
 
     def _is_taken(self, workload: _Workload) -> bool:
         """Return whether the next ReplicaSet's name belongs to another template."""

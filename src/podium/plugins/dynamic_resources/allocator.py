@@ -163,8 +163,9 @@ class _Allocator:
         label = self.claims[at.claim].label
         for number in range(at.candidate, len(self.candidates)):
             candidate = self.candidates[number]
-            selects = self._reader.selects
-            if self._is_refused(at, wanted, candidate.id) or not selects(wanted, label, candidate, wanted.matches):
+            if self._is_refused(at, wanted, candidate.id):
+                continue
+            if not self._reader.selects(wanted, label, candidate, wanted.matches):
                 continue
             if not self._has_room(wanted, candidate) or not self._take(at, wanted, candidate, must=False):
                 continue

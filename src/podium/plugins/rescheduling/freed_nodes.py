@@ -44,7 +44,9 @@ class FreedNodes:
 
     def badness(self, picture: Picture) -> float:
         """Return what the nodes in use cost."""
-        return float(self._costs(picture)[self._counted(picture)].sum()) if self._threshold else 0.0
+        if not self._threshold:
+            return 0.0
+        return float(self._costs(picture)[self._counted(picture)].sum())
 
     def monthly_cost(self, picture: Picture) -> MonthlyCost | None:
         """Return the sum of the prices of all nodes in use; None if no node has one."""

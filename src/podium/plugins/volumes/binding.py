@@ -206,7 +206,9 @@ class VolumeBinding:
             return failed(f'node "{node_name}" not found')
         search = claims.VolumeSearch(View(self._cluster, np.array([row], dtype=np.int64)), self._storage)
         search.check_bound([claim])
-        return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"') if search.lacking[0] else SUCCESS
+        if search.lacking[0]:
+            return failed(f'pv "{name}" node affinity doesn\'t match node "{node_name}"')
+        return SUCCESS
 
     def give_up(self, state: CycleState, pod: PodRecord, node_name: str) -> Status:
         return failed("context deadline exceeded")

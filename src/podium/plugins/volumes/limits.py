@@ -230,7 +230,9 @@ def _inline(volume: Volume) -> Attachment | None:
     """Return the attachment of a disk in the pod's spec, by its CSI driver."""
     if volume.aws_elastic_block_store is not None:
         return _ebs(volume.aws_elastic_block_store.volume_id)
-    return None if volume.gce_persistent_disk is None else _gce(volume.gce_persistent_disk.pd_name, "")
+    if volume.gce_persistent_disk is not None:
+        return _gce(volume.gce_persistent_disk.pd_name, "")
+    return None
 
 
 def _of_volume(volume: storage.PersistentVolume) -> Attachment | None:

@@ -35,7 +35,9 @@ def text(raw: Any, *path: str, default: str = "") -> str:
 
 def shown(found: Any) -> str:
     """Return a single value as kubectl shows it."""
-    return str(found).lower() if isinstance(found, bool) else str(found)
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return str(found)
 
 
 def number(raw: Any, *path: str) -> int:

@@ -139,7 +139,9 @@ def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
     if refused:
         more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
         return f"{refused[0]['pod']}: {refused[0]['reason']}{more}"
-    return f"{left[0]['pod']} is {left[0]['state']}" if left else str(report["message"] or "no pod is left")
+    if left:
+        return f"{left[0]['pod']} is {left[0]['state']}"
+    return str(report["message"] or "no pod is left")
 
 
 def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:

@@ -86,7 +86,9 @@ class Answering:
 
     async def _take(self) -> Process:
         spare, self._spare = self._spare, None
-        return await (self._start() if spare is None or _has_ended(spare) else spare)
+        if spare is not None and not _has_ended(spare):
+            return await spare
+        return await self._start()
 
     async def _start(self) -> Process:
         for ended in [process for process in self._processes if process.returncode is not None]:

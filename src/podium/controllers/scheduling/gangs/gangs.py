@@ -269,7 +269,9 @@ class GroupAttempts:
             if each.record.uid not in going:
                 message = self._staying(member, attempt, result, is_going=False)
                 actions += self.attempts.requeue_unscheduled(each, (*found.rejected_by, NAME), message, now)
-        return actions if group.is_gang else [*actions, *self.reports.report(group, "True", "Scheduled", "", now)]
+        if group.is_gang:
+            return actions
+        return [*actions, *self.reports.report(group, "True", "Scheduled", "", now)]
 
     def _requeue_members(self, attempt: _Attempt, now: int) -> list[Action]:
         """Return the pods of a group to the queue if too few fit, and start one preemption for all."""

@@ -244,7 +244,9 @@ def _cross_topology(cluster: Cluster, *, is_spread: bool) -> QueueingHint:
     """Return a function that checks whether a new or changed pod on a node concerns a waiting pod."""
 
     def concerns(pod: PodRecord, event: ClusterEvent) -> bool:
-        if event.action & _AT_ONCE or event.new is None or (is_spread and event.new.namespace == pod.namespace):
+        if event.action & _AT_ONCE or event.new is None:
+            return True
+        if is_spread and event.new.namespace == pod.namespace:
             return True
         shown = event.new.pod_class
         return any(

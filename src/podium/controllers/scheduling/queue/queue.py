@@ -353,7 +353,9 @@ class SchedulingQueue:
 
     def next_deadline(self) -> int | None:
         """Return when `flush` is next due, or None."""
-        return earliest((self._backoff.next_deadline(), self._waiting.next_deadline())) if self._pods else None
+        if not self._pods:
+            return None
+        return earliest((self._backoff.next_deadline(), self._waiting.next_deadline()))
 
     def _requeue(self, queued: QueuedPod, wake: hints.Wake, reason: str, now: int) -> None:
         """Choose the place of a pod that is in none, or waits for an event."""
