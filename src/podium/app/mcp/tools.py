@@ -6,7 +6,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from threading import RLock
+from threading import Lock
 from typing import Any, cast, get_args
 
 import msgspec
@@ -64,9 +64,10 @@ class Tools:
     """
 
     def __init__(self, load: Callable[[], Cluster], now_ns: Callable[[], int]) -> None:
-        self._load, self._now_ns = load, now_ns
+        self._load = load
+        self._now_ns = now_ns
         self._cluster, self._read_ns = load(), now_ns()
-        self._lock = RLock()
+        self._lock = Lock()
         self._answers: OrderedDict[str, _Answered] = OrderedDict()
         self._numbers = count(1)
 
@@ -81,24 +82,27 @@ class Tools:
         Call this first. It costs little.
         """
         with self._lock:
-            cluster = self._cluster
-            pods = [each.object for each in cluster.read.documents if isinstance(each.object, Pod)]
-            namespaces = Counter(pod.metadata.namespace for pod in pods)
-            facts = {
-                "kubernetesVersion": str(cluster.release),
-                "readAt": format_time(self._read_ns),
-                "nodes": cluster.nodes,
-                "podsByNamespace": dict(namespaces.most_common()),
-                "podsByPhase": dict(Counter(pod.status.phase for pod in pods).most_common()),
-                "pendingPods": cluster.pending,
-            }
-            lines = [f"Kubernetes {cluster.release}, read at {facts['readAt']}"]
-            lines += [f"{counted(number, 'pod')} in {name}" for name, number in namespaces.most_common()]
-            lines += [f"pending: {pod}" for pod in cluster.pending]
-            lines += [f"warning: {warning}" for warning in cluster.warnings]
-            size = f"{counted(len(cluster.nodes), 'node')}, {counted(len(pods), 'pod')}, {len(cluster.pending)} pending"
-            caveats = [caveat.message for caveat in cluster.caveats]
-            return self._keep(_Answered(size, "\n".join(lines), caveats, lambda: facts))
+            return self._overview()
+
+    def _overview(self) -> ToolAnswer:
+        cluster = self._cluster
+        pods = [each.object for each in cluster.read.documents if isinstance(each.object, Pod)]
+        namespaces = Counter(pod.metadata.namespace for pod in pods)
+        facts = {
+            "kubernetesVersion": str(cluster.release),
+            "readAt": format_time(self._read_ns),
+            "nodes": cluster.nodes,
+            "podsByNamespace": dict(namespaces.most_common()),
+            "podsByPhase": dict(Counter(pod.status.phase for pod in pods).most_common()),
+            "pendingPods": cluster.pending,
+        }
+        lines = [f"Kubernetes {cluster.release}, read at {facts['readAt']}"]
+        lines += [f"{counted(number, 'pod')} in {name}" for name, number in namespaces.most_common()]
+        lines += [f"pending: {pod}" for pod in cluster.pending]
+        lines += [f"warning: {warning}" for warning in cluster.warnings]
+        headline = f"{counted(len(cluster.nodes), 'node')}, {counted(len(pods), 'pod')}, {len(cluster.pending)} pending"
+        caveats = [caveat.message for caveat in cluster.caveats]
+        return self._keep(_Answered(headline, "\n".join(lines), caveats, lambda: facts))
 
     def explain(self, target: str, namespace: str = "default", node: str = "") -> ToolAnswer:
         """Explain why a pod is pending or where it goes, which pods it preempts, and what would have to change.
@@ -109,8 +113,10 @@ class Tools:
 
         def ask(cluster: Cluster) -> Any:
             answer = cluster.ask(target, namespace)
+            if not node:
+                return answer
             explanation = answer.explanation if isinstance(answer, WorkloadExplanation) else answer
-            return answer_on(explanation, node) if node else answer
+            return answer_on(explanation, node)
 
         return self._ask(ask)
 
@@ -228,7 +234,7 @@ class Tools:
         """Read the cluster (or the files) again, and describe it; earlier answers are about the earlier state."""
         with self._lock:
             self._cluster, self._read_ns = self._load(), self._now_ns()
-            return self.overview()
+            return self._overview()
 
     def _plan(self, ask: Callable[[Plans], Any]) -> ToolAnswer:
         return self._ask(lambda cluster: ask(cluster.plan()))
