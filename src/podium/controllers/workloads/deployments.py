@@ -254,7 +254,8 @@ def _status(workload: _Workload, new: _Set | None, all_sets: list[_Set], now: in
     most_unavailable = 0 if spec.strategy.type == "Recreate" else min(limits(spec)[1], spec.replicas)
     is_available = available >= spec.replicas - most_unavailable
     status, reason = ("True", "MinimumReplicasAvailable") if is_available else ("False", "MinimumReplicasUnavailable")
-    if [condition_of(conditions, "Available").get(key) for key in ("status", "reason")] != [status, reason]:
+    known = condition_of(conditions, "Available")
+    if (known.get("status"), known.get("reason")) != (status, reason):
         message = f"{available} of {spec.replicas} pods are available"
         condition = {"type": "Available", "status": status, "reason": reason, "message": message}
         conditions = with_conditions(conditions, (condition,), now)
