@@ -188,9 +188,14 @@ class FGD(GpuPolicy):
 
 
 class ScarcityArgs(FGDArgs, frozen=True, kw_only=True):
-    """Arguments: the expected tasks, and by model the worth of free parts of a GPU, by thousandths (`bound.py`)."""
+    """Arguments: the expected tasks, the worth of free parts, and the claims on models.
+
+    Both are by model: `worth` by the free thousandths of a GPU (`bound.py`), `claims` the share of the GPUs that tasks
+    request which accept only certain models (`workload.py`).
+    """
 
     worth: Mapping[str, tuple[float, ...]] = {}
+    claims: Mapping[str, float] = {}
 
 
 class Scarcity(FGD):
@@ -200,22 +205,30 @@ class Scarcity(FGD):
     and a part that two tasks fill exactly is worth more than one that they do not fill. The prices come from a linear
     program that fills the cluster's GPUs with the expected tasks as well as possible. Of two equal nodes, the one with
     less left is better.
+
+    The program knows all tasks at once, and places those that accept any model after the others. Here they arrive in
+    any order, so that a free part costs more the more tasks will claim its model.
     """
 
     name = "Scarcity"
     _PRICES = 10.0
+    _CLAIMS = 0.1
     _LEFT_OVER = 20.0
 
     def _read(self, context: PluginContext) -> None:
         arguments = read_arguments(context.args, ScarcityArgs, self.name)
         self._learn(arguments.typical)
-        self._worth = {model: np.array(worth) for model, worth in arguments.worth.items()}
+        self._values = {
+            model: self._PRICES * np.array(worth)
+            + self._CLAIMS * arguments.claims.get(model, 0.0) * np.arange(WHOLE + 1)
+            for model, worth in arguments.worth.items()
+        }
 
     def loss(self, nodes: Nodes) -> Floats:
         none = np.zeros(WHOLE + 1)
         models = self.cluster.nodes.labels(GPU_MODEL).values
-        worth = np.array([none if model is None else self._worth.get(model, none) for model in models])
-        found: Floats = super().loss(nodes) - self._PRICES * worth[nodes.model[:, None], nodes.free].sum(axis=1)
+        values = np.array([none if model is None else self._values.get(model, none) for model in models])
+        found: Floats = super().loss(nodes) - values[nodes.model[:, None], nodes.free].sum(axis=1)
         return found
 
     def grade(self, gain: Floats, nodes: Nodes) -> Int64s:

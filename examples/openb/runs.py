@@ -82,6 +82,27 @@ def configuration(policy: str, arguments: Mapping[str, Any]) -> Configuration:
     return read_configuration(raw, "openb")
 
 
+def arguments_for(policy: str, workload: Workload) -> dict[str, Any]:
+    """Return the arguments of a policy's plugin, from the list of tasks of a workload."""
+    found: dict[str, Any] = {}
+    if POLICIES[policy].needs_typical:
+        found["typical"] = [
+            {
+                "cpuMilli": task.cpu_milli,
+                "gpus": task.gpus,
+                "gpuMilli": task.gpu_milli,
+                "models": task.models,
+                "share": share,
+            }
+            for task, share in workload.typical()
+        ]
+    if POLICIES[policy].needs_worth:
+        bound = upper_bound(workload.nodes, workload.tasks, workload.capacity_milli / requested_milli(workload.tasks))
+        found["worth"] = {model: worth.tolist() for model, worth in bound.worth.items()}
+        found["claims"] = workload.claims()
+    return found
+
+
 class Run(BenchDriver):
     """One run: nodes, a scheduler, and the tasks that arrived."""
 
@@ -177,20 +198,4 @@ _workload = lru_cache(read_workload)
 
 @lru_cache
 def _arguments(folder: Path, mix: str, policy: str) -> Mapping[str, Any]:
-    """Return the arguments of a policy's plugin, from the list of tasks of one mix."""
-    workload, found = _workload(folder, mix), dict[str, Any]()
-    if POLICIES[policy].needs_typical:
-        found["typical"] = [
-            {
-                "cpuMilli": task.cpu_milli,
-                "gpus": task.gpus,
-                "gpuMilli": task.gpu_milli,
-                "models": task.models,
-                "share": share,
-            }
-            for task, share in workload.typical()
-        ]
-    if POLICIES[policy].needs_worth:
-        bound = upper_bound(workload.nodes, workload.tasks, workload.capacity_milli / requested_milli(workload.tasks))
-        found["worth"] = {model: worth.tolist() for model, worth in bound.worth.items()}
-    return found
+    return arguments_for(policy, _workload(folder, mix))

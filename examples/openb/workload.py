@@ -119,6 +119,24 @@ class Workload:
             covered += number
         return [(task, number / covered) for task, number in found]
 
+    def claims(self) -> dict[str, float]:
+        """Return by model the share of its GPUs that tasks request which accept only certain models.
+
+        All tasks together count as if they requested all GPUs. A task that accepts several models claims each of them
+        in proportion to its GPUs.
+        """
+        gpus = Counter[str]()
+        for node in self.nodes:
+            gpus[node.model] += node.gpus
+        scale = self.capacity_milli / max(requested_milli(self.tasks), 1)
+        found = dict.fromkeys(sorted(model for model in gpus if gpus[model]), 0.0)
+        for task in self.tasks:
+            accepted = found.keys() & task.models
+            suited = WHOLE * sum(gpus[model] for model in accepted)
+            for model in accepted:
+                found[model] += task.total_milli * scale / suited
+        return found
+
 
 def read_workload(folder: Path, mix: str = DEFAULT_MIX) -> Workload:
     """Return the nodes and one mix of tasks from a folder with the trace. Raises InputError for what is missing."""

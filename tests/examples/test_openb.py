@@ -11,7 +11,7 @@ from examples.openb.bound import upper_bound
 from examples.openb.gpu_sharing import WHOLE, GpuPolicy, Nodes, Request, best_fit
 from examples.openb.policies import FGD, BestFit, DotProd, GpuClustering, GpuPacking
 from examples.openb.report import Result, read_published, table
-from examples.openb.runs import PERCENTAGES, POLICIES, Run
+from examples.openb.runs import PERCENTAGES, POLICIES, Run, arguments_for
 from examples.openb.workload import Node, Task, Workload, mixes, read_workload, requested_milli
 
 from podium.cluster.cluster import Cluster
@@ -42,22 +42,7 @@ def workload(*tasks: Task, gpus: int = 2, count: int = 1) -> Workload:
 
 
 def run_of(given: Workload, policy: str, seed: int = 42) -> Run:
-    arguments: dict[str, Any] = {}
-    if POLICIES[policy].needs_typical:
-        arguments["typical"] = [
-            {
-                "cpuMilli": task.cpu_milli,
-                "gpus": task.gpus,
-                "gpuMilli": task.gpu_milli,
-                "models": task.models,
-                "share": share,
-            }
-            for task, share in given.typical()
-        ]
-    if POLICIES[policy].needs_worth:
-        bound = upper_bound(given.nodes, given.tasks, given.capacity_milli / requested_milli(given.tasks))
-        arguments["worth"] = {model: worth.tolist() for model, worth in bound.worth.items()}
-    return Run(given, policy, arguments, seed)
+    return Run(given, policy, arguments_for(policy, given), seed)
 
 
 def test_a_pod_gets_parts_of_single_gpus_only() -> None:
@@ -140,6 +125,26 @@ def test_scarcity_gives_up_the_part_that_is_worth_least() -> None:
 
     assert run.arrive(1, HALF)
     assert run.arrive(2, ONE)
+
+
+@pytest.mark.parametrize("claimed", ["G2", "T4"])
+def test_scarcity_spares_the_model_that_other_tasks_claim(claimed: str) -> None:
+    nodes = tuple(Node(f"node-{model}", 64_000, 262_144, 2, model) for model in ("G2", "T4"))
+    given = Workload("made", nodes, (ONE,))
+    run = Run(given, "Scarcity", arguments_for("Scarcity", given) | {"claims": {claimed: 0.5}}, seed=42)
+
+    assert run.arrive(0, ONE)
+    assert not run.pods["task-0"].spec.node_name.endswith(claimed)
+
+
+def test_claims_are_shares_of_the_gpus_that_a_task_accepts() -> None:
+    nodes = tuple(Node(f"node-{model}", 64_000, 262_144, 4, model) for model in ("G2", "P100", "T4"))
+    # Six GPUs are requested of twelve, so that each task counts twice.
+    tasks = (ONE, ONE, ONE, TWO._replace(models=("P100", "T4")), ONE._replace(models=("T4", "unknown")))
+
+    claims = Workload("made", nodes, tasks).claims()
+
+    assert claims == {"G2": 0, "P100": pytest.approx(0.5), "T4": pytest.approx(1.0)}
 
 
 def test_a_sample_is_the_whole_list_and_then_draws_until_130_percent_are_requested() -> None:
