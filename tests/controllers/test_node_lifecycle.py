@@ -217,6 +217,17 @@ def test_the_taint_that_evicts_says_since_when() -> None:
     }
 
 
+def test_a_restart_keeps_the_time_of_the_taint_that_evicts() -> None:
+    rig = rig_of(node("n1"))
+    rig.condition("n1", "Ready", "False")
+    before = rig.store.get("Node", "n1").raw["spec"]["taints"]
+
+    rig.pass_to(40)
+    rig.restart()
+
+    assert rig.store.get("Node", "n1").raw["spec"]["taints"] == before
+
+
 def test_a_node_that_is_deleted_while_silent_is_forgotten() -> None:
     rig = rig_of(node("n1"))
     rig.fail("n1")

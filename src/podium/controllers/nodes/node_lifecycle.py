@@ -186,7 +186,7 @@ class NodeLifecycle(Reconciler[str]):
                 return NO_CHANGE
             self._queue.add(name)
         elif isinstance(object_, nodes.Node) and raw is not None:
-            self._node_changed(object_, raw)
+            self._node_changed(object_, raw, now)
         elif isinstance(object_, nodes.Node):
             name = object_.metadata.name
             self._nodes.pop(name, None)
@@ -196,7 +196,7 @@ class NodeLifecycle(Reconciler[str]):
             self._queue.add_all(self._zones.replace(name, None))
         return []
 
-    def _node_changed(self, node: nodes.Node, raw: Raw) -> None:
+    def _node_changed(self, node: nodes.Node, raw: Raw, now: int) -> None:
         name, uid = node.metadata.name, node.metadata.uid
         known = self._nodes.get(name)
         if known is None or known.node.metadata.uid != uid:
@@ -209,6 +209,8 @@ class NodeLifecycle(Reconciler[str]):
         (self._not_ready.discard if nodes.is_ready(node) else self._not_ready.add)(name)
         known.standing = {taint: was for taint, was in known.standing.items() if was == (taint in wanted)}
         self._queue.add(name)
+        # All listed nodes count before the first one is tainted.
+        self._count(node, now)
 
     def _on_other(self, observation: Observation) -> None:
         if isinstance(observation, HeartbeatsStopped):
@@ -228,11 +230,7 @@ class NodeLifecycle(Reconciler[str]):
         if known is None:
             return []
         node = known.node
-        silent_ns = self._silent.get(key)
-        late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
-        is_late = late_ns is not None and late_ns <= now
-        self._queue.add_all(self._zones.replace(key, node, is_healthy=nodes.is_ready(node) and not is_late))
-        self._queue.add_at(key, None if is_late else late_ns)
+        is_late = self._count(node, now)
         if self._is_written(node):
             return []
         conditions = nodes.unknown_conditions(known.raw, now, reports_all=self._reports_all) if is_late else None
@@ -245,6 +243,16 @@ class NodeLifecycle(Reconciler[str]):
                 conditions = with_conditions(raw["status"]["conditions"], (not_ready,), now)
                 actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
         return actions
+
+    def _count(self, node: nodes.Node, now: int) -> bool:
+        """Count a node for the rates of its zone; return whether it has been silent for too long."""
+        name = node.metadata.name
+        silent_ns = self._silent.get(name)
+        late_ns = None if silent_ns is None else silent_ns + self._settings.grace_period_ns
+        is_late = late_ns is not None and late_ns <= now
+        self._queue.add_all(self._zones.replace(name, node, is_healthy=nodes.is_ready(node) and not is_late))
+        self._queue.add_at(name, None if is_late else late_ns)
+        return is_late
 
     def _taint(self, known: _TrackedNode, now: int) -> list[Action]:
         node, name = known.node, known.node.metadata.name
