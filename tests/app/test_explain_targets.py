@@ -181,6 +181,13 @@ def test_explain_suggests_names_for_a_missing_target(target: str, report: str) -
         loaded(WEB).ask(target, "shop")
 
 
+def test_a_pod_that_has_ended_is_not_called_missing() -> None:
+    done = {**pod("done", nodeName="small"), "status": {"phase": "Failed"}}
+
+    with pytest.raises(PodiumError, match=r"^pod shop/done has ended \(Failed\), and is not scheduled again$"):
+        loaded(done).ask("done", "shop")
+
+
 def test_a_placed_pod_is_decided_about_as_if_it_were_not_there_and_nothing_changes_by_it() -> None:
     cluster = loaded(WEB_1, pod("web-1-a", WEB_1, nodeName="small", cpu="2"), pod("more", cpu="2"))
     before = cluster.explain("shop/more").to_dict()

@@ -76,6 +76,14 @@ def test_a_pod_of_a_cluster_has_the_claims_that_are_there() -> None:
     assert (waiting.outcome, dict(waiting.nodes)) == ("unschedulable", {})
 
 
+def test_pods_that_wait_for_their_claims_have_one_cause() -> None:
+    waiting = [wants("p", uid="1"), wants("q", uid="2")]
+
+    causes = podium.load([*gpus(1, 1), *waiting]).plan().pending().to_dict()["causes"]
+
+    assert [(each["cause"], each["pods"]) for each in causes] == [("ResourceClaim not created yet", 2)]
+
+
 def test_without_its_template_a_claim_is_not_made() -> None:
     assert podium.explain([device_class(), node("n0"), wants("p")], "p").outcome == "gated"
 

@@ -178,12 +178,13 @@ def test_the_table_has_a_row_for_each_pod(tmp_path: Path) -> None:
     [
         ("old-3", "pod default/old-3 is not in the input; did you mean default/old-1 or default/old-0"),
         ("web", "pod default/web is pending, and cannot be preempted; see podium explain"),
+        ("done", "pod default/done has ended (Succeeded), and is not scheduled again"),
         ("rs/odl", "ReplicaSet default/odl is not in the input; there is: default/old"),
         ("rs/new", "ReplicaSet default/new has no pod with a node, and so none that could be preempted"),
     ],
 )
 def test_survive_reports_targets_that_match_nothing(tmp_path: Path, target: str, told_of: str) -> None:
-    cluster = threatened(tmp_path, replica_set("new", 1))
+    cluster = threatened(tmp_path, replica_set("new", 1), {**pod("done", on="a"), "status": {"phase": "Succeeded"}})
 
     assert told_of in ask("survive", target, "-f", cluster, code=1).output
 

@@ -105,8 +105,15 @@ class Explainer:
         placed = next((record for record in self.cluster.placed.values() if record.key == pod), None)
         if placed is None:
             pending = listed(self.pending, 5) or "none"
-            raise PodiumError(f"pod {pod} is not in the input; pending there: {pending}")
+            raise self.unknown_pod(pod, f"; pending there: {pending}")
         return self._explanation(explain_placed(self._runner_of(placed, scheduler), placed, self.waiting, self.runners))
+
+    def unknown_pod(self, key: str, hint: str) -> PodiumError:
+        """Return the error for a pod that neither waits nor has a node: it has ended, or is not in the input."""
+        ended = next((item for item in self.objects if isinstance(item, Pod) and item.key == key), None)
+        if ended is not None:
+            return PodiumError(f"pod {key} has ended ({ended.status.phase}), and is not scheduled again")
+        return PodiumError(f"pod {key} is not in the input{hint}")
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
         """Explain a pod that is not in the input, with claims that would be created for it; nothing is kept."""

@@ -105,7 +105,7 @@ def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -
             raise PodiumError(f"pod {key} is pending, and cannot be preempted; see podium explain")
         near = likely(key, sorted(placed))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise PodiumError(f"pod {key} is not in the input{hint}")
+        raise loaded.explainer.unknown_pod(key, hint)
     workload = find_workload(loaded.read.documents, kind, key)[1]
     records = [placed[pod.key] for pod in pods_of(decisions.objects, workload) if pod.key in placed]
     if not records:
