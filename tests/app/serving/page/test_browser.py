@@ -16,8 +16,9 @@ import pytest
 
 from tests.app.processes import START
 from tests.app.reporting.browser import PATIENCE_MS, open_browser
-from tests.app.serving.lives import SECONDS, Life, up
+from tests.app.serving.lives import Life, up
 from tests.store.objects import node, pod, priority_class
+from tests.waiting import GUARD_SECONDS
 
 PODS = "/api/v1/namespaces/default/pods"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -92,7 +93,7 @@ def browser() -> Iterator[Any]:
 def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     """Provide a control plane with the nodes node-1 and node-2."""
     folder = tmp_path_factory.mktemp("up")
-    with up(folder, "--nodes", "2", "--port", "0", seconds=10 * SECONDS, code=EVALUATING) as running:
+    with up(folder, "--nodes", "2", "--port", "0", code=EVALUATING) as running:
         running.ask("POST", CLASSES, priority_class("high", 1_000))
         yield running
 
@@ -334,7 +335,7 @@ def test_an_exported_state_is_imported_with_its_pods_on_their_nodes(browser: Any
     folder = tmp_path / "other"
     folder.mkdir()
     with (
-        up(folder, "--port", "0", seconds=10 * SECONDS) as other,
+        up(folder, "--port", "0") as other,
         visiting(browser, other.server, "#objects/pods") as visit,
     ):
         choose(visit.shown(), "Import", file)
@@ -579,10 +580,19 @@ def test_the_grid_shows_what_an_answer_says_about_nodes(browser: Any, life: Life
     life.ask("POST", PODS, pod("waiting", cpu=1000))
     with visiting(browser, life.server, "#nodes") as visit:
         visit.shown().page.evaluate("([name, values]) => podium.page.askPlan(name, values)", [name, values])
+        # The grid shows the answer before it knows what the evaluation says.
+        held: list[Any] = []
+
+        def hold(route: Any) -> None:
+            held.append(route)
+
+        visit.page.route("**/ui/now", hold)
         visit.page.click("text=Show on the grid of nodes")
         visit.page.wait_for_selector(f"small:has-text('{counts}')")
         assert visit.page.input_value("select[aria-label=colour]") == "answer"
         assert counts.split(":")[0] in visit.page.inner_text(".legend")
+        for route in held:
+            route.continue_()
     for each in ("here", "waiting"):
         life.ask("DELETE", f"{PODS}/{each}?gracePeriodSeconds=0")
 
@@ -667,7 +677,7 @@ def _program(life: Life, *arguments: str) -> Iterator[str]:
             raise AssertionError("it does not get to know all")
     finally:
         process.terminate()
-        process.communicate(timeout=SECONDS)
+        process.communicate(timeout=GUARD_SECONDS)
 
 
 def test_nodes_that_come_are_seen_and_their_machines_can_be_stopped(browser: Any, life: Life) -> None:

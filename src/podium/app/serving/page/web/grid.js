@@ -34,7 +34,7 @@ export class GridTab {
   async show() {
     const { cluster, server } = this.page;
     cluster.watchFor(this, true);
-    this.tick();
+    this.tick(true);
     this.timer = this.timer || setInterval(() => this.tick(), EACH_MS);
     this.risks = (await server.json("GET", "/ui/now")).evaluation?.losses?.short || null;
     this.tick(true);
