@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
+from heapq import heappop
 
 import pytest
 
@@ -14,10 +15,12 @@ from podium.api.node import UNREACHABLE
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.app.exporter import failures
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
+from podium.app.exporter.failure_queue import FailureQueue
 from podium.app.exporter.failures import FailureOutcome
 from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
+from podium.controllers.workloads.workload_controller import CreationWaits
 from tests.app.exporter.clusters import (
     GANGS,
     HOST,
@@ -202,6 +205,28 @@ def test_a_more_important_pod_that_waits_takes_the_room_of_a_preemptor() -> None
     assert found.unplaced_by == {"ReplicaSet default/late": 1, "ReplicaSet default/victim": 1}
 
 
+def test_a_pod_takes_the_room_of_a_preemptor_whose_nomination_ends() -> None:
+    late = Workload("late", ["n1"], priority="middle", milli=2500, spec=_tolerating(120))
+    small = Workload("small", ["n1"], spec=_tolerating(120))
+    waits = Workload("waits", [""], priority="patient", milli=2000)
+    full, victim = Workload("full", ["n2"], priority="high"), Workload("victim", ["n2"], milli=3000)
+    objects = cluster_of([node("n1"), node("n2")], late, small, waits, full, victim)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    # The more important pod leaves too little for the preemptor, but enough for the small pod, which was tried before.
+    assert found == _unplaced(podium.load(objects), ["n1"])
+    assert found == {"ReplicaSet default/late": 1, "ReplicaSet default/victim": 1}
+
+
+def test_a_later_pod_takes_room_that_a_preemption_has_left_although_its_like_had_failed() -> None:
+    important = Workload("important", ["n1"], priority="high", spec=SHORTER)
+    small, full = Workload("small", ["n1", "n1", ""], milli=500), Workload("full", ["n2"], priority="high")
+    objects = cluster_of(
+        [node("n1", cpu=2), node("n2")], important, small, full, Workload("victim", ["n2"], milli=3000)
+    )
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/victim": 1}
+
+
 def test_of_equally_important_pods_the_one_that_came_last_after_a_failure_is_the_victim() -> None:
     first, second = Workload("a", ["n1"], spec=SHORTER), Workload("b", ["n1"], spec=_tolerating(120))
     late = Workload("late", ["n1"], priority="high")
@@ -300,6 +325,51 @@ def test_a_pod_that_is_preempted_at_once_comes_back_later_than_its_preemptor() -
     found = outcomes(objects)["node", "n3"]
     assert (found.preempted, found.unplaced_by) == (2, {"ReplicaSet default/victim": 1})
     assert found.unplaced_by == _unplaced(podium.load(objects), ["n3"])
+
+
+def _preempted_twice() -> Raw:
+    """Return a cluster where the failure of n3 lets a pod preempt another one twice, which finds a place afterwards.
+
+    The victim prefers the zone of its preemptor, and keeps it off there by anti-affinity once it is placed again.
+    """
+    apart = {"labelSelector": {"matchLabels": {"app": "victim"}}, "topologyKey": ZONE}
+    spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}}
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["a"]}]}
+    near = {
+        "affinity": {
+            "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": term}]}
+        }
+    }
+    important = Workload("important", ["n3"], priority="high", milli=2000, spec=spec)
+    nodes = [node("n1", "a"), node("n2", "a"), node("n3", "b", "small"), node("n4", "c", cpu=1)]
+    return cluster_of(nodes, important, Workload("victim", ["n1"], spec=near))
+
+
+def test_a_pod_that_is_preempted_at_once_finds_a_place_when_it_comes_back() -> None:
+    objects = _preempted_twice()
+    found = outcomes(objects)["node", "n3"]
+    assert (found.preempted, found.unplaced_by) == (2, {})
+    assert _unplaced(podium.load(objects), ["n3"]) == {}
+
+
+def test_an_evaluation_does_not_wait_for_pods_that_are_expected_to_be_preempted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(CreationWaits, "is_mere_retry", lambda *_: True)
+    found = outcomes(_preempted_twice())["node", "n3"]
+    assert (found.preempted, found.unplaced_by) == (2, {"ReplicaSet default/victim": 1})
+
+
+def test_more_than_five_attempts_do_not_lengthen_a_backoff() -> None:
+    workloads = [Workload("low", [""]), Workload("high", [""], priority="high")]
+    decisions = Decisions(podium.load(cluster_of([node("n1", cpu=0)], *workloads)))
+    queue = FailureQueue(decisions, FailedAttempts(decisions.cluster, {}, preempts=True), decisions.pending, [0])
+    for low, high, first in ((1, 2, "low"), (4, 5, "low"), (5, 6, "high"), (5, 60, "high")):
+        queue._attempts.update({"low-0": low - queue._attempts["low-0"], "high-0": high - queue._attempts["high-0"]})
+        for pod in queue.waiting:
+            queue._back_off(pod)
+        assert heappop(queue._heap)[-1].name == f"{first}-0"
+        queue._heap.clear()
 
 
 def test_a_pod_that_requires_another_one_is_tried_again_five_minutes_after_it_failed() -> None:
