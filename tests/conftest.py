@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from podium.framework.cache import class_cache
 from tests.fuzzing import FAULT_HOURS, usual
@@ -19,8 +19,9 @@ from tests.fuzzing import FAULT_HOURS, usual
 ROOT = Path(__file__).parents[1]
 OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 
-# No deadline: whether a test passes must not depend on the machine's speed.
-settings.register_profile("local", deadline=None, print_blob=True, max_examples=usual(100))
+# Whether a test passes must not depend on the machine's speed: neither its run nor its draws have a deadline.
+_SLOW = [HealthCheck.too_slow]
+settings.register_profile("local", deadline=None, suppress_health_check=_SLOW, print_blob=True, max_examples=usual(100))
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
 

@@ -30,6 +30,7 @@ from podium.app.using import client, session
 from podium.app.using.session import SessionServer, UseOptions, stamps_of
 from tests.app.planning.small import node, pod, priority_class, replica_set, written
 from tests.app.processes import START, run
+from tests.waiting import GUARD_SECONDS
 
 CLUSTER = (
     node("a"),
@@ -167,7 +168,7 @@ def test_ctrl_c_ends_the_question_and_not_the_session(home: Path) -> None:
     with waiting_for_input(home) as asked:
         asked.send_signal(signal.SIGINT)
 
-        assert asked.wait(60) == 130
+        assert asked.wait(GUARD_SECONDS) == 130
     assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
 
 
@@ -178,7 +179,7 @@ def test_an_interrupt_that_comes_with_its_question_is_left_for_later() -> None:
         socket.send_fds(ours, [len(text).to_bytes(client.LENGTH_BYTES)], [0, 1, 2])
         ours.sendall(text + client.INTERRUPT)
 
-        theirs.settimeout(10)
+        theirs.settimeout(GUARD_SECONDS)
         _, descriptors = session._received(theirs)
 
         for descriptor in descriptors:
@@ -209,11 +210,10 @@ def children(folder: Path) -> list[str]:
 
 
 def wait_until(is_so: Any) -> None:
-    for _ in range(600):
-        if is_so():
-            return
+    end = time.monotonic() + GUARD_SECONDS
+    while not is_so():
+        assert time.monotonic() < end, "did not happen"
         time.sleep(0.05)
-    raise AssertionError("did not happen")
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def request(**fields: Any) -> bytes:
 def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(sent: bytes, home: Path) -> None:
     for descriptors in ([], [0, 0, 0], [0] * 20):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(60)
+            connection.settimeout(GUARD_SECONDS)
             connection.connect(str(home / "podium" / "session"))
             # The session may have closed the connection after the first bytes.
             with suppress(ConnectionResetError, BrokenPipeError):

@@ -9,12 +9,17 @@ from typing import Any
 
 from aiohttp import web
 
+from tests.client.api_server import CUT, cut
+
 Answer = Callable[[dict[str, Any]], Any]
 
 
 @dataclass(eq=False)
 class ExtenderServer:
-    """``answers`` by verb; ``asked`` are the verbs with what came. One in ``silent`` is not answered until the end."""
+    """``answers`` by verb; ``asked`` are the verbs with what came. One in ``silent`` is not answered until the end.
+
+    An answer that is CUT ends the connection instead.
+    """
 
     answers: dict[str, Answer]
     silent: set[str] = field(default_factory=set)
@@ -44,6 +49,8 @@ class ExtenderServer:
         made = self.answers[verb](args)
         if asyncio.iscoroutine(made):
             made = await made
+        if made is CUT:
+            return cut(http)
         return made if isinstance(made, web.StreamResponse) else web.json_response(made)
 
     def of(self, verb: str) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from podium.client.session import NoAnswerError, Session
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer, refusal
 from tests.store.objects import SECOND
+from tests.waiting import GUARD_SECONDS
 
 ACCESS = ClusterAccess(name="test", server="https://127.0.0.1:1")
 NODES = Request(verb="list", kind="Node")
@@ -310,5 +311,5 @@ def test_an_abandoned_credential_program_ends_with_all_its_children(
 
     with pytest.raises(ProcessLookupError):
         os.kill(process_id, 0)
-    assert select.select([ended], [], [], 20)[0]
+    assert select.select([ended], [], [], GUARD_SECONDS)[0]
     os.close(ended)

@@ -15,7 +15,7 @@ from podium.runtime.runtime import Component
 from podium.store.api_resources import APIResources
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 
 
 class Live:
@@ -65,7 +65,7 @@ def test_a_failing_reflector_ends_the_run_and_its_waiters(
         raise LookupError(f"by way of a test, {machine.resource.name}")
 
     async def story() -> None:
-        async with APIServer() as server, asyncio.timeout(20):
+        async with APIServer() as server, asyncio.timeout(GUARD_SECONDS):
             server.add(node("n1"))
             live = await Live(server).__aenter__()
             monkeypatch.setattr(ReflectorState, "events", fail)

@@ -19,6 +19,7 @@ from podium.controllers.observations import Deleted
 from podium.store.api_resources import BUILT_IN, APIResources
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import node, pod
+from tests.waiting import GUARD_SECONDS, until
 
 
 class Rig:
@@ -27,7 +28,7 @@ class Rig:
     def __init__(self, server: APIServer) -> None:
         self.server = server
         access = ClusterAccess(name="test", server=server.url)
-        self.session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
+        self.session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=GUARD_SECONDS)
         self.machine = ReflectorState(BUILT_IN["", "Node"])
         self.log: list[str] = []
         self.problems: list[str] = []
@@ -40,7 +41,7 @@ class Rig:
 
     async def __aenter__(self) -> "Rig":
         self.task = asyncio.ensure_future(self.reflector.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             await self.reflector.wait_synced()
         return self
 
@@ -50,9 +51,7 @@ class Rig:
         await self.session.close()
 
     async def until(self, *report: str) -> None:
-        async with asyncio.timeout(20):
-            while self.log != [*report]:
-                await asyncio.sleep(0.005)
+        await until(lambda: self.log == [*report])
 
 
 @pytest.fixture(autouse=True)
@@ -212,7 +211,7 @@ def test_an_error_of_the_observer_is_not_a_connection_fault(error: Exception) ->
             rig.reflector.on_seen = fail
             server.add(node("n3"))
             with pytest.raises(type(error)) as raised:
-                await asyncio.wait_for(asyncio.shield(rig.task), 20)
+                await asyncio.wait_for(asyncio.shield(rig.task), GUARD_SECONDS)
             assert raised.value is error
             assert rig.machine.counts.broken == 0
 

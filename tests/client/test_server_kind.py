@@ -12,11 +12,12 @@ from podium.api.versions.release import is_podium
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.session import Session, server_version
 from podium.store.api_resources import APIResources
+from tests.waiting import GUARD_SECONDS
 
 
 async def asked(url: str) -> bool:
     access = ClusterAccess(name="test", server=url)
-    session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=5.0)
+    session = Session(access, Credentials(access, time.time_ns), APIResources(), timeout_s=GUARD_SECONDS)
     try:
         return is_podium(await server_version(session))
     finally:

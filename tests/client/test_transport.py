@@ -20,6 +20,7 @@ from podium.controllers.scheduling.scheduler import Scheduler
 from podium.runtime.runtime import Component, RequestedAction
 from tests.client.api_server import CUT, APIServer, refusal
 from tests.store.objects import Raw, budget, node, pod, running
+from tests.waiting import GUARD_SECONDS
 
 COMPONENT = Component("default-scheduler", Scheduler)
 TARGET = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
@@ -28,7 +29,7 @@ TARGET = PodCondition(type="DisruptionTarget", status="True", reason="Preemption
 class Rig:
     """A transport to a server; `answers` are those that came, in their order."""
 
-    def __init__(self, server: APIServer, timeout_s: float = 5.0, **options: Any) -> None:
+    def __init__(self, server: APIServer, timeout_s: float = GUARD_SECONDS, **options: Any) -> None:
         self.server = server
         access = ClusterAccess(name="test", server=server.url)
         credentials = Credentials(access, time.time_ns)
@@ -46,7 +47,7 @@ class Rig:
     async def send(self, *actions: Action) -> list[Problem | None]:
         for action in actions:
             self.transport.send(RequestedAction(COMPONENT, 1, action), 0)
-        assert await self.transport.drain(30)
+        assert await self.transport.drain(GUARD_SECONDS)
         assert not self.faults
         return [answered.problem for answered in self.answers]
 
@@ -63,7 +64,7 @@ class Rig:
         return str(self.server.store.get("Pod", f"default/{name}").raw["spec"].get("nodeName", ""))
 
 
-def play(story: Callable[[Rig], Any], timeout_s: float = 5.0, **options: Any) -> None:
+def play(story: Callable[[Rig], Any], timeout_s: float = GUARD_SECONDS, **options: Any) -> None:
     async def run() -> None:
         async with APIServer() as server:
             server.add(node("n1"), node("n2"), pod("a"), pod("b"))
@@ -339,7 +340,9 @@ def test_an_answer_that_is_too_slow_is_none_and_what_was_asked_is_looked_for() -
         async def fault(request: Request) -> web.StreamResponse | None:
             if request.verb == "create" and left[0]:
                 left[0] -= 1
-                await asyncio.sleep(60)
+                # What is asked next has all the time that it needs.
+                rig.session._timeout_s = GUARD_SECONDS
+                await rig.server.ending.wait()
             return None
 
         rig.server.after = fault
@@ -388,11 +391,13 @@ def test_a_possibly_deposed_leader_sends_no_write() -> None:
 def test_no_more_requests_than_allowed_are_on_their_way_at_once() -> None:
     async def story(rig: Rig) -> None:
         rig.server.add(*(pod(f"p{number}") for number in range(12)))
-        here, most = [0], [0]
+        here, most, three = [0], [0], asyncio.Barrier(3)
 
         async def fault(request: Request) -> web.StreamResponse | None:
             here[0] += 1
             most[0] = max(most[0], here[0])
+            await three.wait()
+            # A fourth one would come meanwhile.
             await asyncio.sleep(0.01)
             here[0] -= 1
             return None
@@ -441,9 +446,9 @@ def test_an_answer_that_cannot_be_handed_over_holds_up_no_later_action_on_the_sa
         actions: list[Action] = [rig.bind("a"), rig.delete("a"), rig.bind("b")]
         for action in actions:
             rig.transport.send(RequestedAction(COMPONENT, 1, action), 0)
-        assert await rig.transport.drain(30)
+        assert await rig.transport.drain(GUARD_SECONDS)
         rig.transport.send(RequestedAction(COMPONENT, 1, rig.delete("b")), 0)
-        assert await rig.transport.drain(30)
+        assert await rig.transport.drain(GUARD_SECONDS)
 
         assert sorted(action.key for action in taken if isinstance(action, DeleteObject)) == ["default/a", "default/b"]
         assert [str(fault) for fault in rig.faults] == ["by way of a test"]

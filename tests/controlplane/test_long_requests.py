@@ -16,8 +16,8 @@ from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.store.durable_journal import JournalError
 from tests.store.objects import Raw
+from tests.waiting import GUARD_SECONDS
 
-SECONDS = 60
 LONG = "x" * 40_000
 
 
@@ -49,13 +49,13 @@ class Held:
     def answer(self, request: Request, now: int) -> Response:
         if threading.current_thread() is not self.loop_thread:
             self.has_begun.set()
-            assert self.may_end.wait(SECONDS)
+            assert self.may_end.wait(GUARD_SECONDS)
         response: Response = self.router.answer(request, now)
         return response
 
 
 async def begun(held: Held) -> None:
-    assert await asyncio.get_running_loop().run_in_executor(None, held.has_begun.wait, SECONDS)
+    assert await asyncio.get_running_loop().run_in_executor(None, held.has_begun.wait, GUARD_SECONDS)
 
 
 def test_health_is_answered_during_a_long_request_and_all_else_waits_for_its_end() -> None:
@@ -93,7 +93,7 @@ def test_health_is_answered_during_a_long_request_and_all_else_waits_for_its_end
             await asyncio.gather(running, return_exceptions=True)
             await server.stop()
 
-    asyncio.run(asyncio.wait_for(story(), SECONDS))
+    asyncio.run(asyncio.wait_for(story(), GUARD_SECONDS))
 
 
 def test_a_long_request_is_finished_even_if_its_client_is_gone() -> None:
@@ -109,7 +109,7 @@ def test_a_long_request_is_finished_even_if_its_client_is_gone() -> None:
         await plane.idle()
         assert plane.store.find("ConfigMap", "default/long") is not None
 
-    asyncio.run(asyncio.wait_for(story(), SECONDS))
+    asyncio.run(asyncio.wait_for(story(), GUARD_SECONDS))
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedControlPlane
 from podium.runtime.clock import SystemClock
 from tests.store.objects import pod
-
-SECONDS = 60
+from tests.waiting import GUARD_SECONDS
 
 
 class Rig:
@@ -32,7 +31,7 @@ class Rig:
         async def played() -> None:
             running = asyncio.ensure_future(self.runner.run())
             telling = asyncio.ensure_future(story(self))
-            done, _ = await asyncio.wait((running, telling), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((running, telling), timeout=GUARD_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             for task in (running, telling):
                 task.cancel()
             await asyncio.gather(running, telling, return_exceptions=True)

@@ -18,8 +18,8 @@ from podium.controlplane.control_plane import ControlPlaneRunner, EmbeddedContro
 from podium.runtime.clock import SystemClock
 from podium.store.webhook_calls import WebhookAnswer, WebhookCall
 from tests.store.objects import Raw
+from tests.waiting import GUARD_SECONDS
 
-SECONDS = 60
 URL = "https://127.0.0.1:1/hook"
 Hook = Callable[[Raw], Raw]
 
@@ -260,7 +260,7 @@ def test_pods_of_components_are_reviewed_and_changed() -> None:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(story(), SECONDS))
+    asyncio.run(asyncio.wait_for(story(), GUARD_SECONDS))
 
 
 def test_a_service_is_reached_by_its_endpoints_under_its_own_name() -> None:

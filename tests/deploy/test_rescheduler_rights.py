@@ -21,7 +21,7 @@ from tests.app.rescheduling.clusters import CONFIGURATION, OWNER
 from tests.client.api_server import APIServer
 from tests.deploy.guard import LEASE_RIGHTS, Guard
 from tests.store.objects import Raw, budget, node, running
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 from tools import rbac
 from tools.asked_rights import Right
 
@@ -64,7 +64,7 @@ def play(guard: Guard, how: ReschedulingSettings, *given: Raw, done: Callable[[A
             task = asyncio.ensure_future(program.run())
             await until(lambda: done(server))
             program.stop()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(GUARD_SECONDS):
                 assert await task == 0
             return server
 

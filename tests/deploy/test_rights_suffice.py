@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from tests import devices
-from tests.app.live import running as live
-from tests.app.live.running import SETTINGS, Running, is_going, node_of
+from tests.app.live.running import LEASE, SETTINGS, Running, is_going, node_of
 from tests.client.api_server import APIServer
 from tests.deploy.guard import LEASE_RIGHTS, Guard
-from tests.store.objects import SECOND, Raw, node, pod, priority_class, running
+from tests.store.objects import Raw, node, pod, priority_class, running
 from tests.waiting import until
 from tools.asked_rights import Right
 from tools.rbac import preemption_rights, scheduler_rights
 
-# Long enough for a slow machine, which would else lose it.
-LEASE = replace(live.LEASE, duration_ns=120 * SECOND, renew_deadline_ns=100 * SECOND)
 CLAIM: Raw = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
 VOLUMES: tuple[Raw, ...] = (
     {

@@ -31,14 +31,15 @@ from tests.live.faulty_wire import FaultyBackend, FaultyWire
 from tests.sim.room import check_room
 from tests.sim.writes import Writes
 from tests.store.objects import SECOND, Raw
+from tests.waiting import GUARD_SECONDS
 
 NAMES = frozenset(("default-scheduler",))
 # Pods are tried again soon.
 QUICK = {"apiVersion": API_VERSION, "kind": KIND, "podMaxBackoffSeconds": 1}
 
 
-def lease(identity: str, seconds: int = 6) -> LeaseSettings:
-    """Return a lease that is over soon."""
+def lease(identity: str, seconds: int = 600) -> LeaseSettings:
+    """Return a lease that is renewed often, and by default long enough for a slow machine, which would lose it."""
     return LeaseSettings(
         identity=identity,
         duration_ns=seconds * SECOND,
@@ -115,6 +116,11 @@ class Cluster:
                 return
             await asyncio.sleep(0.02)
 
+    def expire_lease(self) -> None:
+        """Let the next candidate take the scheduler's Lease a second after it sees this."""
+        lease = self.plane.store.get("Lease", "kube-system/kube-scheduler").raw
+        self.plane.store.update({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": 1}})
+
     # Objects
 
     def add(self, *objects: Raw) -> None:
@@ -154,8 +160,8 @@ class Instance:
             configuration=read_configuration(QUICK, "test"),
             identity=identity,
             lease=lease(identity) if identity else None,
-            request_timeout_s=1.0,
-            drain_s=2.0,
+            request_timeout_s=GUARD_SECONDS,
+            drain_s=GUARD_SECONDS,
         )
         self.settings = msgspec.structs.replace(usual, **settings)
         self.program = LiveScheduler(access, self.settings, Log(cluster.clock.now, "json", stream=self.text))
@@ -164,7 +170,7 @@ class Instance:
     async def stop(self) -> int:
         """End it in order; its exit code."""
         self.program.stop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             return await self.task
 
     async def kill(self) -> None:

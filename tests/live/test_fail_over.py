@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from podium.api.pod import Pod
 from podium.apirequests.request import Request
-from podium.controllers.scheduling.futile_preemptions import ANNOTATION
+from podium.controllers.scheduling.futile_preemptions import note_of
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from tests.live.cluster import Cluster, Instance
 from tests.store.objects import node, pod, priority_class, replicated
@@ -53,7 +54,7 @@ def test_a_failover_does_not_restart_a_preemption_loop() -> None:
         first = Instance(cluster, "first", configuration=BEARING)
         await until(first.program.leads.is_set)
         cluster.add(URGENT)
-        await until(lambda: rival.number >= 2 and note(cluster))
+        await until(lambda: rival.number >= 2 and has_note_of_one(cluster))
         await first.kill()
         # Otherwise the next leader waits until the lease is over.
         cluster.delete("Lease", "kube-system/kube-scheduler")
@@ -73,9 +74,11 @@ def test_a_failover_does_not_restart_a_preemption_loop() -> None:
     asyncio.run(run())
 
 
-def note(cluster: Cluster) -> bool:
-    """Return whether some pod carries what is known."""
-    return any(ANNOTATION in stored.object.metadata.annotations for stored in cluster.plane.store.objects("Pod"))
+def has_note_of_one(cluster: Cluster) -> bool:
+    """Return whether some pod says that a preemption was futile, and that another one has begun."""
+    pods = (stored.object for stored in cluster.plane.store.objects("Pod"))
+    notes = (note_of(found) for found in pods if isinstance(found, Pod))
+    return any(note is not None and note.futile >= 1 and note.round is not None for note in notes)
 
 
 def backoffs(cluster: Cluster) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.live.cluster import Cluster, Instance, lease
 from tests.store.objects import node, pod, priority_class
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 
 QUICK = {"terminationGracePeriodSeconds": 1}
 
@@ -113,13 +113,14 @@ def test_a_pause_file_stops_preemption_until_it_is_removed(tmp_path: Path) -> No
 
 def test_when_the_leader_is_killed_another_takes_over_and_nothing_is_done_twice() -> None:
     async def story(cluster: Cluster) -> None:
-        first = Instance(cluster, "first", lease=lease("first", 3))
+        first = Instance(cluster, "first")
         await until(first.program.leads.is_set)
-        second = Instance(cluster, "second", lease=lease("second", 3))
+        second = Instance(cluster, "second")
         await until(lambda: second.said("waiting for the lease"))
         cluster.add(*(pod(f"p{number}", cpu="100m") for number in range(30)))
         await until(lambda: len(cluster.waiting()) < 20)
         await first.kill()
+        cluster.expire_lease()
         await until(second.program.leads.is_set)
         await until(lambda: not cluster.waiting())
         assert await second.stop() == 0
@@ -132,11 +133,11 @@ def test_a_leader_that_is_cut_off_ends_before_another_begins() -> None:
         first = Instance(cluster, "first", lease=lease("first", 2))
         await until(first.program.leads.is_set)
         cluster.backend.rate = 1.0
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             assert await first.task == 1
         assert first.said("the lease is lost")
         cluster.backend.rate = 0.0
-        second = Instance(cluster, "second", lease=lease("second", 2))
+        second = Instance(cluster, "second")
         await until(second.program.leads.is_set)
         assert await second.stop() == 0
 

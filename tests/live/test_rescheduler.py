@@ -29,7 +29,7 @@ from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.app.rescheduling.clusters import CONFIGURATION, budget, replica_set
 from tests.live.cluster import Cluster, lease
 from tests.store.objects import Raw, node
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 
 TOKEN = "0123456789abcdef"
 HASTY = {
@@ -75,8 +75,8 @@ class Instance:
         usual = ReschedulingSettings(
             rescheduling=read_rescheduler(configuration, "rescheduler.yaml"),
             configuration=default_configuration(),
-            request_timeout_s=5.0,
-            drain_s=2.0,
+            request_timeout_s=GUARD_SECONDS,
+            drain_s=GUARD_SECONDS,
         )
         self.settings = msgspec.structs.replace(usual, **settings)
         self.program = LiveRescheduler(access, self.settings, Log(cluster.clock.now, "json", stream=self.text))
@@ -84,7 +84,7 @@ class Instance:
 
     async def stop(self) -> int:
         self.program.stop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             return await self.task
 
     @property
@@ -187,7 +187,7 @@ def test_a_pause_file_stops_evictions_until_it_is_removed(tmp_path: Path) -> Non
 def test_a_rescheduler_asked_for_one_plan_ends_after_carrying_it_out() -> None:
     async def story(cluster: Scheduled) -> None:
         instance = Instance(cluster, is_once=True)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             assert await instance.task == 0
         assert len(instance.said("moving a pod")) == 1
         await until(lambda: len(cluster.on("new")) == 1)
@@ -242,7 +242,7 @@ def test_unsupported_descheduler_policies_in_a_config_map_are_reported() -> None
 def test_a_paused_rescheduler_asked_for_one_plan_reports_the_pause_and_ends() -> None:
     async def story(cluster: Scheduled) -> None:
         instance = Instance(cluster, configuration={**HASTY, "paused": True}, is_once=True)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(GUARD_SECONDS):
             assert await instance.task == 0
         assert instance.said("the configuration pauses the rescheduler")
         assert not instance.said("moving a pod")

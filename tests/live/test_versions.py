@@ -22,7 +22,7 @@ from tests.live.cluster import Cluster, Instance
 from tests.live.test_process import start
 from tests.sim.test_volume_claims import disks, with_cache
 from tests.store.objects import Raw, node, pod, priority_class
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 
 TAINTED = node("n1") | {"spec": {"taints": [{"key": "gpu", "value": "a", "effect": "NoSchedule"}]}}
 NAMED = "0/1 nodes are available: 1 node(s) had untolerated taint {gpu: a}. "
@@ -101,7 +101,10 @@ def test_a_rescheduler_decides_as_the_version_of_the_server() -> None:
     async def story(cluster: Cluster) -> None:
         access = ClusterAccess(name="test", server=f"http://127.0.0.1:{cluster.wire.port}")
         settings = ReschedulingSettings(
-            rescheduling=default_rescheduler(), configuration=default_configuration(), dry_run=True, drain_s=2.0
+            rescheduling=default_rescheduler(),
+            configuration=default_configuration(),
+            dry_run=True,
+            drain_s=GUARD_SECONDS,
         )
         text = io.StringIO()
         program = LiveRescheduler(access, settings, Log(cluster.clock.now, "json", stream=text))

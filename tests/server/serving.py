@@ -22,12 +22,12 @@ from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from podium.store.store import Store
 from tests.store.objects import SECOND, Raw
+from tests.waiting import GUARD_SECONDS
 
 NOW = 100 * SECOND
 RUN: Callable[[Coroutine[Any, Any, None]], None] = run
 """What runs the server's loop: the quickest that there is."""
 
-LONG_SECONDS = 30.0
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -93,7 +93,7 @@ class Watcher:
 
     async def next(self) -> Raw:
         """Return the next event. Raises EOFError at the end of the watch."""
-        line = await asyncio.wait_for(self.response.content.readuntil(b"\n"), LONG_SECONDS)
+        line = await asyncio.wait_for(self.response.content.readuntil(b"\n"), GUARD_SECONDS)
         if not line:
             raise EOFError
         event: Raw = json.loads(line)
@@ -127,10 +127,10 @@ async def served(
 
 
 def with_server(check: Callable[[Client], Awaitable[None]], *objects: Raw, **more: Any) -> None:
-    """Run a check against a server with these objects, with a time limit that a slow machine keeps too."""
+    """Run a check against a server with these objects."""
 
     async def run() -> None:
-        async with asyncio.timeout(LONG_SECONDS * 2), served(*objects, **more) as client:
+        async with asyncio.timeout(5 * GUARD_SECONDS), served(*objects, **more) as client:
             await check(client)
 
     RUN(run())

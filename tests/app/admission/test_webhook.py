@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trustme
 
@@ -35,10 +36,10 @@ from tests.client.api_server import NOW, APIServer
 from tests.server.kubectl.command import program as kubectl
 from tests.store.objects import Raw
 from tests.store.objects import node as stored_node
-from tests.waiting import until
+from tests.waiting import GUARD_SECONDS, until
 
 SETTINGS = AdmissionSettings(
-    configuration=default_configuration(), dry_run=True, health=HealthSettings(port=0), limit_s=30
+    configuration=default_configuration(), dry_run=True, health=HealthSettings(port=0), limit_s=GUARD_SECONDS
 )
 OPENSSL = shutil.which("openssl")
 CONFIGURATION = "podium-admission"
@@ -55,7 +56,7 @@ def ask(url: str, body: Any, context: ssl.SSLContext | None = None) -> tuple[int
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=GUARD_SECONDS, context=context) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -152,7 +153,7 @@ def test_after_the_time_limit_the_answer_has_no_warnings(monkeypatch: pytest.Mon
     ended = threading.Event()
 
     async def story(program: LiveAdmission, post: Any) -> None:
-        monkeypatch.setattr(webhook, "decide", lambda *_: ended.wait(20))
+        monkeypatch.setattr(webhook, "decide", lambda *_: ended.wait(GUARD_SECONDS))
         assert (await post(review(pod("9"))))[1]["response"] == {"uid": "u1", "allowed": True}
         # The first decision still runs, and there is no room for another.
         assert (await post(review(pod("9"))))[1]["response"] == {"uid": "u1", "allowed": True}
@@ -204,15 +205,14 @@ def test_a_certificate_that_is_rotated_is_used(tmp_path: Path, monkeypatch: pyte
             except urllib.error.URLError:
                 return False
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             while not await is_used():
                 await asyncio.sleep(0.02)
         files[0].write_text("broken")
         await asyncio.sleep(0.1)
         assert (await post(review(pod()), second))[0] == 200
 
-    settings = AdmissionSettings(configuration=default_configuration(), health=health, limit_s=30, dry_run=True)
-    play(story, settings)
+    play(story, msgspec.structs.replace(SETTINGS, health=health))
 
 
 def configuration(port: int) -> Raw:
@@ -226,7 +226,7 @@ def configuration(port: int) -> Raw:
         "clientConfig": {"url": f"https://127.0.0.1:{port}{PATH}"},
         "sideEffects": "None",
         "failurePolicy": "Ignore",
-        "timeoutSeconds": 5,
+        "timeoutSeconds": 30,
         "admissionReviewVersions": ["v1"],
     }
     group = "admissionregistration.k8s.io/v1"
@@ -247,7 +247,7 @@ def admission(kubeconfig: Path, *args: str) -> Iterator[str]:
         text=True,
         env=dict(os.environ),
     )
-    timer = threading.Timer(120, process.kill)
+    timer = threading.Timer(GUARD_SECONDS, process.kill)
     timer.start()
     url, log = "", list[str]()
     try:
@@ -260,6 +260,7 @@ def admission(kubeconfig: Path, *args: str) -> Iterator[str]:
                 break
         else:
             raise AssertionError("".join(log))
+        timer.cancel()
         yield url
     finally:
         timer.cancel()
@@ -270,9 +271,9 @@ def admission(kubeconfig: Path, *args: str) -> Iterator[str]:
 @pytest.mark.skipif(OPENSSL is None, reason="needs openssl")
 def test_users_of_podium_up_get_the_warnings(tmp_path: Path) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
-    with up(tmp_path, "--port", "0", "--nodes", "2", seconds=150) as life:
+    with up(tmp_path, "--port", "0", "--nodes", "2") as life:
         assert life.ask("POST", path, configuration(1))[0] == 201
-        with admission(life.kubeconfig, "--self-signed", CONFIGURATION, "--port", "0", "--time-limit", "4s") as url:
+        with admission(life.kubeconfig, "--self-signed", CONFIGURATION, "--port", "0", "--time-limit", "30s") as url:
             hook = life.ask("GET", f"{path}/{CONFIGURATION}")[1]["webhooks"][0]
             bundle = base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
             assert bundle.count("BEGIN CERTIFICATE") == 1

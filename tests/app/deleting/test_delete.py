@@ -23,6 +23,7 @@ from podium.store.api_resources import APIResources
 from podium.store.store import Store
 from tests.app.snapshots.fake_api_server import kubeconfig
 from tests.store.objects import SECOND, Raw, budget, node, pod, running
+from tests.waiting import GUARD_SECONDS
 
 NOW = 100 * SECOND
 
@@ -75,10 +76,10 @@ def serving(backend: Backend, folder: Path) -> Iterator[str]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
     try:
-        yield str(kubeconfig(folder, started.result(timeout=30)))
+        yield str(kubeconfig(folder, started.result(timeout=GUARD_SECONDS)))
     finally:
         loop.call_soon_threadsafe(stop.set)
-        thread.join(timeout=30)
+        thread.join(timeout=GUARD_SECONDS)
         loop.close()
 
 

@@ -18,8 +18,12 @@ from podium.client.leader_election import LeaseSettings
 from podium.framework.settings.configuration import default_configuration
 from tests.client.api_server import NOW, APIServer
 from tests.store.objects import SECOND, node
+from tests.waiting import GUARD_SECONDS
 
-LEASE = LeaseSettings(identity="me", duration_ns=3 * SECOND, renew_deadline_ns=2 * SECOND, retry_period_ns=SECOND // 10)
+# Renewed often, and long enough for a slow machine, which would lose a shorter one.
+LEASE = LeaseSettings(
+    identity="me", duration_ns=600 * SECOND, renew_deadline_ns=500 * SECOND, retry_period_ns=SECOND // 10
+)
 ACCESS = ClusterAccess(name="test", server="https://10.0.0.1")
 SETTINGS = LiveSettings(configuration=default_configuration(), identity="me", health=HealthSettings(port=0))
 
@@ -38,7 +42,7 @@ class Running:
 
     async def __aexit__(self, *_: object) -> None:
         self.program.stop()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(GUARD_SECONDS):
             self.code = await self.task
 
     @property
@@ -54,7 +58,7 @@ class Running:
 
 def _read(url: str) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as response:
+        with urllib.request.urlopen(url, timeout=GUARD_SECONDS) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

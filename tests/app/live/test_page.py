@@ -17,6 +17,7 @@ from podium.app.serving.page.live_page import HEADER, HEADERS
 from tests.app.live.running import SETTINGS, Running, play
 from tests.client.api_server import APIServer
 from tests.store.objects import node, pod
+from tests.waiting import GUARD_SECONDS
 
 TOKEN = "0123456789abcdef"
 OURS = {HEADER: "1"}
@@ -41,7 +42,7 @@ class Asker:
         async with self.session.get(f"{self.url}{path}", headers=OURS) as response:
 
             async def following() -> dict[str, Any]:
-                line = await asyncio.wait_for(response.content.readuntil(b"\n"), 30)
+                line = await asyncio.wait_for(response.content.readuntil(b"\n"), GUARD_SECONDS)
                 found: dict[str, Any] = json.loads(line)
                 return found
 
@@ -54,7 +55,7 @@ def show(story: Callable[[Asker, APIServer], Awaitable[None]], health: HealthSet
     async def played(server: APIServer) -> None:
         settings = msgspec.structs.replace(WITH_PAGE, health=health)
         async with Running(server, settings) as running, aiohttp.ClientSession() as session:
-            await asyncio.wait_for(running.program.leads.wait(), 30)
+            await asyncio.wait_for(running.program.leads.wait(), GUARD_SECONDS)
             await story(Asker(session, running.program.url), server)
 
     play(played)

@@ -28,6 +28,7 @@ from podium.store.errors import StoreError
 from tests.app.snapshots.fake_api_server import kubeconfig
 from tests.client.api_server import NOW, APIServer, said
 from tests.store.objects import node, pod
+from tests.waiting import GUARD_SECONDS, until
 
 Raw = dict[str, Any]
 PLENTY = 1 << 30
@@ -49,9 +50,7 @@ class Written:
         monkeypatch.setattr(RecordingFile, "write", counted)
 
     async def reach(self, count: int) -> None:
-        async with asyncio.timeout(30):
-            while self.count < count:
-                await asyncio.sleep(0.005)
+        await until(lambda: self.count >= count)
 
 
 def items_of(file: Path) -> list[Raw]:
@@ -72,7 +71,7 @@ async def recorded(
             began.set()
 
     task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, reported))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(GUARD_SECONDS):
         await asyncio.wait((task, asyncio.ensure_future(began.wait())), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             await act()
@@ -279,9 +278,7 @@ def test_files_follow_one_another_and_each_begins_with_the_present_objects(
     monkeypatch.setattr(recording._Recording, "__init__", noted)
 
     async def began(lines: list[str], count: int) -> list[recording._Recording]:
-        async with asyncio.timeout(30):
-            while sum(" at the start; " in line for line in lines) < count:
-                await asyncio.sleep(0.005)
+        await until(lambda: sum(" at the start; " in line for line in lines) >= count)
         return recordings
 
     made = asyncio.run(story())
@@ -405,11 +402,6 @@ def test_a_recording_that_is_killed_goes_on_with_the_next_start(
 ) -> None:
     """`kill -9` in the middle loses nothing that was seen; the next start completes the file and begins another."""
     folder, written = tmp_path / "month", Written(monkeypatch)
-
-    async def until(is_reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
-            while not is_reached():
-                await asyncio.sleep(0.02)
 
     def lines() -> int:
         return sum(journal.read_bytes().count(b"\n") for journal in folder.glob("*.journal"))

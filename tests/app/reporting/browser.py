@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import GUARD_SECONDS
+
 # The first of these that is installed. The headless shell has the same engine, and starts
 # a page in a third of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-# A machine with other things to do is slow.
-PATIENCE_MS = 60_000
+PATIENCE_MS = 1000 * GUARD_SECONDS
 
 
 @contextmanager

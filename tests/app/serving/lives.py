@@ -19,9 +19,7 @@ from typing import Any
 import yaml
 
 from tests.app.processes import START
-
-# Generous, since other tests may keep the machine busy; what goes well takes a second.
-SECONDS = 60
+from tests.waiting import GUARD_SECONDS
 
 
 @dataclass
@@ -42,7 +40,7 @@ class Life:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.server + path, data, {"Content-Type": "application/json"}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            with urllib.request.urlopen(request, timeout=GUARD_SECONDS) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:
@@ -53,7 +51,7 @@ class Life:
 
     def wait_for(self, path: str, condition: Callable[[Any], bool]) -> Any:
         """Return the first object of a watch that fulfils a condition."""
-        with urllib.request.urlopen(f"{self.server}{path}?watch=true", timeout=SECONDS) as stream:
+        with urllib.request.urlopen(f"{self.server}{path}?watch=true", timeout=GUARD_SECONDS) as stream:
             for line in stream:
                 found = json.loads(line)["object"]
                 if condition(found):
@@ -63,14 +61,12 @@ class Life:
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Return the exit code after a signal."""
         self.process.send_signal(number)
-        return self.process.wait(SECONDS)
+        return self.process.wait(GUARD_SECONDS)
 
 
 @contextmanager
-def up(folder: Path, *args: str, seconds: float = SECONDS, code: str = START) -> Iterator[Life]:
-    """Provide a server that has said that it is up. It runs in the folder, and ends with the block, or after so
-    long.
-    """
+def up(folder: Path, *args: str, code: str = START) -> Iterator[Life]:
+    """Provide a server that has said that it is up. It runs in the folder, and ends with the block."""
     process = subprocess.Popen(
         [sys.executable, "-c", code, "up", *args],
         cwd=folder,
@@ -79,7 +75,7 @@ def up(folder: Path, *args: str, seconds: float = SECONDS, code: str = START) ->
         text=True,
         env=dict(os.environ),
     )
-    timer = threading.Timer(seconds, process.kill)
+    timer = threading.Timer(GUARD_SECONDS, process.kill)
     timer.start()
     try:
         assert process.stdout is not None
@@ -91,6 +87,7 @@ def up(folder: Path, *args: str, seconds: float = SECONDS, code: str = START) ->
         else:
             assert process.stderr is not None
             raise AssertionError(process.stderr.read())
+        timer.cancel()
         path = next(line.partition("=")[2].strip() for line in report if "KUBECONFIG=" in line)
         yield Life(process, Path(path), report)
     finally:

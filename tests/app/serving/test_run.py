@@ -23,8 +23,9 @@ from podium.app.serving.run import UpOptions, assembled, place_of, settings_of
 from podium.app.serving.serving import Serving
 from podium.controlplane.control_plane import EmbeddedControlPlane
 from tests.app.processes import run
-from tests.app.serving.lives import SECONDS, up
+from tests.app.serving.lives import up
 from tests.store.objects import node, pod
+from tests.waiting import GUARD_SECONDS
 
 RESCHEDULER = {"apiVersion": "podium.dev/v1alpha1", "kind": "ReschedulerConfiguration"}
 AUTOSCALER = Path(__file__).parents[3] / "examples" / "up" / "autoscaler.yaml"
@@ -37,7 +38,7 @@ def plane_of(wanted: UpOptions) -> EmbeddedControlPlane:
 
 def until(plane: EmbeddedControlPlane, condition: Callable[[], object]) -> None:
     """Let the plane have its turns until a condition holds."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + GUARD_SECONDS
     while not condition():
         assert time.monotonic() < end
         plane.turn()
@@ -240,6 +241,6 @@ def test_clients_of_a_server_with_a_certificate_find_it_in_the_kubeconfig(tmp_pa
     with up(tmp_path, "--port", "0", "--tls-cert", "cert.pem", "--tls-key", "key.pem") as life:
         cluster = yaml.safe_load(life.kubeconfig.read_text())["clusters"][0]["cluster"]
         context = ssl.create_default_context(cafile=cluster["certificate-authority"])
-        with urllib.request.urlopen(f"{cluster['server']}/version", timeout=SECONDS, context=context) as answer:
+        with urllib.request.urlopen(f"{cluster['server']}/version", timeout=GUARD_SECONDS, context=context) as answer:
             assert json.load(answer)["major"] == "1"
         assert cluster["server"].startswith("https://127.0.0.1:")

@@ -19,7 +19,7 @@ from podium.runtime.clock import SystemClock
 from podium.server.http.object_requests import GroupCommit
 from podium.server.http.server import Server
 from podium.store.durable_journal import DurableJournal, JournalError
-from tests.app.serving.lives import SECONDS
+from tests.waiting import GUARD_SECONDS
 
 
 def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatc
             f"{url}/api/v1/namespaces/default/configmaps", body, {"Content-Type": "application/json"}
         )
         try:
-            with urllib.request.urlopen(asked, timeout=SECONDS) as answer:
+            with urllib.request.urlopen(asked, timeout=GUARD_SECONDS) as answer:
                 return int(answer.status)
         except urllib.error.HTTPError as error:
             with error:
@@ -51,7 +51,7 @@ def test_a_disk_that_fails_ends_it_with_what_is_wrong(tmp_path: Path, monkeypatc
 
         serving = Serving(plane, clock, ServingAddress(port=0), tmp_path / "kubeconfig", on_ready=begin)
         with pytest.raises(JournalError, match="the disk is full"):
-            await asyncio.wait_for(serving.run(), SECONDS)
+            await asyncio.wait_for(serving.run(), GUARD_SECONDS)
         return await codes[0]
 
     assert asyncio.run(played()) == 500
@@ -149,7 +149,7 @@ def test_a_watcher_receives_only_durable_events(tmp_path: Path) -> None:
                 line = b""
                 # The watch begins with the ConfigMap that every namespace has.
                 while b'"name":"a"' not in line:
-                    line = await asyncio.wait_for(watched.content.readline(), SECONDS)
+                    line = await asyncio.wait_for(watched.content.readline(), GUARD_SECONDS)
                 kept.append(plane.is_kept)
                 assert b'"ADDED"' in line
         finally:
@@ -170,6 +170,6 @@ def test_a_signal_that_comes_before_the_command_has_begun_ends_it_too(tmp_path: 
             os.kill(os.getpid(), signal.SIGTERM)
 
         serving = Serving(plane, clock, ServingAddress(port=0), tmp_path / "kubeconfig", command, on_ready=end)
-        return await asyncio.wait_for(serving.run(), SECONDS)
+        return await asyncio.wait_for(serving.run(), GUARD_SECONDS)
 
     assert asyncio.run(played()) == 128 + signal.SIGTERM

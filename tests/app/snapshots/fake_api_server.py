@@ -15,6 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
+from tests.waiting import GUARD_SECONDS
 
 Raw = dict[str, Any]
 
@@ -111,10 +112,10 @@ def serving(server: FakeAPIServer, folder: Path) -> Iterator[str]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
     try:
-        yield str(kubeconfig(folder, f"http://127.0.0.1:{started.result(timeout=30)}"))
+        yield str(kubeconfig(folder, f"http://127.0.0.1:{started.result(timeout=GUARD_SECONDS)}"))
     finally:
         loop.call_soon_threadsafe(stops[0].set)
-        thread.join(timeout=30)
+        thread.join(timeout=GUARD_SECONDS)
         loop.close()
 
 

@@ -21,6 +21,7 @@ from podium.app.console.command import podium as command
 from podium.app.sweeping import sweep_job
 from podium.testing import ControlPlane
 from tests.app.sweeping.process_kubelet import NODE, ProcessKubelet
+from tests.waiting import GUARD_SECONDS
 
 LOOP = str(Path(__file__).parents[3] / "examples" / "preemption-loop.yaml")
 SEEDS = 6
@@ -114,7 +115,7 @@ def _deleting(plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         )
         reported.append(bound[0]["metadata"]["name"])
         # A poll ends after its causes were said; a test that fails ends, too.
-        tries = iter(range(3_000))
+        tries = iter(range(round(50 * GUARD_SECONDS)))
         while not any(all(cause in poll for cause in CAUSES) for poll in polls[:-1]) and next(tries, None) is not None:
             time.sleep(0.02)
         for job in plane.objects("Job"):

@@ -47,7 +47,7 @@ def test_a_core_api_watch_reports_events() -> None:
 
     async def check(core: Any) -> None:
         seen = []
-        async with watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=20) as stream:
+        async with watch.Watch().stream(core.list_namespaced_pod, "default", timeout_seconds=600) as stream:
             async for event in stream:
                 seen.append((event["type"], event["object"].metadata.name))
                 if len(seen) == 1:

@@ -89,7 +89,7 @@ def test_a_core_api_watch_reports_events() -> None:
         core = kubernetes.CoreV1Api(api)
         seen = []
         stream = watch.Watch()
-        for event in stream.stream(core.list_namespaced_pod, "default", timeout_seconds=20):
+        for event in stream.stream(core.list_namespaced_pod, "default", timeout_seconds=600):
             seen.append((event["type"], event["object"].metadata.name))
             if len(seen) == 1:
                 core.create_namespaced_pod("default", pod("b"))

@@ -16,8 +16,9 @@ from podium.server.http.security import ServerLimits, ServerSettings
 from podium.server.kubernetes_documents import KubernetesDocuments
 from podium.store.api_resources import APIResources
 from tests.fuzzing import usual
-from tests.server.serving import LONG_SECONDS, PODS, Client, LocalBackend, served
+from tests.server.serving import PODS, Client, LocalBackend, served
 from tests.store.objects import node, pod, running
+from tests.waiting import GUARD_SECONDS
 
 
 def words(*texts: str) -> st.SearchStrategy[str]:
@@ -107,7 +108,7 @@ class Served:
             writer.write(data)
             if ends:
                 writer.write_eof()
-            return await asyncio.wait_for(reader.read(), LONG_SECONDS)
+            return await asyncio.wait_for(reader.read(), GUARD_SECONDS)
         finally:
             writer.close()
 
@@ -140,7 +141,7 @@ def code_of(answer: bytes) -> int:
 
 
 @given(METHODS, PATHS, QUERIES, TYPES, ACCEPTS, BODIES)
-@settings(max_examples=usual(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=usual(200), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_request_is_too_much(
     server: Served, method: str, path: str, query: str, content_type: str, accept: str, body: bytes
 ) -> None:
@@ -152,7 +153,7 @@ def test_no_request_is_too_much(
 
 
 @given(st.binary(min_size=1, max_size=200))
-@settings(max_examples=usual(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=usual(100), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_no_bytes_are_too_much(server: Served, data: bytes) -> None:
     answer = server.exchange(data + b"\r\n\r\n", ends=True)
     assert not answer or code_of(answer) < 500

@@ -6,8 +6,9 @@ import asyncio
 import gc
 from collections import Counter
 
-from tests.server.serving import LONG_SECONDS, PODS, RUN, Client, served
+from tests.server.serving import PODS, RUN, Client, served
 from tests.store.objects import pod
+from tests.waiting import GUARD_SECONDS
 
 ROUNDS = 40
 
@@ -17,9 +18,9 @@ def test_nothing_is_left_of_connections_requests_and_watches() -> None:
         """Clients come and go, one after the other; what there is afterwards, by type."""
         for _ in range(ROUNDS):
             # For each as long, so that it is no matter how slow the machine is, or how many they are.
-            async with asyncio.timeout(LONG_SECONDS):
+            async with asyncio.timeout(GUARD_SECONDS):
                 await ask_in_many_ways(client)
-        async with asyncio.timeout(LONG_SECONDS):
+        async with asyncio.timeout(GUARD_SECONDS):
             while others := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(others)
         gc.collect()

@@ -11,8 +11,9 @@ import pytest
 from podium.server.http.security import ServerLimits
 from podium.server.http.server import run
 from tests.server import serving
-from tests.server.serving import LONG_SECONDS, PODS, Client, until_closed, with_server
+from tests.server.serving import PODS, Client, until_closed, with_server
 from tests.store.objects import pod
+from tests.waiting import GUARD_SECONDS
 
 HEAD = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -35,17 +36,17 @@ class Raw:
 
     async def code(self) -> int:
         """Return the code of the answer."""
-        line = await asyncio.wait_for(self.reader.readline(), LONG_SECONDS)
+        line = await asyncio.wait_for(self.reader.readline(), GUARD_SECONDS)
         return int(line.split()[1])
 
     async def head(self) -> list[bytes]:
         """Return the lines of an answer before its body."""
-        text = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), LONG_SECONDS)
+        text = await asyncio.wait_for(self.reader.readuntil(b"\r\n\r\n"), GUARD_SECONDS)
         return text.splitlines()
 
     async def all(self) -> bytes:
         """Everything until the connection ends."""
-        return await asyncio.wait_for(self.reader.read(), LONG_SECONDS)
+        return await asyncio.wait_for(self.reader.read(), GUARD_SECONDS)
 
     async def close(self) -> None:
         self.writer.close()

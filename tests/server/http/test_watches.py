@@ -11,9 +11,10 @@ from podium.server.http.security import ServerLimits
 from podium.server.http.server import run
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.server import serving
-from tests.server.serving import LONG_SECONDS, NOW, PODS, Client, LocalBackend, until_closed, with_server
+from tests.server.serving import NOW, PODS, Client, LocalBackend, until_closed, with_server
 from tests.store.objects import pod
 from tests.store.test_definitions import definition, widget
+from tests.waiting import GUARD_SECONDS
 
 
 @pytest.fixture(params=[asyncio.run, run], ids=["asyncio", "quickest"], autouse=True)
@@ -173,7 +174,7 @@ def test_a_watcher_that_does_not_read_is_dropped_and_others_go_on() -> None:
                 create(client, f"p{index}", size=50_000)
                 assert await good.names(1) == [("ADDED", f"p{index}")]
             with pytest.raises(ConnectionError):
-                await asyncio.wait_for(until_closed(writer), LONG_SECONDS)
+                await asyncio.wait_for(until_closed(writer), GUARD_SECONDS)
             create(client, "after")
             assert await good.names(1) == [("ADDED", "after")]
 

@@ -17,8 +17,7 @@ from podium.runtime.clock import SystemClock
 from podium.server.http.server import Server
 from podium.server.kubernetes_documents import KubernetesDocuments
 from tests.store.objects import Raw
-
-_SECONDS = 60.0
+from tests.waiting import GUARD_SECONDS
 
 
 class Cluster:
@@ -31,7 +30,7 @@ class Cluster:
         """Return the answer to a request, without kubectl."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=_SECONDS) as response:
+        with urllib.request.urlopen(request, timeout=GUARD_SECONDS) as response:
             raw: Raw = json.load(response)
         return raw
 
@@ -63,11 +62,11 @@ def running_cluster(nodes: int) -> Iterator[Cluster]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), name="cluster", daemon=True)
     thread.start()
-    assert ready.wait(_SECONDS)
+    assert ready.wait(GUARD_SECONDS)
     url, loop, ended = found[0]
     try:
         yield Cluster(url)
     finally:
         loop.call_soon_threadsafe(ended.set)
-        thread.join(_SECONDS)
+        thread.join(GUARD_SECONDS)
         assert not thread.is_alive()

@@ -16,8 +16,7 @@ from typing import Any
 
 from tests.server.kubectl.cluster import Cluster
 from tests.store.objects import Raw
-
-_SECONDS = 120.0
+from tests.waiting import GUARD_SECONDS
 
 
 def program() -> str | None:
@@ -29,7 +28,7 @@ def program() -> str | None:
 def minor_version() -> int:
     """Return the 32 of a kubectl 1.32."""
     found = subprocess.run(
-        [str(program()), "version", "--client", "-o", "json"], capture_output=True, check=True, timeout=_SECONDS
+        [str(program()), "version", "--client", "-o", "json"], capture_output=True, check=True, timeout=GUARD_SECONDS
     )
     minor = json.loads(found.stdout)["clientVersion"]["minor"]
     return int(re.sub(r"\D", "", minor))
@@ -61,7 +60,7 @@ class Kubectl:
     ) -> tuple[int, str, str]:
         """Return the exit code, and what kubectl prints to where."""
         with self.start(*arguments, environment=environment) as process:
-            out, err = process.communicate(stdin, timeout=_SECONDS)
+            out, err = process.communicate(stdin, timeout=GUARD_SECONDS)
             return process.returncode, out, err
 
     @contextmanager
@@ -107,7 +106,7 @@ class Kubectl:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Ask again and again until the answer is yes."""
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + GUARD_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "it does not come about"
 

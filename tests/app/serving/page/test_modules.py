@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.app.reporting.browser import open_browser
-from tests.app.serving.lives import SECONDS, up
+from tests.app.serving.lives import up
 
 # The page's form of a watch event, with the given fields.
 POD = """(name, more = {}) => ({
@@ -42,7 +42,7 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Provide a page of a control plane without nodes."""
-    with open_browser() as browser, up(tmp_path_factory.mktemp("up"), "--port", "0", seconds=5 * SECONDS) as life:
+    with open_browser() as browser, up(tmp_path_factory.mktemp("up"), "--port", "0") as life:
         opened = browser.new_page()
         opened.goto(f"{life.server}/ui/")
         opened.wait_for_selector("html[data-drawn]", state="attached")

@@ -17,6 +17,7 @@ from tests.app.serving.page.shows import OURS, shown_of, with_page
 from tests.app.serving.page.test_questions import ask
 from tests.server.serving import Client, LocalBackend
 from tests.store.objects import Raw, node, pod
+from tests.waiting import GUARD_SECONDS
 
 PENDING = Path(__file__).parents[4] / "examples" / "cookbook" / "pending.yaml"
 LATER = "2030-01-01T00:00:00Z"
@@ -131,7 +132,7 @@ def test_a_described_object_has_its_conditions_and_its_events_the_last_first() -
 
 async def evaluated(client: Client, **headers: str) -> Raw:
     """Return what the view is given once the cluster has been evaluated."""
-    for _ in range(600):
+    for _ in range(round(10 * GUARD_SECONDS)):
         code, found = await client.ask("GET", "/ui/now", headers={**OURS, **headers})
         assert code == 200, found
         if found["problem"] or "losses" in (found["evaluation"] or {}):
