@@ -169,7 +169,7 @@ def test_a_gated_pod_waits_without_an_attempt() -> None:
     ("args", "error"),
     [
         (["--until", "soon"], "Invalid value for '--until': \"soon\" is no duration"),
-        (["--until", "-5s"], "Invalid value for '--until': -5s is negative; write 0s or more"),
+        (["--until", "-5s"], "Invalid value for '--until': \"-5s\" is negative; write 0s or more"),
         (["--start", "today"], "Invalid value for '--start': \"today\" is no time"),
         (["--seed", "x"], "Invalid value for '--seed'"),
     ],

@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 import podium
+from podium.api.times import SECOND
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, LiveExporter
 from podium.app.live.command import exporter
 from podium.app.live.logs import Log
 from podium.app.live.metrics import HealthSettings
+from podium.app.live.options import ProgramOptions
 from podium.app.planning.deciding.decisions import Decisions
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration
@@ -38,12 +41,12 @@ MIXIN = DEPLOY / "mixin"
 PROMTOOL, PROMETHEUS, JSONNET = map(shutil.which, ("promtool", "prometheus", "jsonnet"))
 DOCUMENT = DEPLOY.parent / "docs" / "exporter.md"
 SETTINGS = ExporterSettings(
-    configuration=default_configuration(), dry_run=True, health=HealthSettings(port=0), interval_s=0.1
+    configuration=default_configuration(), dry_run=True, health=HealthSettings(port=0), interval_ns=SECOND // 10
 )
 
 
 def exporter_of_chart() -> list[Raw]:
-    objects = chart(exporter={"enabled": True, "interval": 30, "secret": "podium-exporter"})
+    objects = chart(exporter={"enabled": True, "interval": "30s", "secret": "podium-exporter"})
     return [raw for raw in objects if raw["metadata"]["name"] == "test-exporter"]
 
 
@@ -79,6 +82,19 @@ def test_the_pod_is_restricted_and_its_options_exist(objects: list[Raw]) -> None
     assert command == "exporter"
     known = {name for parameter in exporter.params for name in parameter.opts}
     assert {option.partition("=")[0] for option in options} <= known
+
+
+@pytest.mark.parametrize(
+    ("arguments", "interval_ns"),
+    [((), 30 * SECOND), (("--interval", "1m30s"), 90 * SECOND), (("--interval", "45"), 45 * SECOND)],
+)
+def test_the_interval_is_a_duration(
+    arguments: tuple[str, ...], interval_ns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[ExporterSettings] = []
+    monkeypatch.setattr(ProgramOptions, "run", lambda program, make, settings: taken.append(settings))
+    result = CliRunner().invoke(exporter, arguments)
+    assert (result.exit_code, [settings.interval_ns for settings in taken]) == (0, [interval_ns])
 
 
 def test_the_rule_of_the_operator_has_the_alerts_of_the_mixin() -> None:

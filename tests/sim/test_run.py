@@ -84,9 +84,9 @@ def test_documents_and_plain_objects_give_the_same() -> None:
     ("options", "error"),
     [
         ({"until": "soon"}, 'until: "soon" is no duration'),
-        ({"until": "-1s"}, "until: is negative"),
+        ({"until": "-1s"}, 'until: "-1s" is negative'),
         ({"start": "today"}, 'start: "today" is no time'),
-        ({"bind_delay": "-1s"}, "bind_delay: is negative"),
+        ({"bind_delay": "-1s"}, 'bind_delay: "-1s" is negative'),
     ],
 )
 def test_an_option_that_cannot_be_read_is_an_error(options: dict[str, Any], error: str) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from podium.api.errors import InputError, MalformedError, field_path, shown
 from podium.api.quantity import parse_quantity
-from podium.api.times import parse_duration, parse_time
+from podium.api.times import parse_nonnegative_duration, parse_time
 
 Parsed = TypeVar("Parsed")
 Written = TypeVar("Written")
@@ -59,8 +59,7 @@ def check_time(text: str | None, path: str) -> None:
 
 def check_duration(written: str | int, path: str) -> None:
     """Raise InputError for an invalid or negative duration."""
-    if parsed(parse_duration, written, path) < 0:
-        raise InputError(f"{shown(written)} is negative; write 0s or more", path=path)
+    parsed(parse_nonnegative_duration, written, path)
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> None:

@@ -177,6 +177,14 @@ def parse_duration(text: str | int | float) -> int:
     return total
 
 
+def parse_nonnegative_duration(text: str | int | float) -> int:
+    """Return the nanoseconds of a duration of 0 or more. Raises ValueError for any other."""
+    duration_ns = parse_duration(text)
+    if duration_ns < 0:
+        raise ValueError(f"{shown(text)} is negative; write 0s or more")
+    return duration_ns
+
+
 @lru_cache(maxsize=16_384)
 def _duration(text: str) -> int | None:
     """Return the nanoseconds of a duration, or None if it is invalid."""

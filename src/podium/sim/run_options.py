@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
-from podium.api.times import format_duration, parse_duration, parse_time
+from podium.api.times import format_duration, parse_nonnegative_duration, parse_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
 from podium.runtime.runtime import CallCount, Component
@@ -190,9 +190,6 @@ def run_options(**given: Unpack[SeededRunArguments]) -> RunOptions:
 def duration_ns_of(name: str, duration: Duration) -> int:
     """Return a duration in nanoseconds. Raises InputError with the option's name if it is invalid."""
     try:
-        duration_ns = parse_duration(duration)
+        return parse_nonnegative_duration(duration)
     except ValueError as error:
         raise InputError(f"{name}: {error}") from None
-    if duration_ns < 0:
-        raise InputError(f"{name}: is negative; write 0s or more")
-    return duration_ns

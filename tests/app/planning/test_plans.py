@@ -78,7 +78,7 @@ def test_a_field_is_taken_away_by_none() -> None:
     [
         (lambda plans: plans.drain("nowhere"), "no node nowhere"),
         (lambda plans: plans.drain(NODE, timeout="soon"), "timeout: "),
-        (lambda plans: plans.fail(NODE, for_=-1), "for_: is negative"),
+        (lambda plans: plans.fail(NODE, for_=-1), "for_: -1 is negative"),
         (lambda plans: plans.nodes(add=2), "give the nodes to add, with like"),
         (lambda plans: plans.nodes(like=NODE), "give the number of nodes with add"),
         (lambda plans: plans.nodes(add=-1), "negative"),

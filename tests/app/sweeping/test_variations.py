@@ -75,7 +75,7 @@ def test_a_field_and_an_argument_are_set_in_the_profile_of_each_scheduler() -> N
     ("setting", "problem"),
     [
         (("until", "soon"), "--vary until=soon: "),
-        (("until", "-1s"), "--vary until=-1s: -1s is negative; write 0s or more"),
+        (("until", "-1s"), '--vary until=-1s: "-1s" is negative; write 0s or more'),
         (("expendable-pods-priority-cutoff", "high"), "--vary expendable-pods-priority-cutoff=high: "),
         (("maxFutilePreemptions", "many"), "the default configuration with maxFutilePreemptions=many"),
     ],

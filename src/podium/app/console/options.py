@@ -69,12 +69,9 @@ class Duration(Time):
     name = "duration"
 
     def parsed(self, text: str) -> int:
-        from podium.api.times import parse_duration
+        from podium.api.times import parse_nonnegative_duration
 
-        duration_ns = parse_duration(text)
-        if duration_ns < 0:
-            raise ValueError(f"{text} is negative; write 0s or more")
-        return duration_ns
+        return parse_nonnegative_duration(text)
 
 
 ledger_age_option = option(

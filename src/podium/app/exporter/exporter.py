@@ -18,7 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from podium.api.basis import Caveat
 from podium.api.errors import PodiumError
-from podium.api.times import SECOND, format_exact_time
+from podium.api.times import SECOND, format_duration, format_exact_time
 from podium.app.console.cells import counted
 from podium.app.console.page import Section
 from podium.app.exporter import evaluation
@@ -52,11 +52,11 @@ _MOST_GROUPS = 2
 class ExporterSettings(ProgramSettings, frozen=True, kw_only=True):
     """The settings of an exporter.
 
-    An evaluation begins ``interval_s`` after the last one began, or when that one ends; ``processes`` share its work.
+    An evaluation begins ``interval_ns`` after the last one began, or when that one ends; ``processes`` share its work.
     """
 
     evaluation: EvaluationSettings = EvaluationSettings()
-    interval_s: float = 30.0
+    interval_ns: int = 30 * SECOND
     processes: int = 2
 
 
@@ -178,7 +178,7 @@ class LiveExporter(FollowingProgram):
         return super()._ready() | problem
 
     def on_started(self) -> None:
-        self._log.info("evaluating", version=str(self.release), interval_s=self._settings.interval_s)
+        self._log.info("evaluating", version=str(self.release), interval=format_duration(self._settings.interval_ns))
 
     async def open(self, cluster: LiveCluster, ending: AsyncExitStack) -> None:
         evaluating = asyncio.ensure_future(self._evaluate_repeatedly())
@@ -207,7 +207,8 @@ class LiveExporter(FollowingProgram):
             except PodiumError as error:
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
-            await asyncio.sleep(max(self._settings.interval_s - (self.now() - began_ns) / SECOND, _LEAST_PAUSE_S))
+            pause_ns = self._settings.interval_ns - (self.now() - began_ns)
+            await asyncio.sleep(max(pause_ns / SECOND, _LEAST_PAUSE_S))
 
     async def _evaluate(
         self, cluster: FollowedCluster, began_ns: int, before: Evaluation | None, groups: Collection[Group] | None

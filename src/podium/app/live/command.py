@@ -53,7 +53,7 @@ _EXPORTER_EPILOG = """
 \b
 Examples: for the cluster of the current context; with headroom for the pods in a file
   podium exporter --port 10270
-  podium exporter --port 10270 --shapes shapes.yaml --interval 60
+  podium exporter --port 10270 --shapes shapes.yaml --interval 1m
 
 Exit codes: 0 after SIGINT or SIGTERM.
 """
@@ -62,7 +62,7 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.command(cls=Command, epilog=_EXPORTER_EPILOG)
 @config_option
 @release_options
-@option("--interval", "Seconds between evaluations.", type=click.IntRange(1), default=30, show_default=True)
+@option("--interval", "The time between evaluations.", type=Duration(), default="30s", show_default=True)
 @option("--processes", "Processes that evaluate.", type=click.IntRange(1, 16), default=2, show_default=True)
 @option("--shapes", "Pods; the exporter counts how many more like each fit.", metavar="FILE", default="")
 @option("--zone-label zone_labels", "A node label of zones; the first one counts.", multiple=True)
@@ -80,7 +80,7 @@ def exporter(*, program: ProgramOptions, shapes: str, interval: int, processes: 
 
     labels = {name: keys for name, keys in given.items() if keys}
     evaluation = EvaluationSettings(**labels, shapes=read_shapes(shapes) if shapes else ())
-    settings = program.settings(ExporterSettings, evaluation=evaluation, interval_s=interval, processes=processes)
+    settings = program.settings(ExporterSettings, evaluation=evaluation, interval_ns=interval, processes=processes)
     program.run(LiveExporter, settings)
 
 

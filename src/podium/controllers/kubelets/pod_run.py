@@ -54,7 +54,7 @@ def read_trouble(text: str) -> tuple[PodTrouble, ...]:
         duration, _, selector = part.removeprefix(_REJECT).strip().partition(" ")
         if not duration:
             raise ValueError('a time is missing; write it as in "20s app=web"')
-        after_ns = _duration_ns(duration)
+        after_ns = times.parse_nonnegative_duration(duration)
         if is_rejection and not after_ns:
             raise ValueError("pods that are turned away at once would come back at the same instant; 1s is long enough")
         try:
@@ -119,13 +119,6 @@ CPU_USAGE = "podium.dev/cpu-usage"
 NEVER = "never"
 
 
-def _duration_ns(text: str) -> int:
-    duration = times.parse_duration(text)
-    if duration < 0:
-        raise ValueError(f'"{text}" is negative; a duration is 0s or more')
-    return duration
-
-
 def _amount(text: str, read: Callable[[str], int], noun: str) -> int:
     amount = read(text)
     if amount < 0:
@@ -134,10 +127,10 @@ def _amount(text: str, read: Callable[[str], int], noun: str) -> int:
 
 
 READERS: Mapping[str, tuple[str, Callable[[str], int | None]]] = {
-    DURATION: ("duration_ns", _duration_ns),
-    CRASH_AFTER: ("crash_after_ns", _duration_ns),
-    TERMINATION: ("termination_ns", lambda text: None if text == NEVER else _duration_ns(text)),
-    READY_AFTER: ("ready_after_ns", _duration_ns),
+    DURATION: ("duration_ns", times.parse_nonnegative_duration),
+    CRASH_AFTER: ("crash_after_ns", times.parse_nonnegative_duration),
+    TERMINATION: ("termination_ns", lambda text: None if text == NEVER else times.parse_nonnegative_duration(text)),
+    READY_AFTER: ("ready_after_ns", times.parse_nonnegative_duration),
     MEMORY_USAGE: ("memory_bytes", lambda text: _amount(text, whole_value, "memory")),
     CPU_USAGE: ("", lambda text: _amount(text, milli_value, "cpu")),
 }
