@@ -178,3 +178,17 @@ def test_the_accounts_of_pods_that_are_there_at_the_start_exist() -> None:
         assert found(cluster, "ServiceAccount", "runner")["metadata"]["uid"]
         cluster.settle()
         assert len(cluster.pods()) == 1
+
+
+def test_the_accounts_that_the_initial_objects_of_each_kind_name_exist() -> None:
+    pod_spec = {"serviceAccountName": "of-pod", "containers": CONTAINERS}
+    template = {"spec": {**pod_spec, "serviceAccountName": "of-cron-job", "restartPolicy": "Never"}}
+    cron_job = {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}}
+    objects = [
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}, "spec": cron_job},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": pod_spec},
+    ]
+
+    with ControlPlane(objects=objects) as cluster:
+        assert found(cluster, "ServiceAccount", "of-cron-job")
+        assert found(cluster, "ServiceAccount", "of-pod")

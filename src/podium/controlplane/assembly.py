@@ -225,7 +225,9 @@ _ORIGIN: Raw = {
     "metadata": {"name": "podium-origin", "namespace": "kube-system"},
     "data": {"ownersMayBeElsewhere": "true"},
 }
-_TEMPLATE = ("template", "spec")
+# The path of the pods' specification, by kind.
+_POD_SPECS = dict.fromkeys(kinds.WORKLOADS, ("spec", "template", "spec"))
+_POD_SPECS |= {"CronJob": ("spec", "jobTemplate", "spec", "template", "spec"), "Pod": ("spec",)}
 _ORIGIN_KEY = "kube-system/podium-origin"
 # The number of events that lists and watches of earlier versions can use; each takes about 1 kB.
 _LOG_CAPACITY = 50_000
@@ -259,13 +261,12 @@ def all_objects(store: Store) -> Iterator[Kubernetes]:
 
 
 def _absent_accounts(store: Store) -> set[str]:
-    """Return the keys of service accounts that pods or templates name and that do not exist."""
+    """Return the keys of service accounts that pods and workloads name and that do not exist."""
     named = {
         f"{stored.object.metadata.namespace}/{name}"
-        for resource in store.resources.all()
-        for stored in store.objects(resource.name)
-        for path in ((), _TEMPLATE, ("jobTemplate", "spec", *_TEMPLATE))
-        if (name := value_at(stored.raw, "spec", *path, "serviceAccountName"))
+        for kind, path in _POD_SPECS.items()
+        for stored in store.objects(kind)
+        if (name := value_at(stored.raw, *path, "serviceAccountName"))
     }
     return {key for key in named if store.find("ServiceAccount", key) is None}
 

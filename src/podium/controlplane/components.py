@@ -20,9 +20,10 @@ from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.kubelets.kubelet import Kubelet
 from podium.controllers.nodes import pod_deletion
 from podium.controllers.nodes.node_lifecycle import NodeLifecycle, NodeLifecycleSettings
+from podium.controllers.protection import ClaimProtection, GroupProtection, VolumeProtection
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.controllers.volumes import ClaimProtection, GroupProtection, PersistentVolumes, VolumeProtection
+from podium.controllers.volumes import PersistentVolumes
 from podium.controllers.workloads import claims, cron_jobs, daemon_sets, deployments, jobs, replica_sets, stateful_sets
 from podium.controlplane import component_names as names
 from podium.decide.autoscaling import NodeGroup
