@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from podium.api.disruption_policy import AvoidLists
-from podium.api.meta import APIStruct, OwnerReference, list_at
+from podium.api.meta import APIStruct, Kubernetes, OwnerReference, list_at
 from podium.api.pod import Pod
 from podium.api.times import SECOND, format_duration, format_time, parse_duration, parse_time
 
@@ -178,6 +178,11 @@ class AvoidList(msgspec.Struct, frozen=True):
         if self.replacements:
             lists["replacements"] = self.replacements
         return msgspec.json.encode(lists).decode()
+
+
+def avoid_list_text(node: Kubernetes) -> str:
+    """Return the text of a node's avoid list; "" for none."""
+    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
 
 
 @lru_cache(maxsize=8_192)

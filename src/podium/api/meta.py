@@ -91,6 +91,11 @@ class Kubernetes(APIStruct, frozen=True, kw_only=True, dict=True):
 
     key = _Key()
 
+    @property
+    def is_terminating(self) -> bool:
+        """Whether it was deleted, and exists until its grace period or its finalizers end."""
+        return self.metadata.deletion_timestamp is not None
+
 
 def value_at(raw: Any, *path: str) -> Any:
     """Return the value at a path of field names, or None."""

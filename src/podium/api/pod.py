@@ -319,11 +319,6 @@ class Pod(Kubernetes, frozen=True, kw_only=True):
         return self.status.phase in TERMINAL_PHASES
 
     @property
-    def is_terminating(self) -> bool:
-        """Return whether the pod was deleted and is within its grace period."""
-        return self.metadata.deletion_timestamp is not None
-
-    @property
     def is_ready(self) -> bool:
         """Return whether the pod is ready, as budgets and endpoints count it."""
         ready = self.status.condition("Ready")

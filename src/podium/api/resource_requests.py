@@ -110,7 +110,7 @@ def largest_nonzero_requests(spec: PodSpec) -> tuple[int, int]:
     default. The maximum of these or the sum of the containers counts (calculateResource).
     """
     total = container_requests(spec, _NONZERO_MILLI, sums_sidecars=False)
-    _add(total, _milli(spec.overhead))
+    _add(total, in_milli(spec.overhead))
     amounts = _canonical(total)
     return amounts.get(CPU, 0), amounts.get(MEMORY, 0)
 
@@ -124,7 +124,7 @@ def pod_level_requests(spec: PodSpec) -> dict[str, int]:
     resources = spec.resources
     if resources is None:
         return {}
-    requests = _milli(resources.requests)
+    requests = in_milli(resources.requests)
     if resources.limits:
         for name, amount in container_requests(spec).items():
             if name in (CPU, MEMORY):
@@ -141,7 +141,7 @@ def requests_of(resources: ResourceRequirements) -> Mapping[str, Quantity]:
 
 def node_allocatable(status: NodeStatus) -> dict[str, int]:
     """Return the node's allocatable resources; its capacity if `allocatable` is unset (SetDefaults_NodeStatus)."""
-    return _canonical(_milli(status.allocatable or status.capacity))
+    return _canonical(in_milli(status.allocatable or status.capacity))
 
 
 def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
@@ -151,7 +151,7 @@ def _pod_milli(spec: PodSpec, defaults: Mapping[str, int]) -> dict[str, int]:
     """
     total = container_requests(spec, defaults)
     total.update(pod_level_requests(spec))
-    _add(total, _milli(spec.overhead))
+    _add(total, in_milli(spec.overhead))
     return total
 
 
@@ -182,7 +182,7 @@ def container_requests(
 
 
 def _container_milli(container: Container, defaults: Mapping[str, int]) -> dict[str, int]:
-    return {**defaults, **_milli(requests_of(container.resources))}
+    return {**defaults, **in_milli(requests_of(container.resources))}
 
 
 def _add(total: dict[str, int], amounts: Mapping[str, int]) -> None:
@@ -212,9 +212,9 @@ def qos_class(spec: PodSpec) -> QOSClass:
     container has requests or limits. Burstable: all others. Pod-level resources, if set, decide alone.
     """
     if spec.resources is not None:
-        return _class_of(pod_level_requests(spec), _milli(spec.resources.limits))
+        return _class_of(pod_level_requests(spec), in_milli(spec.resources.limits))
     all_resources = [container.resources for container in (*spec.init_containers, *spec.containers)]
-    classes = {_class_of(_milli(requests_of(resources)), _milli(resources.limits)) for resources in all_resources}
+    classes = {_class_of(in_milli(requests_of(resources)), in_milli(resources.limits)) for resources in all_resources}
     if len(classes) > 1:
         return "Burstable"
     return classes.pop() if classes else "BestEffort"
@@ -228,7 +228,8 @@ def _class_of(requests: Mapping[str, int], limits: Mapping[str, int]) -> QOSClas
     return "Guaranteed" if any(most) else "BestEffort"
 
 
-def _milli(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+def in_milli(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """Return amounts in milli-units."""
     return {name: milli_value(amount) for name, amount in amounts.items()}
 
 
@@ -312,7 +313,7 @@ def _effective(container: Container, status: ContainerStatus | None, is_infeasib
         return container
     known = [status.resources.requests, status.allocated_resources]
     requests = _greatest(known if is_infeasible else [wanted, *known])
-    if _milli(requests) == _milli(wanted):
+    if in_milli(requests) == in_milli(wanted):
         return container
     return msgspec.structs.replace(container, resources=ResourceRequirements(requests=requests))
 
@@ -328,7 +329,7 @@ def _as_a_whole(pod: Pod, is_infeasible: bool) -> ResourceRequirements | None:
     known = [pod.status.resources.requests, pod.status.allocated_resources]
     found = _greatest(known if is_infeasible else [wanted, *known])
     counted: dict[str, Quantity] = {name: found.get(name, 0) for name in wanted}
-    return pod.spec.resources if _milli(counted) == _milli(wanted) else ResourceRequirements(requests=counted)
+    return pod.spec.resources if in_milli(counted) == in_milli(wanted) else ResourceRequirements(requests=counted)
 
 
 def _greatest(lists: Iterable[Mapping[str, Quantity]]) -> dict[str, Quantity]:

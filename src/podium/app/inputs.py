@@ -146,7 +146,7 @@ class DecisionSettings:
 
     def __post_init__(self) -> None:
         """Raise InputError for a configuration with extenders that are not ignored, and for invalid plugins."""
-        self.without_extenders()
+        without_extenders(self.configuration, ignore=self.ignore_extenders)
         self.deciding()
 
     def deciding(self, schedulers: Sequence[str] = ()) -> Configuration | None:
@@ -165,12 +165,8 @@ class DecisionSettings:
 
     def caveats(self) -> tuple[Caveat, ...]:
         """Return the caveats of answers with these settings."""
-        return (*self.without_extenders(), *upstream_departures(self.configuration or default_configuration()))
-
-    def without_extenders(self) -> tuple[Caveat, ...]:
-        """Return the caveats about extenders. Raises InputError if they are not ignored."""
-        settings = self.configuration or default_configuration()
-        return without_extenders(settings.extenders, settings.source, ignore=self.ignore_extenders)
+        ignored = without_extenders(self.configuration, ignore=self.ignore_extenders)
+        return (*ignored, *upstream_departures(self.configuration or default_configuration()))
 
     def changed(
         self,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, Replacement, avoid_list
+from podium.api.avoid_list import Replacement, avoid_list, avoid_list_text
 from podium.api.node import Node
 from podium.api.pod import Pod, deletion_ns
 from podium.api.times import format_exact_time, parse_time
@@ -134,7 +134,7 @@ class Replacements:
 
     def put_node(self, node: Node, known: PodLookup) -> None:
         """Record an added or changed node."""
-        text = node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        text = avoid_list_text(node)
         if text or node.metadata.name in self._on_node:
             self._put_list(node.metadata.name, avoid_list(text).replacements, known)
 

@@ -9,7 +9,7 @@ staging/src/k8s.io/kube-scheduler/extender/v1/types.go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -24,6 +24,9 @@ from podium.cluster.pods import PodRecord
 from podium.framework.plugin import MAX_NODE_SCORE
 from podium.framework.settings.arguments import Strict
 from podium.framework.verdicts import Status, unresolvable, unschedulable
+
+if TYPE_CHECKING:
+    from podium.framework.settings.configuration import Configuration
 
 EXTENDER = "Extender"
 """The plugin name recorded for a node that an extender rejected (framework.ExtenderName); any event wakes the pod."""
@@ -252,16 +255,17 @@ def ignored_resources(extenders: tuple[ExtenderSettings, ...]) -> list[str]:
     return [resource.name for resource in managed if resource.ignored_by_scheduler]
 
 
-def without_extenders(extenders: tuple[ExtenderSettings, ...], source: str, *, ignore: bool) -> tuple[Caveat, ...]:
+def without_extenders(configuration: Configuration | None, *, ignore: bool) -> tuple[Caveat, ...]:
     """Return the caveats of an answer without extenders. Raises InputError unless they are to be ignored."""
-    if not extenders:
+    if configuration is None or not configuration.extenders:
         return ()
+    extenders = configuration.extenders
     if not ignore:
         raise InputError(
             f"has {len(extenders)} of them, and Podium calls none: they may refuse nodes, rate them, bind and preempt; "
             "to decide without them, ask for it with --ignore-extenders, or ignore_extenders=True in Python",
             path=".extenders",
-            source=source,
+            source=configuration.source,
         )
     urls = tuple(extender.url_prefix for extender in extenders)
     message = f"decided without the configuration's extenders, which may refuse nodes and rate them: {', '.join(urls)}"

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AwaitedPod, avoid_list
+from podium.api.avoid_list import AvoidEntry, AwaitedPod, avoid_list, avoid_list_text
 from podium.api.meta import OwnerReference
 from podium.api.node import Node
 from podium.cluster.arrays import Int64s
@@ -136,7 +136,7 @@ def _key_of(controller: OwnerReference) -> Key:
 
 def _by_key(node: Node) -> dict[Key, AvoidEntry]:
     """Return the entries of the node's avoid list by both keys of their controllers."""
-    entries = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, "")).entries
+    entries = avoid_list(avoid_list_text(node)).entries
     return {
         key: entry
         for entry in entries

@@ -131,8 +131,8 @@ class Player:
         selector = parse_label_selector(selected.selector)
         stored = self.server.store.objects(selected.kind, selected.namespace)
         found = [one for one in stored if selector.matches(one.object.metadata.labels)]
-        staying = [one for one in found if not (isinstance(selected.change, steps.Remove) and is_terminating(one))]
-        matching = [one.key for one in staying]
+        removes = isinstance(selected.change, steps.Remove)
+        matching = [one.key for one in found if not (removes and one.object.is_terminating)]
         if not matching:
             problem = f"each {selected.kind} that matches {selected.selector} is terminating"
             what = problem if found else f"no {selected.kind} matches {selected.selector}"
@@ -275,7 +275,7 @@ class Player:
         if (own := self.server.store.find("Pod", f"{namespace}/{preferred}")) is not None:
             return own
         pods = [pod for pod in self.server.store.objects("Pod", namespace) if self._is_of(pod, stored.uid)]
-        staying = [pod for pod in pods if not is_terminating(pod)]
+        staying = [pod for pod in pods if not pod.object.is_terminating]
         if not staying:
             self._skip(key, f"all pods of the {kind} are terminating" if pods else f"the {kind} has no pods", now)
         return min(staying, key=order, default=None)
@@ -334,11 +334,6 @@ class RunningDrain:
         """Return the progress so far; None while the component is down."""
         controller = self.component.controller
         return controller.report() if isinstance(controller, NodeDrain) else None
-
-
-def is_terminating(stored: Stored) -> bool:
-    """Return whether an object is being deleted."""
-    return stored.object.metadata.deletion_timestamp is not None
 
 
 Notices = list[tuple[Component, Observation]]

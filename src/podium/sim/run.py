@@ -87,7 +87,7 @@ def simulation_of(
     With ``holds_steps`` the scenario's steps and the components of the options start with `Simulation.add_steps`.
     Simulations of the same objects share a ``beginning``.
     """
-    _without_extenders(options)
+    without_extenders(options.configuration, ignore=options.ignore_extenders)
     release, _ = options.release.for_documents(documents)
     objects, scenario = split_documents(documents)
     start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
@@ -131,13 +131,14 @@ def compared(found: Input, simulation: Simulation) -> RecordingComparison | None
 
 def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
     """Return the caveats of a run."""
-    profiles = (options.configuration or default_configuration()).profiles
+    configuration = options.configuration or default_configuration()
+    profiles = configuration.profiles
     names = [scheduler.name for scheduler in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
     applied = [each for step in scenario.steps if isinstance(step.change, Apply) for each in step.change.warnings]
     release, of_release = options.release.for_documents(found.documents)
     of_release += tuple(options.release.dropped(found.documents, release))
-    departures = upstream_departures(options.configuration or default_configuration())
-    further = (*_without_extenders(options), *departures, *of_release)
+    ignored = without_extenders(configuration, ignore=options.ignore_extenders)
+    further = (*ignored, *upstream_departures(configuration), *of_release)
     number = sum(isinstance(document.object, Node) for document in found.documents)
     wanted = min(nodes_to_find(profile.percentage_of_nodes_to_score or 0, number) for profile in profiles)
     if wanted < number:
@@ -147,12 +148,6 @@ def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[C
         )
         further = (*further, Caveat("nodes-examined", message, number - wanted))
     return Basis(found, names, simulates=True, warnings=applied, further=further).caveats()
-
-
-def _without_extenders(options: RunOptions) -> tuple[Caveat, ...]:
-    """Return the caveats about a configuration's extenders. Raises InputError unless they are to be ignored."""
-    configuration = options.configuration or default_configuration()
-    return without_extenders(configuration.extenders, configuration.source, ignore=options.ignore_extenders)
 
 
 def share_done(simulation: Simulation) -> float:

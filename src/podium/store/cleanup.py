@@ -140,7 +140,7 @@ class GarbageCollector:
         meta = stored.object.metadata
         if meta.deletion_timestamp is not None:
             kind = self.store.definitions.kind_of(stored) if DEFINITION_FINALIZER in meta.finalizers else ""
-            if kind and not all(map(_is_terminating, self.store.objects(kind))):
+            if kind and not all(stored.object.is_terminating for stored in self.store.objects(kind)):
                 return [DeleteStep(stored)]
             owned = [self._objects[uid] for uid in self._owned.get(stored.uid, ())]
             if ORPHAN in meta.finalizers:
@@ -213,13 +213,9 @@ def _owners(stored: Stored) -> list[str]:
     return [owner.uid for owner in stored.object.metadata.owner_references]
 
 
-def _is_terminating(stored: Stored) -> bool:
-    return stored.object.metadata.deletion_timestamp is not None
-
-
 def _waits(stored: Stored) -> bool:
     """Return whether the object is terminating and waits for its dependents."""
-    return _is_terminating(stored) and FOREGROUND in stored.object.metadata.finalizers
+    return stored.object.is_terminating and FOREGROUND in stored.object.metadata.finalizers
 
 
 def _without_finalizer(stored: Stored, finalizer: str) -> PatchStep:
@@ -267,7 +263,7 @@ class NamespaceCleaner:
         except StoreError as error:
             if error.reason != "Expired":
                 raise
-            self.terminating = {one.key: True for one in self.store.objects("Namespace") if _is_terminating(one)}
+            self.terminating = {one.key: True for one in self.store.objects("Namespace") if one.object.is_terminating}
             events = []
         for event in events:
             stored, is_gone = event.stored, event.type == "DELETED"
@@ -275,7 +271,7 @@ class NamespaceCleaner:
                 self.look_again(stored.object.metadata.namespace)
             elif is_gone:
                 self.terminating.pop(stored.key, None)
-            elif _is_terminating(stored):
+            elif stored.object.is_terminating:
                 self.terminating[stored.key] = True
         self._version = self.store.version
 
@@ -291,7 +287,7 @@ class NamespaceCleaner:
             if resource.namespaced
             for stored in self.store.objects(resource.name, name)
         ]
-        deletable = [stored for stored in contents if not _is_terminating(stored)]
+        deletable = [stored for stored in contents if not stored.object.is_terminating]
         for stored in deletable:
             self.carry_out(DeleteStep(stored), now)
         before = namespace.raw.get("status", {}).get("conditions", [])

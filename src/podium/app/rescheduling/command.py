@@ -117,7 +117,7 @@ def reschedule(
     from podium.app.rescheduling.live_rescheduler import LiveRescheduler, ReschedulingSettings, check_settings
     from podium.framework.extenders import without_extenders
 
-    without_extenders(configuration.extenders, configuration.source, ignore=ignore_extenders)
+    without_extenders(configuration, ignore=ignore_extenders)
     settings = program.settings(
         ReschedulingSettings, dry_run=not evict, rescheduling=rescheduling, plan_form=form, is_once=is_once, **own
     )

@@ -75,7 +75,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     given, settings = question.configuration, question.rescheduling.settings
     further = [
         *question.rescheduling.caveats,
-        *without_extenders(given.extenders, given.source, ignore=question.ignores_extenders),
+        *without_extenders(given, ignore=question.ignores_extenders),
         *upstream_departures(given),
     ]
     refuse_empty_pods(read.documents)

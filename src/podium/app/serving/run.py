@@ -40,7 +40,7 @@ from podium.controlplane.control_plane import EmbeddedControlPlane
 from podium.controlplane.ledger_file import KEPT_SECONDS, LEDGER, LedgerFile
 from podium.framework.extenders import without_extenders
 from podium.framework.rescheduling.settings import ReschedulerSettings
-from podium.framework.settings.configuration import default_configuration, load_configuration
+from podium.framework.settings.configuration import load_configuration
 from podium.framework.settings.registry import loading_no_more
 from podium.runtime.clock import SystemClock
 from podium.server.http import server as http_server
@@ -128,8 +128,7 @@ def _page(plane: EmbeddedControlPlane, settings: ControlPlaneSettings, speed: fl
 def settings_of(wanted: UpOptions) -> ControlPlaneSettings:
     """Return the settings of the control plane. Raises PodiumError."""
     configuration = load_configuration(wanted.config) if wanted.config else None
-    deciding = configuration or default_configuration()
-    for caveat in without_extenders(deciding.extenders, deciding.source, ignore=wanted.ignore_extenders):
+    for caveat in without_extenders(configuration, ignore=wanted.ignore_extenders):
         _warn(caveat.message)
     if wanted.autoscaler is None and wanted.priority_cutoff is not None:
         raise InputError("a priority cut-off needs an autoscaler (--autoscaler FILE)")

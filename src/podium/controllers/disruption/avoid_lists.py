@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, AvoidEntry, AvoidList, Replacement, avoid_list, unexpired
+from podium.api.avoid_list import (
+    PREFER_AVOID_PODS,
+    AvoidEntry,
+    AvoidList,
+    Replacement,
+    avoid_list,
+    avoid_list_text,
+    unexpired,
+)
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.kinds import KIND_OF, group_of
 from podium.api.meta import Kubernetes, Raw
@@ -101,7 +109,7 @@ class AvoidListController(controller.Reconciler[str]):
         self._awaited.replacements.put_node(node, self._awaited.pending_of)
         before = self._nodes.get(name)
         lost: list[AvoidEntry] = []
-        if before is None or before.metadata.uid != uid or _text(before) != _text(node):
+        if before is None or before.metadata.uid != uid or avoid_list_text(before) != avoid_list_text(node):
             if before is not None and before.metadata.uid == uid:
                 # The entries that left a full list for another controller's entry before their time.
                 old, listed = _list_of(before).entries, {entry.controller.uid for entry in here.entries}
@@ -207,12 +215,8 @@ class AvoidListController(controller.Reconciler[str]):
         return earliest(times)
 
 
-def _text(node: Node) -> str:
-    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
-
-
 def _list_of(node: Node) -> AvoidList:
-    return avoid_list(_text(node))
+    return avoid_list(avoid_list_text(node))
 
 
 def _unseen_until_ns(entry: AvoidEntry | Replacement) -> int | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from msgspec import structs
 
-from podium.api.avoid_list import PREFER_AVOID_PODS
+from podium.api.avoid_list import avoid_list_text
 from podium.api.disruption_policy import full_times
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Node, maintenance_ns
@@ -150,7 +150,7 @@ class ReschedulerView(ClusterView):
         if len(taints) < len(node.spec.taints):
             node = structs.replace(node, spec=structs.replace(node.spec, taints=taints))
         self._updater.update_object(node)
-        exchange(self.avoid_lists, name, node.metadata.annotations.get(PREFER_AVOID_PODS) or None)
+        exchange(self.avoid_lists, name, avoid_list_text(node) or None)
         is_relevant = self.observed.node_changed(node)
         return (
             before is None

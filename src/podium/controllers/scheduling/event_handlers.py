@@ -10,7 +10,7 @@ from weakref import ref
 
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.avoid_list import avoid_list, avoid_list_text
 from podium.api.devices import DeviceTaintRule, ResourceClaim
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.meta import Kubernetes
@@ -336,10 +336,10 @@ class EventHandlers:
     def _node_changed(self, node: Node, now: int) -> None:
         old = self.updater.known_node(node.metadata.name)
         changes = ActionType.ADD if old is None else node_changes(old, node)
-        if old is not None and _avoid_list(old) != _avoid_list(node):
+        if old is not None and avoid_list_text(old) != avoid_list_text(node):
             self.updater.update_object(node)
             # kube-scheduler ignores annotations; entries that reserve capacity matter here.
-            if any(entry.until_replaced is not None for entry in avoid_list(_avoid_list(old)).entries):
+            if any(entry.until_replaced is not None for entry in avoid_list(avoid_list_text(old)).entries):
                 changes |= ActionType.UPDATE_NODE_OTHER
         elif changes:
             self.updater.update_object(node)
@@ -397,10 +397,6 @@ class AssumedPods(dict[str, tuple[Pod, PodRecord]]):
 
 # The changes of a node after which a resize may fit or preempt; those of the spec count as changes of taints.
 _MAY_HOLD_MORE = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT
-
-
-def _avoid_list(node: Node) -> str:
-    return node.metadata.annotations.get(PREFER_AVOID_PODS, "")
 
 
 # By kind.

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.avoid_list import avoid_list, avoid_list_text
 from podium.api.devices import ConsumerReference, ResourceClaimStatus
 from podium.api.node import Node, Taint
 from podium.cluster.arrays import Bools, Int64s
@@ -189,7 +189,7 @@ def _nowhere(why: str, *, fits: bool = True) -> ReplacementRows:
 
 def avoids(node: Node, pod: PodRecord) -> bool:
     """Return whether a node's avoid list already names a pod's controller."""
-    text, controller = node.metadata.annotations.get(PREFER_AVOID_PODS, ""), pod.controller
+    text, controller = avoid_list_text(node), pod.controller
     if not text or controller is None:
         return False
     if controller.uid:

@@ -19,7 +19,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list
+from podium.api.avoid_list import avoid_list, avoid_list_text
 from podium.api.reading import Interval
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -225,7 +225,7 @@ class FailureStats:
             return
         nodes = picture.cluster.nodes
         for row in nodes.row_of.values():
-            text = nodes.node(row).metadata.annotations.get(PREFER_AVOID_PODS)
+            text = avoid_list_text(nodes.node(row))
             for entry in avoid_list(text).entries if text else ():
                 if (owner := self._owners.get(entry.controller.uid)) is not None:
                     owner.left |= {row}

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.avoid_list import PREFER_AVOID_PODS, avoid_list, awaited_in_words
+from podium.api.avoid_list import avoid_list, avoid_list_text, awaited_in_words
 from podium.api.budget_limits import full_ns, rate_of
 from podium.api.disruption_policy import POLICY_NAME, Cap, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes
@@ -76,7 +76,7 @@ def _avoid_state(node: Node, policy: DisruptionPolicy) -> AvoidState | None:
     An entry ends at a time, and earlier if the pod that it awaits arrives.
     """
     lifetime_ns = policy.spec.avoid_lists.expire_after_ns
-    here = avoid_list(node.metadata.annotations.get(PREFER_AVOID_PODS, ""))
+    here = avoid_list(avoid_list_text(node))
     if not here:
         return None
     entries = []

@@ -18,7 +18,7 @@ from podium.api.node import RuntimeClass, RuntimeScheduling
 from podium.api.pod import Container, PodSpec, ResourceList, ResourceRequirements
 from podium.api.policy import POLICY_ANNOTATION, SYSTEM_CLASSES, LimitRange, LimitRangeItem, PriorityClass
 from podium.api.quantity import CPU, exact_quantity, is_pod_level, milli_value
-from podium.api.resource_requests import container_requests, pod_level_requests, requests_of
+from podium.api.resource_requests import container_requests, in_milli, pod_level_requests, requests_of
 from podium.api.schemas.schema import defaults_of
 from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
@@ -220,7 +220,7 @@ def _with_runtime(key: str, spec: Raw, classes: Mapping[str, RuntimeClass]) -> R
         raise forbidden(POD, key, f'pod rejected: RuntimeClass "{name}" not found')
     if found.overhead is not None:
         stated, fixed = spec.get("overhead"), found.overhead.pod_fixed
-        if stated is not None and milli_amounts(stated) != milli_amounts(fixed):
+        if stated is not None and in_milli(stated) != in_milli(fixed):
             raise forbidden(POD, key, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         spec = {**spec, "overhead": fixed}
     return spec if found.scheduling is None else _scheduled(key, spec, found.scheduling)
@@ -298,10 +298,10 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
     for item in items:
         if item.type == "Container":
             for container in containers:
-                problems += _problems(item, milli_amounts(requests_of(container)), milli_amounts(container.limits))
+                problems += _problems(item, in_milli(requests_of(container)), in_milli(container.limits))
         elif item.type == "Pod":
             # The limits of the containers are summed like requests; pod-level limits take precedence.
-            own = milli_amounts(spec.resources.limits) if spec.resources is not None else {}
+            own = in_milli(spec.resources.limits) if spec.resources is not None else {}
             limits = container_requests(replace(with_limits_as_requests(spec), resources=None))
             limits = {**limits, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
             problems += _problems(item, {**container_requests(spec), **pod_level_requests(spec)}, limits)
@@ -311,7 +311,7 @@ def check_pod_limits(resource: APIResource, key: str, spec: PodSpec, ranges: Ite
 def check_claim_limits(resource: APIResource, key: str, requests: ResourceList, ranges: Iterable[LimitRange]) -> None:
     """Raise StoreError 403 for a claim that requests more or less storage than the limit ranges allow."""
     problems: list[str] = []
-    amounts = milli_amounts(requests)
+    amounts = in_milli(requests)
     for item in (item for one in ranges for item in one.spec.limits):
         if item.type == "PersistentVolumeClaim":
             problems += _problems(replace(item, max_limit_request_ratio={}), amounts, amounts, "request")
@@ -369,11 +369,6 @@ def with_limits_as_requests(spec: PodSpec) -> PodSpec:
         )
 
     return replace(spec, containers=limited(spec.containers), init_containers=limited(spec.init_containers))
-
-
-def milli_amounts(amounts: Mapping[str, str | int | float]) -> _Milli:
-    """Return amounts in milli-units."""
-    return {name: milli_value(amount) for name, amount in amounts.items()}
 
 
 def _refuse(resource: APIResource, key: str, problems: list[str]) -> None:
