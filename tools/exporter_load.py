@@ -126,10 +126,11 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=50, help="changes a second")
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--interval", type=float, default=30)
+    parser.add_argument("--interval", type=float, default=30, help="seconds")
     given = parser.parse_args()
+    interval_ns = round(given.interval * _SECOND)
     settings = ExporterSettings(
-        configuration=default_configuration(), interval_s=given.interval, processes=given.processes
+        configuration=default_configuration(), interval_ns=interval_ns, processes=given.processes
     )
     asyncio.run(measure(given.nodes, given.rate, given.seconds, settings))
 

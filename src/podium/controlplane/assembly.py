@@ -226,7 +226,7 @@ _ORIGIN: Raw = {
     "data": {"ownersMayBeElsewhere": "true"},
 }
 # The path of the pods' specification, by kind.
-_POD_SPECS = dict.fromkeys(kinds.WORKLOADS, ("spec", "template", "spec"))
+_POD_SPECS: dict[str, tuple[str, ...]] = dict.fromkeys(kinds.WORKLOADS, ("spec", "template", "spec"))
 _POD_SPECS |= {"CronJob": ("spec", "jobTemplate", "spec", "template", "spec"), "Pod": ("spec",)}
 _ORIGIN_KEY = "kube-system/podium-origin"
 # The number of events that lists and watches of earlier versions can use; each takes about 1 kB.
