@@ -15,7 +15,7 @@ ZONE, POOL, HOST = "topology.kubernetes.io/zone", "eks.amazonaws.com/nodegroup",
 _TRUE = {"status": "True"}
 _OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicaSet", "StatefulSet", "")
 _MORE_OWNERS = ("ReplicaSet", "ReplicaSet", "ReplicationController", "StatefulSet", "")
-_OF_OWNERS = {"ReplicationController": "v1"}
+_OF_OWNERS = {"ReplicationController": "v1", "Job": "batch/v1"}
 _CLASSES = {"low": 0, "middle": 100, "patient": 500, "high": 1000, "daemon": 10_000}
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

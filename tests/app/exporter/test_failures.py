@@ -95,6 +95,28 @@ def test_pods_of_stateful_sets_are_held_and_pods_without_a_controller_are_unmana
     assert (found.outcome, found.replaced, found.held, found.unmanaged) == ("fits", 0, 2, 1)
 
 
+@pytest.mark.parametrize(
+    ("fields", "replaced"),
+    [
+        ({}, 1),
+        ({"podReplacementPolicy": "Failed"}, 0),
+        ({"podFailurePolicy": {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}}, 0),
+    ],
+)
+def test_pods_of_jobs_that_replace_only_failed_pods_are_held(fields: Raw, replaced: int) -> None:
+    job = Workload("job", ["n1"], "Job", spec={"restartPolicy": "Never"})
+    objects = cluster_of([node("n1"), node("n2", cpu=0)], job)
+    for each in objects["items"]:
+        if each["kind"] == "Job":
+            each["spec"] = {"template": each["spec"]["template"], **fields}
+
+    found = outcomes(objects)["node", "n1"]
+    (planned,) = PlannedFailures(podium.load(objects)).impact(["n1"])
+
+    assert (found.replaced, found.held) == (replaced, 1 - replaced)
+    assert (found.unplaced, planned.missing, planned.pending) == (replaced, 1, replaced)
+
+
 def test_pods_of_daemon_sets_need_no_place() -> None:
     found = outcomes(cluster_of([node("n1"), node("n2", cpu=1)], Workload("agent", ["n1", "n2"], "DaemonSet", 900)))
     assert {each.outcome for each in found.values() if each.scope == "node"} == {"fits"}

@@ -239,6 +239,17 @@ def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
     assert "old pods cannot end" in impact_on(answer, "StatefulSet shop/queue")["why"]
 
 
+def test_a_pod_that_waits_in_any_case_does_not_explain_what_a_failure_costs(tmp_path: Path) -> None:
+    running = small.pod("web-0", "3", on="a", owner="web")
+    waiting = small.pod("web-1", "3", owner="web")
+    cluster = small.written(tmp_path, small.node("a"), small.replica_set("web", 2, "3"), running, waiting)
+
+    answer = small.reported("fail", "a", "-f", cluster)
+
+    assert (impact_on(answer, "ReplicaSet default/web")["missing"], answer["anyway"]["pending"]) == (1, 1)
+    assert impact_on(answer, "ReplicaSet default/web")["why"] == "their nodes are down"
+
+
 def test_nodes_come_and_go(cluster: Path) -> None:
     answer = reported("nodes", "-f", str(cluster), "--add", "2", "--like", cloud_name(0), "--remove", cloud_name(1))
 

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.node import UNREACHABLE, Taint, is_ready
+from podium.api.workloads import Job
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import RESOURCES
 from podium.app.exporter.failure_queue import LATER_NS, FailureQueue
@@ -26,6 +27,7 @@ from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import tolerates
 from podium.controllers.nodes.node_lifecycle import ZoneDisruption
+from podium.controllers.workloads.job_pods import waits_for_failure
 from podium.framework.handle import CycleState
 from podium.framework.verdicts import PluginError
 
@@ -51,10 +53,10 @@ class FailureScope(NamedTuple):
 class FailureOutcome(msgspec.Struct, frozen=True):
     """The outcome of one failure, in numbers of pods.
 
-    ``replaced`` get replacements; ``held`` wait for their node, since a StatefulSet replaces no pod that still
-    terminates or since they tolerate the failure; ``unmanaged`` have no controller that replaces them. ``unplaced``
-    replacements and victims find no node, ``unplaced_alone`` if none may preempt. ``first`` is the workload of the most
-    important pod without a place; ``unplaced_by`` counts these pods by workload.
+    ``replaced`` get replacements; ``held`` wait for their node: those of StatefulSets, and of Jobs that replace only
+    failed pods, while they terminate, and those that tolerate the failure; ``unmanaged`` have no controller that
+    replaces them. ``unplaced`` replacements and victims find no node, ``unplaced_alone`` if none may preempt. ``first``
+    is the workload of the most important pod without a place; ``unplaced_by`` counts these pods by workload.
     """
 
     scope: str
@@ -83,16 +85,6 @@ def outcomes_of_failures(
     with decisions.what_if():
         trials = FailureTrials(decisions)
         return tuple(trials.outcome(scopes[index]) for index in indexes)
-
-
-def _effect_on(pod: PodRecord) -> str:
-    """Return what happens to a pod when its node fails, "" for nothing."""
-    kind = "" if pod.controller is None else pod.controller.kind
-    if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
-        return ""
-    if kind == "StatefulSet" or _stays_ns(pod) is None:
-        return _HELD
-    return _REPLACED if kind in _REPLACING else _UNMANAGED
 
 
 def _stays_ns(pod: PodRecord) -> int | None:
@@ -138,6 +130,9 @@ class FailureTrials:
         self._accepts: dict[tuple[PodClass, tuple[str | None, ...]], Bools] = {}
         filters = [{plugin.name for plugin in runner.profile.filter} for runner in decisions.runners.values()]
         self._counts_pods = all(RESOURCES in names for names in filters)
+        self._patient_jobs = {
+            job.metadata.uid for job in decisions.objects if isinstance(job, Job) and waits_for_failure(job.spec)
+        }
         self._health = ZoneDisruption()
         for name, row in decisions.cluster.nodes.row_of.items():
             self._health.replace(name, node := decisions.cluster.nodes.node(row), is_healthy=is_ready(node))
@@ -152,7 +147,7 @@ class FailureTrials:
     def outcome(self, scope: FailureScope) -> FailureOutcome:
         """Return the outcome of one failure."""
         turns = self._health.turns(scope.nodes)
-        pods = by_key((_effect_on(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
+        pods = by_key((self._effect_on(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
         never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
@@ -184,6 +179,15 @@ class FailureTrials:
         numbers = *counts, alone.total(), lacking.total(), victims
         first, by_workload = next(iter(lacking), ""), dict(sorted(lacking.items()))
         return FailureOutcome(scope.kind, scope.name, len(scope.nodes), outcome, *numbers, first, by_workload)
+
+    def _effect_on(self, pod: PodRecord) -> str:
+        """Return what happens to a pod when its node fails, "" for nothing."""
+        kind = "" if pod.controller is None else pod.controller.kind
+        if pod.terminating or pod.is_mirror or kind in (DAEMON_SET, "Node"):
+            return ""
+        if kind == "StatefulSet" or pod.owner_uid in self._patient_jobs or _stays_ns(pod) is None:
+            return _HELD
+        return _REPLACED if kind in _REPLACING else _UNMANAGED
 
     def _let_fail(self, scope: FailureScope, replaced: Iterable[PodRecord]) -> None:
         """Let nodes fail: their pods are not ready, and no others come."""
@@ -253,7 +257,7 @@ class FailureTrials:
         for pod in pods:
             self._decisions.scratch.replace_pod(replace(pod, terminating=True))
             self._decisions.scratch.leave_group(pod)
-        return [replacement(pod, created_ns=LATER_NS + now_ns) for pod in pods if _effect_on(pod) == _REPLACED]
+        return [replacement(pod, created_ns=LATER_NS + now_ns) for pod in pods if self._effect_on(pod) == _REPLACED]
 
     def _lacking(self, unplaced: Iterable[PodRecord], waiting: Iterable[PodRecord] = ()) -> Counter[str]:
         """Return how many pods each workload lacks beyond those that waited before, the most important pod's first."""

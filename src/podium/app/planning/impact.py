@@ -112,7 +112,7 @@ def impact_of(result: Result, baseline: Result) -> tuple[WorkloadImpact, ...]:
     """Return the affected workloads, the most affected first, then by name."""
     anyway = {workload.workload: workload for workload in baseline.measures.workloads}
     disrupted, disrupted_anyway = _disruptions(result), _disruptions(baseline)
-    held, reasons = _held_by_budgets(result, baseline), _Reasons(result)
+    held, reasons = _held_by_budgets(result, baseline), _Reasons(result, baseline)
     found = []
     for workload in result.measures.workloads:
         label = workload.workload
@@ -292,8 +292,9 @@ def _held_by_budgets(result: Result, baseline: Result) -> dict[str, list[HeldEvi
 
 
 class _Reasons:
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, baseline: Result) -> None:
         self._pods = by_key((pod["workload"], pod) for pod in result.pods)
+        self._pending_anyway = {pod["pod"] for pod in baseline.pods if pod["state"] == "pending"}
         self._failed = {event.pod: event.message for event in result.events if event.reason == "FailedScheduling"}
         self._held = result.held
         self._refused: dict[str, str] = {}
@@ -305,17 +306,20 @@ class _Reasons:
         """Return the most frequent reason of the pods that are not ready.
 
         A gang's pods that wait for others count only if no pod has a better reason; pods that terminate count only if
-        there are no others.
+        there are no others, and those that are pending without the plan, too, come last.
         """
         if workload in self._refused:
             return self._refused[workload]
         pods = self._pods.get(workload, [])
-        for ends in (False, True):
-            alike = Counter(filter(None, (self._why(pod) for pod in pods if (pod["state"] == "terminating") is ends)))
+        for rank in range(3):
+            alike = Counter(filter(None, (self._why(pod) for pod in pods if self._rank(pod) == rank)))
             specific = [why for why in alike if not why.startswith(UNSCHEDULABLE)]
             if alike:
                 return min(specific or alike, key=lambda why: (-alike[why], why))
         return "no controller replaces its pods" if pods else "it has no pods"
+
+    def _rank(self, pod: dict[str, Any]) -> int:
+        return 2 if pod["pod"] in self._pending_anyway else int(pod["state"] == "terminating")
 
     def _why(self, pod: dict[str, Any]) -> str:
         if pod["state"] == "pending":
