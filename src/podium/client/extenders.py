@@ -333,8 +333,8 @@ def _access(settings: extenders.ExtenderSettings, name: str, source: str) -> Clu
     """Return the connection's security; HTTPS without a CA in the configuration is not verified."""
     tls = settings.tls_config or extenders.ExtenderTLSConfig()
     data = {
-        field: decoded_base64(getattr(tls, field), source=source, path=f".extenders.tlsConfig.{name}")
-        for field, name in (("ca_data", "caData"), ("cert_data", "certData"), ("key_data", "keyData"))
+        field: decoded_base64(getattr(tls, field), source=source, path=f".extenders.tlsConfig.{written}")
+        for field, written in (("ca_data", "caData"), ("cert_data", "certData"), ("key_data", "keyData"))
     }
     has_authority = bool(tls.ca_file or tls.ca_data)
     return ClusterAccess(

@@ -66,7 +66,7 @@ class Follower(Protocol):
     def on_pod_left(self, pod: PodRecord) -> None:
         """React to a pod that has left its node."""
 
-    def comes(self, pod: PodRecord, row: int) -> None:
+    def on_pod_coming(self, pod: PodRecord, row: int) -> None:
         """React to a pod that is about to be on the node in ``row``."""
 
 
@@ -133,7 +133,7 @@ class ClusterTransaction(RollbackLog):
     def place(self, pod: PodRecord, row: int) -> None:
         """Place a pod that is on no node on the one in ``row``."""
         if self.follower is not None:
-            self.follower.comes(pod, row)
+            self.follower.on_pod_coming(pod, row)
         name = self.cluster.nodes.name(row)
         self.cluster.add_pod(pod.on_node(name))
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))

@@ -34,7 +34,7 @@ def value_of(text: str, x: Any = None) -> bool:
 
 def cost_of(text: str, x: Any = None) -> int:
     scope = Variables(variables(x), MANY)
-    compile_expression(text, ENVIRONMENT).compiled.evaluate(scope)
+    compile_expression(text, ENVIRONMENT).evaluate(scope)
     return scope.cost
 
 

@@ -50,6 +50,13 @@ class Compiled(Struct, frozen=True):
     cost: int = 1
     size: int = 1
 
+    def is_true(self, variables: Mapping[str, values.Value], cost_limit: int) -> bool:
+        """Return the boolean value. Raises EvaluationError if it has none, or would cost more than the limit."""
+        value = self.evaluate(Variables(dict(variables), cost_limit))
+        if not isinstance(value, bool):
+            raise values.EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
+        return value
+
 
 class Declaration(Struct, frozen=True):
     """A variable or a field.
@@ -215,12 +222,12 @@ class Compiler:
             applied = f"{types[0]}.({', '.join(types[1:])})" if node.target else f"({', '.join(types)})"
             raise self.error(node, f"found no matching overload for '{function.name}' applied to '{applied}'")
         gives = {overload.gives for overload in possible}
-        evaluates = [expression.evaluate for expression in compiled]
+        arguments = [argument.evaluate for argument in compiled]
         # CEL's type of a value follows from its type in Python.
         known: dict[tuple[type, ...], values.Overload] = {}
 
         def evaluate(scope: Variables) -> values.Value:
-            given = tuple([evaluate(scope) for evaluate in evaluates])
+            given = tuple([argument(scope) for argument in arguments])
             overload = known.get(tuple(map(type, given)))
             if overload is None:
                 overload = known[tuple(map(type, given))] = function.of_values(given)
@@ -326,22 +333,9 @@ def with_variables(scope: Variables, variables: dict[str, values.Value], body: E
         scope.variables = before
 
 
-class Program(Struct, frozen=True):
-    """A boolean expression."""
-
-    compiled: Compiled
-
-    def is_true(self, variables: Mapping[str, values.Value], cost_limit: int) -> bool:
-        """Return its value. Raises EvaluationError if it has none, or would cost more than the limit."""
-        value = self.compiled.evaluate(Variables(dict(variables), cost_limit))
-        if not isinstance(value, bool):
-            raise values.EvaluationError(f"CEL result of type {values.type_name(value)} could not be converted to bool")
-        return value
-
-
-def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Program:
-    """Return the program of a boolean expression. Raises CompileError."""
+def compile_expression(text: str, variables: Mapping[str, Declaration]) -> Compiled:
+    """Return a compiled boolean expression. Raises CompileError."""
     compiled = Compiler(text, variables).compile(parse(text))
     if compiled.type not in ("bool", values.DYN):
         raise values.CompileError(f"must evaluate to bool or the unknown type, not {compiled.type}")
-    return Program(compiled)
+    return compiled

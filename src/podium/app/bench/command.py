@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from resource import struct_rusage
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -319,7 +318,7 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
         return
     from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
 
-    with TemporaryDirectory(prefix="podium-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         target = str(Path(folder) / "cluster.podium")
         with SnapshotFile(target) as file:
             file.end(keep_cluster(file, source.cluster))

@@ -209,7 +209,7 @@ class FailureTrials:
             taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
             what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
 
-    def comes(self, pod: PodRecord, _: int) -> None:
+    def on_pod_coming(self, pod: PodRecord, _: int) -> None:
         self._count_ready(pod, 1)
 
     def on_pod_left(self, pod: PodRecord) -> None:

@@ -133,7 +133,7 @@ def rows_of(played: Sequence[PlayedRun]) -> list[Row]:
     found: list[Row] = []
     for run in played:
         row: Row = {**run.combination, "seed": run.seed, "error": run.outcome.error or None}
-        found.append(row | dict(_figures(run.outcome.summary or {})))
+        found.append(row | dict(_by_path(run.outcome.summary or {})))
     columns = dict.fromkeys(name for row in found for name in row)
     return [{name: row.get(name) for name in columns} for row in found]
 
@@ -154,7 +154,8 @@ def in_arrow(frame: Frame, form: str) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
+def _by_path(summary: Summary) -> Iterable[tuple[str, Value]]:
+    """Yield the figures of a summary, each with its path; the length of a list is its figure."""
     for name, value in summary.items():
         if name == "waiting":
             for waits in value:
@@ -165,7 +166,7 @@ def _figures(summary: dict[str, Any]) -> Iterable[tuple[str, Value]]:
             for drain in value:
                 yield f"drains.{drain['node']}", drain["state"]
         elif isinstance(value, dict):
-            yield from ((f"{name}.{path}", figure) for path, figure in _figures(value))
+            yield from ((f"{name}.{path}", figure) for path, figure in _by_path(value))
         else:
             yield name, len(value) if isinstance(value, list) else value
 
@@ -192,14 +193,13 @@ class SweepResult(Renderable):
         failed = sum(bool(run.outcome.error) for run in self.runs)
         combinations = len({tuple(run.combination.items()) for run in self.runs})
         without = f", {failed:,} without a result" if failed else ""
-        return f"{len(self.runs):,} runs of {combinations:,} combinations of settings{without}"
+        return f"{counted(len(self.runs), 'run')} of {counted(combinations, 'combination')} of settings{without}"
 
     def write(self, page: Page) -> None:
         """Write a line for each combination of settings, a line for each run if they are few, and the caveats."""
         failed = [run for run in self.runs if run.outcome.error]
         groups = list(by_key((tuple(run.combination.items()), run) for run in self.runs).values())
-        runs, settings = counted(len(self.runs), "run"), counted(len(groups), "combination")
-        page.paragraph(Cell(f"{runs} of {settings} of settings", "bold"), hanging=2)
+        page.paragraph(Cell(self.headline, "bold"), hanging=2)
         summaries = _summaries(self.runs)
         figures = _figures_of(summaries)
         differing = [figure for figure in figures if _differs(figure, self.runs)]

@@ -23,8 +23,7 @@ from podium.controllers.rescheduling.planning import Planners
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.replacement_placement import SOFT_TAINT
-from podium.decide.rescheduling.round_robin import PlannedMove as Planned
-from podium.decide.rescheduling.round_robin import PlannedMoves
+from podium.decide.rescheduling.round_robin import PlannedMove, PlannedMoves
 from podium.framework.rescheduling.settings import Guidance, Steering
 
 _FIRST_WAIT_NS = 10 * SECOND
@@ -33,7 +32,7 @@ _LONGEST_WAIT_NS = 300 * SECOND
 _STUCK_AFTER = 2
 
 
-Ordered = tuple[PlannedMoves, list[Planned]]
+Ordered = tuple[PlannedMoves, list[PlannedMove]]
 """Moves that are made together, and those of them that are still to be started, in this order."""
 
 
@@ -85,13 +84,13 @@ class PlannedEvictions:
     _marking: str = ""
     _orders: deque[Ordered] = field(default_factory=deque)
     # The move whose answer is pending, with those that it is made with.
-    _requested: tuple[Planned, PlannedMoves, Move] | None = None
+    _requested: tuple[PlannedMove, PlannedMoves, Move] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._orders) or self._requested is not None
 
     def deadline(self) -> Deadline:
-        """Return whether an eviction or a pending taint is due."""
+        """Return when the next eviction is due: at once, unless an answer or a taint is pending."""
         return Deadline(None, True) if self._marking or self._next() is None else AT_ONCE
 
     def put(self, planned: Iterable[PlannedMoves]) -> None:
@@ -194,7 +193,7 @@ class PlannedEvictions:
         under_way = (move.source for move in self.moves.under_way())
         return frozenset((*under_way, *(move.source for _, left in self._orders for move in left)))
 
-    def _holds(self, planned: PlannedMoves, left: Sequence[Planned], now: int) -> bool:
+    def _holds(self, planned: PlannedMoves, left: Sequence[PlannedMove], now: int) -> bool:
         """Return whether the rest of some moves should still be made.
 
         Moves that were started continue while their pods are in place: they were planned as one, and are half done.

@@ -345,7 +345,7 @@ class EventHandlers:
             self.updater.update_object(node)
         if changes:
             label = "NodeAdd" if old is None else "NodeUpdate"
-            concerned = None if self.node_check is None else self.node_check.of(node)
+            concerned = None if self.node_check is None else self.node_check(node)
             self.queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now, concerned)
             if changes & _MAY_HOLD_MORE:
                 self.resizes.wake(node.metadata.name)

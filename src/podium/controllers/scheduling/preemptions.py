@@ -1,8 +1,8 @@
 """Preemptions in progress: the scheduler marks and deletes victims, or evicts them; the last one after all others.
 
 The preemptor stays out of the queue until the API shows that its last victim terminates. Preemptors that share a victim
-wait for the same request. A victim in its own binding cycle returns to the queue instead. Source:
-pkg/scheduler/framework/preemption/executor.go.
+wait for the same request. A victim in its own binding cycle returns to the queue instead. Preemptors also wait for
+tokens of disruption caps (`CapWaits`). Source: pkg/scheduler/framework/preemption/executor.go.
 """
 
 from __future__ import annotations
@@ -78,13 +78,9 @@ class RunningPreemptions:
     def holds(self, uid: str) -> bool:
         """Return whether a pod stays out of the queue: its last victim is not seen to terminate yet."""
         preemption = self._by_preemptor.get(uid)
-        if preemption is None:
-            return False
-        if self.asks_again:
-            return not preemption.is_at_last
-        if not preemption.is_at_last:
-            return True
-        last = self._cluster.placed.get(preemption.last)
+        if preemption is None or not preemption.is_at_last:
+            return preemption is not None
+        last = None if self.asks_again else self._cluster.placed.get(preemption.last)
         return last is not None and not last.terminating
 
     def start(

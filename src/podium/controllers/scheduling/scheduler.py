@@ -6,6 +6,7 @@ Source: pkg/scheduler (scheduler.go, schedule_one.go, eventhandlers.go); pod-pre
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
+from functools import partial
 from typing import Any
 
 from podium.api.meta import Kubernetes
@@ -45,7 +46,7 @@ from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
-from podium.controllers.scheduling.queue.hints import NodeCheck, without_hints
+from podium.controllers.scheduling.queue.hints import check_of_node, without_hints
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.reservations import claim_in_answer
@@ -143,7 +144,7 @@ class Scheduler:
         self._events = EventHandlers(
             *(self.attempts, updater, self.gangs, self.resizes),
             ends_nominations=ends_nominations,
-            node_check=None if has_hints else NodeCheck(cluster, self.runners),
+            node_check=None if has_hints else partial(check_of_node, cluster, self.runners),
         )
         self._waiting = self.waiting_pods.uids
         self._has_gangs = self.gangs.is_on

@@ -351,7 +351,7 @@ class MovedClaims:
         if (extended := self._devices.claim_cache.made_for(pod.uid)) is not None:
             self._transaction.drop_claim(extended)
 
-    def comes(self, pod: PodRecord, row: int) -> None:
+    def on_pod_coming(self, pod: PodRecord, row: int) -> None:
         """Allocate the pod's unallocated claims to the devices that they would get in a row."""
         if not pod.made_claims and not self._devices.backed:
             return

@@ -275,11 +275,11 @@ class RankingEntry:
     position: int = -1
     node_position: int = -1
     found_none: bool = False
-    judge: RowEvaluator | None = None
+    evaluator: RowEvaluator | None = None
     ranking: ClassRanking | Totals | None = None
 
     def drop(self) -> None:
-        self.judge = self.ranking = None
+        self.evaluator = self.ranking = None
 
 
 class Rankings:
@@ -313,9 +313,9 @@ class Rankings:
         ``lot`` returns the pod's index among equals.
         """
         entry = self._ranked(state, pod)
-        if entry is None or entry.judge is None or entry.ranking is None:
+        if entry is None or entry.evaluator is None or entry.ranking is None:
             return None
-        return _best_row(entry.judge, entry.ranking, pod, lot())
+        return _best_row(entry.evaluator, entry.ranking, pod, lot())
 
     def totals(self, state: CycleState, pod: PodRecord) -> Totals | None:
         """Return the up-to-date totals of a pod's class; None if there are none."""
@@ -335,7 +335,7 @@ class Rankings:
         if nominations.uids and not (counts_alike and self._runner.is_row_local(state)):
             return None
         try:
-            if not self._is_current(entry, state, pod) or entry.judge is None or entry.ranking is None:
+            if not self._is_current(entry, state, pod) or entry.evaluator is None or entry.ranking is None:
                 return None
         except CannotRankError:
             entry.waits = 0 if self.is_eager else RETRY_AFTER
@@ -359,32 +359,32 @@ class Rankings:
 
     def _is_current(self, entry: RankingEntry, state: CycleState, pod: PodRecord) -> bool:
         """Update a class's ranking, or build it if it is due; return whether there is one."""
-        nodes, judge, ranking = self._runner.cluster.nodes, entry.judge, entry.ranking
+        nodes, evaluator, ranking = self._runner.cluster.nodes, entry.evaluator, entry.ranking
         missed = nodes.changes.visible_since(entry.position)
         entry.position = nodes.changes.position
-        if judge is None:
+        if evaluator is None:
             return self._make(entry, state, pod, missed)
-        if entry.node_position != nodes.node_changes.position or not judge.is_current(state, pod):
+        if entry.node_position != nodes.node_changes.position or not evaluator.is_current(state, pod):
             entry.drop()
             return False
         if isinstance(ranking, Totals):
-            self._write(ranking, judge, state, pod, missed)
+            self._write(ranking, evaluator, state, pod, missed)
         elif ranking is None or missed is None or len(missed) > MOST_CHANGES:
             entry.ranking = None
             return self._make(entry, state, pod, missed)
         elif missed:
             rows = missed if len(missed) == 1 else sorted(set(missed))
-            _move(ranking, judge, rows, judge.some_rows(state, pod, rows))
+            _move(ranking, evaluator, rows, evaluator.some_rows(state, pod, rows))
         return True
 
     def _write(
-        self, totals: Totals, judge: RowEvaluator, state: CycleState, pod: PodRecord, missed: list[int] | None
+        self, totals: Totals, evaluator: RowEvaluator, state: CycleState, pod: PodRecord, missed: list[int] | None
     ) -> None:
         rows = missed if missed is None or len(missed) < 2 else sorted(set(missed))
         if rows is not None and len(rows) <= self.few_changes:
-            totals.put(rows, judge.some_rows(state, pod, rows))
+            totals.put(rows, evaluator.some_rows(state, pod, rows))
         else:
-            totals.write(*judge.all_rows(state, pod)[:2])
+            totals.write(*evaluator.all_rows(state, pod)[:2])
 
     def _make(self, entry: RankingEntry, state: CycleState, pod: PodRecord, missed: list[int] | None) -> bool:
         """Build the totals of a class that has none, or its ranking if the class was used lately."""
@@ -394,19 +394,19 @@ class Rankings:
         nodes, is_sampling = self._runner.cluster.nodes, self._runner.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
         was_used = missed is not None and len(missed) <= MOST_CHANGES
-        judge = entry.judge
-        if judge is None:
+        evaluator = entry.evaluator
+        if evaluator is None:
             if not (are_few or was_used):
                 return False
-            judge = entry.judge = RowEvaluator(self._runner, state, pod)
+            evaluator = entry.evaluator = RowEvaluator(self._runner, state, pod)
             entry.node_position = nodes.node_changes.position
             was_used = was_used or self.is_eager
-        is_plain = are_few and judge.has_one_cell()
+        is_plain = are_few and evaluator.has_one_cell()
         if is_sampling and not is_plain:
             raise CannotRankError
         if not (is_plain or was_used):
             return False
-        rated = judge.all_rows(state, pod)
+        rated = evaluator.all_rows(state, pod)
         ranking: ClassRanking | Totals
         if is_plain:
             ranking = Totals(nodes.name_order())
@@ -420,27 +420,27 @@ class Rankings:
         return True
 
 
-def _move(ranking: ClassRanking, judge: RowEvaluator, rows: list[int], totals: list[int]) -> None:
+def _move(ranking: ClassRanking, evaluator: RowEvaluator, rows: list[int], totals: list[int]) -> None:
     """Move some rows to where their totals place them."""
     for row, total in zip(rows, totals, strict=True):
         if total < 0:
             ranking.remove(row)
         else:
-            ranking.put(row, judge.key(row), total)
+            ranking.put(row, evaluator.key(row), total)
     if len(ranking.cells) > MOST_CELLS:
         raise CannotRankError
 
 
-def _best_row(judge: RowEvaluator, ranking: ClassRanking | Totals, pod: PodRecord, lot: int) -> int | None:
+def _best_row(evaluator: RowEvaluator, ranking: ClassRanking | Totals, pod: PodRecord, lot: int) -> int | None:
     """Return the row with the highest total, of several the one at index ``lot``; None if no row fits."""
     if isinstance(ranking, Totals):
         return ranking.best(lot)
-    if len(ranking.cells) == 1 and not judge.filters:
+    if len(ranking.cells) == 1 and not evaluator.filters:
         (cell,) = ranking.cells.values()
         return ranking.nth([cell.top], lot % cell.top.size)
     cells = list(ranking.cells.values())
     rows = list(map(ranking.nth, [[cell.top] for cell in cells], repeat(0)))
-    for cell_filter in judge.filters if cells else ():
+    for cell_filter in evaluator.filters if cells else ():
         fits = cell_filter.fits(pod, rows)
         left = [(cell, row) for cell, row, fit in zip(cells, rows, fits, strict=True) if fit]
         if not left:
@@ -448,15 +448,15 @@ def _best_row(judge: RowEvaluator, ranking: ClassRanking | Totals, pod: PodRecor
         cells, rows = [cell for cell, _ in left], [row for _, row in left]
     if not cells:
         return None
-    buckets = [cells[0].top] if len(cells) == 1 else _best(judge, cells, rows, pod)
+    buckets = [cells[0].top] if len(cells) == 1 else _best(evaluator, cells, rows, pod)
     return ranking.nth(buckets, lot % sum([bucket.size for bucket in buckets]))
 
 
-def _best(judge: RowEvaluator, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:
+def _best(evaluator: RowEvaluator, cells: list[RankedCell], rows: list[int], pod: PodRecord) -> list[ScoreBucket]:
     """Return the buckets with the highest total overall, given cells and a row of each."""
     sizes = [cell.size for cell in cells]
     totals = [cell.top.total for cell in cells]
-    for one, weight in judge.scores:
+    for one, weight in evaluator.scores:
         totals = [total + weight * score for total, score in zip(totals, one.score(pod, rows, sizes), strict=True)]
     highest = max(totals)
     return [cell.top for cell, total in zip(cells, totals, strict=True) if total == highest]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from podium.api.cel.compiler import Declaration, Program, compile_expression
+from podium.api.cel.compiler import Compiled, Declaration, compile_expression
 from podium.api.cel.values import DYN, CompileError, EvaluationError, Quantity, Semver, Value, WithDefault
 from podium.api.devices import Device, DeviceAttribute
 
@@ -34,8 +34,8 @@ _ENVIRONMENT = {
 
 
 @lru_cache(maxsize=1_024)
-def _compiled(text: str) -> Program | str:
-    """Return an expression's program, or the error message."""
+def _compiled(text: str) -> Compiled | str:
+    """Return a compiled expression, or the error message."""
     try:
         return compile_expression(text, _ENVIRONMENT)
     except CompileError as error:
@@ -44,11 +44,11 @@ def _compiled(text: str) -> Program | str:
 
 def evaluate(text: str, driver: str, device: Device) -> bool | str:
     """Return an expression's result for a device, or the error message."""
-    program = _compiled(text)
-    if isinstance(program, str):
-        return program
+    compiled = _compiled(text)
+    if isinstance(compiled, str):
+        return compiled
     try:
-        return program.is_true({"device": _device_value(driver, device)}, COST_LIMIT)
+        return compiled.is_true({"device": _device_value(driver, device)}, COST_LIMIT)
     except EvaluationError as error:
         return f"CEL runtime error: {error}"
 

@@ -22,7 +22,7 @@ from podium.plugins.default_preemption import DefaultPreemption
 PodKind = tuple[object, ...]
 """The inputs of a decision about a pod besides the cluster; pods of one kind get the same decision."""
 
-_SHARED = "podium.app.planning.likeness"
+_SHARED = "podium.app.planning.deciding.attempts"
 Found = TypeVar("Found")
 # More rows than these are worth an attempt.
 _FEW_ROWS = 32

@@ -263,25 +263,22 @@ def is_updated(old: PodRecord, new: PodRecord) -> bool:
     )
 
 
-class NodeCheck:
-    """Finds the pods that a new or changed node concerns: those that may fit there."""
+NodeCheck = Callable[[Node], Callable[[PodRecord], bool]]
+"""A function that returns, for a new or changed node, a check of which pods it concerns."""
 
-    def __init__(self, cluster: Cluster, runners: Mapping[str, Runner]) -> None:
-        self._cluster = cluster
-        self._runners = runners
 
-    def of(self, node: Node) -> Callable[[PodRecord], bool]:
-        """Return the check of a node for one pod after another."""
-        taints = [taint for taint in node.spec.taints if taint.effect == "NoSchedule"]
-        row = self._cluster.nodes.row_of[node.metadata.name]
+def check_of_node(cluster: Cluster, runners: Mapping[str, Runner], node: Node) -> Callable[[PodRecord], bool]:
+    """Return a check of whether a pod may fit on a node."""
+    taints = [taint for taint in node.spec.taints if taint.effect == "NoSchedule"]
+    row = cluster.nodes.row_of[node.metadata.name]
 
-        def may_fit(pod: PodRecord) -> bool:
-            if not all(tolerated(pod.spec.tolerations, taint) for taint in taints):
-                return False
-            runner, state = self._runners[pod.scheduler_name], CycleState()
-            runner.pre_filter(state, pod)
-            others = {plugin.name for plugin in runner.profile.filter if plugin.name not in _CHECKED}
-            view = View(self._cluster, np.array([row], dtype=np.int64))
-            return bool(runner.filter_view(state.skipping(others), pod, view).refused[0] == 0)
+    def may_fit(pod: PodRecord) -> bool:
+        if not all(tolerated(pod.spec.tolerations, taint) for taint in taints):
+            return False
+        runner, state = runners[pod.scheduler_name], CycleState()
+        runner.pre_filter(state, pod)
+        others = {plugin.name for plugin in runner.profile.filter if plugin.name not in _CHECKED}
+        view = View(cluster, np.array([row], dtype=np.int64))
+        return bool(runner.filter_view(state.skipping(others), pod, view).refused[0] == 0)
 
-        return may_fit
+    return may_fit
