@@ -88,7 +88,7 @@ def _action(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOpti
     if is_daemon and not is_orphan and options.ignore_daemon_sets:
         return PodDrainAction(pod, "leave", "it belongs to a DaemonSet")
     if pod.is_terminating:
-        return _wait(pod, options, now)
+        return _terminating_action(pod, options, now)
     if pod.is_terminal:
         return PodDrainAction(pod, "evict", "it has ended")
     if on_node.came_late and tolerated(pod.spec.tolerations, UNSCHEDULABLE_TAINT):
@@ -110,7 +110,8 @@ def _refusal(on_node: PodOnNode, is_daemon: bool, is_orphan: bool, options: Drai
     return ""
 
 
-def _wait(pod: Pod, options: DrainOptions, now: int) -> PodDrainAction:
+def _terminating_action(pod: Pod, options: DrainOptions, now: int) -> PodDrainAction:
+    """Return the action for a terminating pod: wait for its end, or leave it after too long."""
     patience_ns, due = options.skip_wait_for_delete_ns, pod.metadata.deletion_timestamp
     if patience_ns is None or due is None:
         return PodDrainAction(pod, "wait", "it is terminating")

@@ -222,7 +222,7 @@ def take(rig: Rig, plain: PlainMoves, step: Step, settings: ReschedulerSettings)
                 rig.moves.drop(begun)
                 plain.moves = [move for move in plain.moves if move.pod_uid != uid]
             else:
-                rig.moves.doubt(begun)
+                rig.moves.on_no_answer(begun)
                 for move in of:
                     move.is_doubtful = True
         case _:

@@ -153,7 +153,7 @@ class LiveProgram(ABC):
                 self.watched(),
                 self.now,
                 self._transport,
-                on_problem=self._kind_problem,
+                on_problem=self._on_kind_problem,
                 on_failure=self._controller_failed,
                 in_thread=self.runs_in_thread,
             )
@@ -181,7 +181,7 @@ class LiveProgram(ABC):
                 page,
                 posts=self.posts,
                 body_bytes=self.body_bytes,
-                on_problem=self._certificate_problem,
+                on_problem=self._on_certificate_problem,
             )
             self.metrics.watch_cluster(cluster, getattr(cluster.transport, "counts", None))
             self.url = await health.start()
@@ -332,7 +332,7 @@ class LiveProgram(ABC):
             self._log.warning(caveat.message, about=caveat.about, names=", ".join(caveat.names))
         return is_podium_server
 
-    def _kind_problem(self, kind: str, problem: str) -> None:
+    def _on_kind_problem(self, kind: str, problem: str) -> None:
         cluster = self._cluster
         if cluster is not None and kind in self.watched().optional and cluster.reflectors[kind].machine.is_absent:
             self._log.info(
@@ -354,7 +354,7 @@ class LiveProgram(ABC):
         else:
             self._log.info(f"writing the {what} again", file=file)
 
-    def _certificate_problem(self, file: str, problem: str) -> None:
+    def _on_certificate_problem(self, file: str, problem: str) -> None:
         if problem:
             self._log.error("the changed certificate cannot be used", file=file, problem=problem)
         else:

@@ -212,7 +212,7 @@ def assembled(
         settings = replace(settings, release=release)
         if wanted.data_dir is not None and wanted.has_ledger:
             path = str(Path(wanted.data_dir) / LEDGER)
-            ledger = LedgerFile(path, _ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
+            ledger = LedgerFile(path, _on_ledger_problem, kept_seconds=wanted.ledger_age_ns / 10**9)
         store = assembly.open_store(settings.seed, journal)
         store.keeps_custom_objects = GARBAGE_COLLECTOR not in settings.without
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
@@ -288,7 +288,7 @@ def _upgraded(kept: Release, chosen: ReleaseChoice, directory: Path, report: Cal
     return wanted_release.with_gates(gates)
 
 
-def _ledger_problem(problem: str) -> None:
+def _on_ledger_problem(problem: str) -> None:
     """Log a problem of the ledger, which stays in memory until it can be written again."""
     if problem:
         logging.getLogger(__name__).error("cannot write the ledger: %s", problem)

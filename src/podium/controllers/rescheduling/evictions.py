@@ -140,7 +140,7 @@ class PlannedEvictions:
             # The rest of its moves is dropped.
             self._orders.popleft()
         if answer is Answer.UNKNOWN:
-            self.moves.doubt(begun)
+            self.moves.on_no_answer(begun)
         else:
             self.moves.drop(begun)
         if answer not in (Answer.GONE, Answer.REPLACED):

@@ -101,7 +101,7 @@ class Moves:
         self._leaving[pod.uid] = move
         return move
 
-    def doubt(self, move: Move) -> None:
+    def on_no_answer(self, move: Move) -> None:
         """Record that the eviction of a move got no answer."""
         move.is_doubtful = not move.entry_time
         self._changed[move.owner_uid] = None

@@ -114,7 +114,7 @@ def more_nodes(shape: NodeShape, number: int) -> ProposedChange:
     """Return the addition of several nodes of a shape."""
     what = "one more node" if number == 1 else f"{number:,} more nodes"
     add = partial(add_nodes, shape=shape, number=number)
-    return ProposedChange("node", f"{what} like {shape.like}", add, objects=number)
+    return ProposedChange("node", f"{what} like {shape.representative}", add, objects=number)
 
 
 def _grouped(

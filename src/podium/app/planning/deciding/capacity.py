@@ -45,8 +45,8 @@ class NodeShape(Struct, frozen=True):
     text: str
 
     @property
-    def like(self) -> str:
-        """The representative node of the shape."""
+    def representative(self) -> str:
+        """The name of the first node."""
         return self.names[0]
 
 
@@ -80,7 +80,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     for key, nodes in found.items():
         names, rows = zip(*nodes, strict=True)
         shapes.append(NodeShape(models[key], names, rows, _text(models[key], differing)))
-    return sorted(shapes, key=lambda shape: (-len(shape.names), shape.like))
+    return sorted(shapes, key=lambda shape: (-len(shape.names), shape.representative))
 
 
 def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:

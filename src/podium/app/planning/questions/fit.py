@@ -210,7 +210,7 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
         return sum(capacity.counts.get(row, 0) for row in shape.rows)
 
     rows, data = [], []
-    ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.like))
+    ordered = sorted(shapes, key=lambda shape: (-total(found, shape), -len(shape.rows), shape.representative))
     for shape in ordered if found.counts else ():
         numbers = [found.counts.get(row, 0) for row in shape.rows]
         least, most = min(numbers), max(numbers)
@@ -219,7 +219,7 @@ def _shapes_section(shapes: Sequence[NodeShape], found: Capacity, more: Capacity
         data.append(
             {
                 "shape": shape.text,
-                "like": shape.like,
+                "like": shape.representative,
                 "nodes": len(shape.rows),
                 "fits": total(found, shape),
                 "withPreemption": preempting[0] if preempting else None,

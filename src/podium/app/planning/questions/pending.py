@@ -130,11 +130,11 @@ def _more_nodes(
 ) -> dict[str, Any] | None:
     """Return the record of several nodes of the most helpful shape; None if one is enough or no node helps."""
     best = next((each.change for each in changes if each.change.type == "node"), None)
-    shape = next((each for each in shapes if best and best.text.endswith(f" {each.like}")), None)
+    shape = next((each for each in shapes if best and best.text.endswith(f" {each.representative}")), None)
     if best is None or shape is None or best.objects > 1:
         return None
     number, placed = nodes_needed(decisions, waiting, shape)
-    of_nodes = {"type": "nodes", "change": f"{number:,} more nodes like {shape.like}", "nodes": number}
+    of_nodes = {"type": "nodes", "change": f"{number:,} more nodes like {shape.representative}", "nodes": number}
     return {**of_nodes, "placed": placed, "preempted": 0, "objects": number} if number > 1 else None
 
 

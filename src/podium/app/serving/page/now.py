@@ -108,9 +108,9 @@ def state_of(objects: Iterable[Stored], events: Iterable[Stored]) -> dict[str, A
     }
     reasons = {key: conditions.get(key) or reported.get(key, "") for key in waiting}
     groups = by_key((reason or _UNTRIED, key) for key, reason in reasons.items())
-    pending = [{"reason": reason, **few(keys)} for reason, keys in groups.items()]
+    pending = [{"reason": reason, **first_names(keys)} for reason, keys in groups.items()]
     marks = by_key((mark, key) for key, node in nodes.items() for mark in _marks(node))
-    unusual = [{"kind": kind, "mark": mark, **few(names)} for (_, kind, mark), names in sorted(marks.items())]
+    unusual = [{"kind": kind, "mark": mark, **first_names(names)} for (_, kind, mark), names in sorted(marks.items())]
     return {
         "counts": {"nodes": len(nodes), "pods": len(pods), "pending": len(reasons)},
         "pending": sorted(pending, key=lambda row: (-row["number"], row["names"]))[:MAX_ROWS],
@@ -171,6 +171,6 @@ def _time_of(event: Raw) -> str:
     return series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime") or created or ""
 
 
-def few(names: Sequence[str]) -> dict[str, Any]:
+def first_names(names: Sequence[str]) -> dict[str, Any]:
     """Return the number of names, and the first of them."""
     return {"number": len(names), "names": names[:MAX_NAMES]}

@@ -38,7 +38,7 @@ from podium.app.planning.questions.diff import UNCHANGED, Setting, read_setting
 from podium.app.planning.questions.pending import PendingCause, pending_causes
 from podium.app.reporting.pictures import picture_of
 from podium.app.serving.page.forms import EXPLAIN, FORMS
-from podium.app.serving.page.now import MAX_ROWS, NOW, few
+from podium.app.serving.page.now import MAX_ROWS, NOW, first_names
 from podium.framework.rescheduling.configuration import ReschedulerConfiguration, default_rescheduler, parse_rescheduler
 from podium.sim.run_options import RunOptions
 from podium.store.strategic_patch import merge_schema_of
@@ -158,7 +158,7 @@ def evaluated(cluster: Cluster, progress: PlanProgress, part: Callable[[Any], No
     pending = _pending(decisions, lambda share, what: progress(share * _SHARE_OF_PENDING, what))
     blocks = evaluation.blocked_nodes(decisions)
     budgets = [
-        {"budget": budget, "status": decisions.budgets[budget].status, **few(nodes)}
+        {"budget": budget, "status": decisions.budgets[budget].status, **first_names(nodes)}
         for budget, nodes in islice(blocks.items(), MAX_ROWS)
     ]
     part({**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": len(set().union(*blocks.values()))})
@@ -208,15 +208,15 @@ def _pending(decisions: Decisions, progress: PlanProgress) -> dict[str, Any]:
         causes = [
             {
                 "reason": cause.text,
-                **few([pod.key for pod in cause.pods]),
-                "workloads": few(list(cause.workloads)),
+                **first_names([pod.key for pod in cause.pods]),
+                "workloads": first_names(list(cause.workloads)),
                 "fix": _fix(decisions, cause, waiting, shapes),
             }
             for cause in pending_causes(decisions, waiting, changes)[:MAX_ROWS]
         ]
     return {
         "causes": causes,
-        "fitting": few([each.pod.key for each in result.placed]),
+        "fitting": first_names([each.pod.key for each in result.placed]),
         "refused": [{"workload": each.workload, "pods": each.number, "why": each.text} for each in refused[:MAX_ROWS]],
     }
 
@@ -229,13 +229,13 @@ def _fix(
         return None
     change, fix = cause.best.change, {"text": cause.change, "placed": cause.placed, "preempted": cause.best.preempted}
     if change.type == "node":
-        shape = next(each for each in shapes if change.text.endswith(f" like {each.like}"))
+        shape = next(each for each in shapes if change.text.endswith(f" like {each.representative}"))
         uids = {pod.uid for pod in cause.pods}
         own = [each for each in waiting if each.pods[0].uid in uids]
         number, placed = nodes_needed(decisions, own, shape) if cause.placed < len(cause.pods) else (0, 0)
         if placed > cause.placed:
-            fix |= {"text": f"{number:,} more nodes like {shape.like}", "placed": placed}
-        return {**fix, "question": "nodes", "values": {"add": str(max(number, 1)), "like": shape.like}}
+            fix |= {"text": f"{number:,} more nodes like {shape.representative}", "placed": placed}
+        return {**fix, "question": "nodes", "values": {"add": str(max(number, 1)), "like": shape.representative}}
     remedy = remedy_of(decisions, change, cause.pods)
     before = {label_of(each.raw): each.raw for each in decisions.loaded.read.documents} if remedy else {}
     objects = remedy.objects if remedy else ()
