@@ -54,13 +54,13 @@ def test_the_older_form_is_read_into_the_same() -> None:
 
 @pytest.mark.parametrize("raw", [group(GANG), group(FULL), group(GANG, schedule_timeout_seconds="20")])
 def test_nothing_is_lost_on_the_way_to_the_older_form_and_back(raw: Raw) -> None:
-    assert from_older_form(to_older_form(raw), NEWER) == raw
+    assert from_older_form(to_older_form(raw)) == raw
 
 
 @pytest.mark.parametrize("spec", [None, [], "text", {"minMember": "three"}, {"schedulingPolicy": 3}])
 def test_no_form_is_too_odd_to_be_converted(spec: Any) -> None:
     to_older_form(group(spec))
-    from_older_form(group(spec, OLDER), NEWER)
+    from_older_form(group(spec, OLDER))
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,7 @@ def _in_slice(*, plain: bool) -> KindForm:
 
 
 _FORMS: Mapping[tuple[str, str], KindForm] = {
-    (OLDER_VERSION, "PodGroup"): KindForm(
-        lambda raw: from_older_form(raw, "scheduling.k8s.io/v1alpha2"), to_older_form, in_older_words
-    ),
+    (OLDER_VERSION, "PodGroup"): KindForm(from_older_form, to_older_form, in_older_words),
     **{
         (f"scheduling.k8s.io/{version}", kind): form
         for version in ("v1beta1", "v1alpha3")

@@ -94,7 +94,7 @@ def _intersection(left: FieldSet, right: FieldSet, *, is_root: bool = False) -> 
     return _node(not is_root and _is_field(left) and _is_field(right), parts)
 
 
-def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -> FieldSet:
+def with_named_fields(fields: FieldSet, shape: Shape) -> FieldSet:
     """Return the set with the parents of its fields added, if a schema names them."""
     found: FieldSet = {}
     for name, inner in fields.items():
@@ -103,7 +103,7 @@ def with_named_fields(fields: FieldSet, shape: Shape, *, is_root: bool = True) -
             continue
         is_field = name.startswith("f:")
         of = (shape.fields.get(name[2:]) or shape.value if is_field else shape.item) or shape
-        whole = with_named_fields(inner, of, is_root=False)
+        whole = with_named_fields(inner, of)
         is_named = is_field and name[2:] in shape.fields
         found[name] = {SELF: _LEAF, **whole} if is_named and SELF not in whole else whole
     return found

@@ -167,8 +167,8 @@ def to_older_form(raw: Raw) -> Raw:
     return _with(raw, OLDER_VERSION, older, annotations)
 
 
-def from_older_form(raw: Raw, api_version: str) -> Raw:
-    """Return a PodGroup of scheduler-plugins in the form of Kubernetes, in that version."""
+def from_older_form(raw: Raw) -> Raw:
+    """Return a PodGroup of scheduler-plugins in the form of Kubernetes."""
     spec = object_at(raw, "spec")
     annotations = dict(object_at(raw, "metadata", "annotations"))
     newer: Raw = {"schedulingPolicy": {"gang": {"minCount": spec.get("minMember", 1)}}}
@@ -181,7 +181,7 @@ def from_older_form(raw: Raw, api_version: str) -> Raw:
     mode = annotations.pop(DISRUPTION_ANNOTATION, "")
     if mode:
         newer["disruptionMode"] = mode
-    return _with(raw, api_version, newer, annotations)
+    return _with(raw, "scheduling.k8s.io/v1alpha2", newer, annotations)
 
 
 def in_older_words(text: str) -> str:

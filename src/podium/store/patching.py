@@ -44,12 +44,12 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
     try:
         if type_ == "json":
             result = json_patch(raw, patch)
-            check_depth(result, MAX_DEPTH)
+            check_depth(result)
             if (schema := schema_of(resource.group, resource.kind)) is not None:
                 write_out_amounts(result, schema)
         else:
             # A merge result is no deeper than the deeper of its inputs.
-            check_depth(patch, MAX_DEPTH)
+            check_depth(patch)
             merges = type_ == "merge"
             result = merge_patch(raw, patch) if merges else strategic_patch(raw, patch, merge_schema_of(resource.kind))
         if not isinstance(result, dict) or not isinstance(result.get("metadata"), dict):
@@ -117,15 +117,15 @@ def without_nulls(patched: Raw, before: Raw, section: str = "") -> Raw:
     return cleaned
 
 
-def check_depth(value: Any, depth: int) -> None:
-    """Raise RecursionError for a value that is nested deeper than `depth`."""
+def check_depth(value: Any) -> None:
+    """Raise RecursionError for a value that is nested deeper than `MAX_DEPTH`."""
     try:
         written = _ENCODER.encode(value)
     except UnicodeEncodeError:
-        written = b"[" * (depth + 1)
-    # Fewer brackets than `depth` rule out deep nesting; bytes.count runs in C.
-    if written.count(b"{") + written.count(b"[") >= depth:
-        _descend(value, depth)
+        written = b"[" * (MAX_DEPTH + 1)
+    # Fewer brackets rule out deep nesting; bytes.count runs in C.
+    if written.count(b"{") + written.count(b"[") >= MAX_DEPTH:
+        _descend(value, MAX_DEPTH)
 
 
 def _descend(value: Any, depth: int) -> None:

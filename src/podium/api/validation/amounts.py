@@ -132,9 +132,9 @@ def check_amounts(place: Place, name: str, rule: NameRule | None, counts_pages: 
             amounts.check(resource, _pages_problem(resource, value))
 
 
-def check_requirements(place: Place, name: str, rule: NameRule, claims: frozenset[str] = frozenset()) -> None:
-    """Check the requests and limits in a field; `claims` are the resource claims that containers can name."""
-    resources = place.child(name)
+def check_requirements(place: Place, rule: NameRule, claims: frozenset[str] = frozenset()) -> None:
+    """Check the requests and limits in `resources`; `claims` are the resource claims that containers can name."""
+    resources = place.child("resources")
     if resources is None or not resources.value:
         return
     check_amounts(resources, "limits", rule, counts_pages=True)
@@ -144,7 +144,7 @@ def check_requirements(place: Place, name: str, rule: NameRule, claims: frozense
         _check_request(resources, resource, request, limits)
     named = {*limits, *requests}
     if any(map(is_huge_pages, named)) and not named & {CPU, MEMORY}:
-        place.forbidden(name, "HugePages require cpu or memory")
+        place.forbidden("resources", "HugePages require cpu or memory")
     _check_claims(resources, claims)
 
 

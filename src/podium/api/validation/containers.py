@@ -169,7 +169,7 @@ def _check_host_ports(containers: Iterable[Place]) -> None:
 
 @rules.check
 def _resources(container: Place) -> None:
-    amounts.check_requirements(container, "resources", amounts.container_resource_problem, container.context.claims)
+    amounts.check_requirements(container, amounts.container_resource_problem, container.context.claims)
     rules.report_repeats(container.objects("resizePolicy"), "", lambda policy: policy.text("resourceName"))
 
 

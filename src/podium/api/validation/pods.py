@@ -260,7 +260,7 @@ def _pod_resources(spec: Place) -> None:
         return
     if resources.has("claims"):
         resources.forbidden("claims", "claims cannot be set for Resources at pod-level")
-    check_requirements(spec, "resources", pod_resource_problem)
+    check_requirements(spec, pod_resource_problem)
     requests, limits = resources.child_or_empty("requests"), resources.child_or_empty("limits")
     for name, needed in _needed_milli(spec).items():
         requested = requests.value.get(name, 0)

@@ -93,7 +93,7 @@ def by_key(pairs: Iterable[tuple[Same, Item]]) -> dict[Same, list[Item]]:
     return found
 
 
-def grouped_by_text(named: Iterable[tuple[str, Same]], fewest: int = _FEWEST_ALIKE) -> list[tuple[list[str], Same]]:
+def grouped_by_text(named: Iterable[tuple[str, Same]]) -> list[tuple[list[str], Same]]:
     """Return the names with the text about each: names with equal texts are joined, unless they are too few.
 
     The groups are in the order of their first names.
@@ -102,7 +102,7 @@ def grouped_by_text(named: Iterable[tuple[str, Same]], fewest: int = _FEWEST_ALI
     return [
         (group, text)
         for text, names in alike.items()
-        for group in ([names] if len(names) >= fewest else [[name] for name in names])
+        for group in ([names] if len(names) >= _FEWEST_ALIKE else [[name] for name in names])
     ]
 
 

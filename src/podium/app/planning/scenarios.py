@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "Scenario"
 _MAX_COMMENT = 1_000
+_MAX_NAMES = 3
 
 
 class Remedy(Struct, frozen=True):
@@ -119,9 +120,9 @@ def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[
     return list(found)
 
 
-def nodes_text(nodes: Sequence[str], most: int = 3, labels: str = "") -> str:
+def nodes_text(nodes: Sequence[str], labels: str = "") -> str:
     """Return the nodes in one line; of many only their number, and the labels that selected them, if any."""
-    if len(nodes) <= most:
+    if len(nodes) <= _MAX_NAMES:
         return ", ".join(nodes)
     return f"{len(nodes):,} nodes" + (f" with {labels}" if labels else "")
 

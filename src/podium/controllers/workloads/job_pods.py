@@ -382,7 +382,7 @@ def finished_ns(pod: OwnedPod) -> int:
     if all(ends) and len(ends) == len(pod.status.get("containerStatuses", ())) > 0:
         return max(ends)
     condition = pod.pod.status.condition("Ready")
-    if condition is not None and condition.status == "False" and (since := pod.condition_since_ns("Ready")):
+    if condition is not None and condition.status == "False" and (since := pod.ready_since_ns()):
         return since
     meta = pod.pod.metadata
     if meta.deletion_timestamp is not None:

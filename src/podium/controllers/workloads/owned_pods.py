@@ -181,15 +181,15 @@ class OwnedPod:
         """Return when it was created, in whole seconds; 0 if unknown."""
         return time_of(self.pod.metadata.creation_timestamp) or 0
 
-    def condition_since_ns(self, type_: str) -> int:
-        """Return since when the condition has its status; 0 if unknown."""
-        return time_of(condition_of(self.status.get("conditions", ()), type_).get("lastTransitionTime")) or 0
+    def ready_since_ns(self) -> int:
+        """Return since when it is ready, or not ready; 0 if unknown."""
+        return time_of(condition_of(self.status.get("conditions", ()), "Ready").get("lastTransitionTime")) or 0
 
     def available_ns(self, min_ready_seconds: int) -> int | None:
         """Return when it becomes available (ready for some seconds); None while it is not ready (IsPodAvailable)."""
         if not self.is_ready:
             return None
-        return self.condition_since_ns("Ready") + min_ready_seconds * SECOND if min_ready_seconds else 0
+        return self.ready_since_ns() + min_ready_seconds * SECOND if min_ready_seconds else 0
 
 
 class OwnerPods(Struct):
@@ -298,7 +298,7 @@ def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod
             return -1 if one_[0] < other_[0] else 1
         one, other, found = one_[1], other_[1], 0
         if one.is_ready and other.is_ready:
-            found = _compare_times(one, other, now, one.condition_since_ns("Ready"), other.condition_since_ns("Ready"))
+            found = _compare_times(one, other, now, one.ready_since_ns(), other.ready_since_ns())
         found = found or _restarts(other) - _restarts(one)
         found = found or _compare_times(one, other, now, one.created_ns, other.created_ns)
         return found or _order(one.uid, other.uid)

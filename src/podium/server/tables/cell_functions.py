@@ -25,8 +25,8 @@ _ENDED, _HELD_UP = ("Complete", "Failed"), ("Suspended", "FailureTarget")
 _GANG = ("spec", "schedulingPolicy", "gang")
 
 
-def _pair(raw: Any, first: str, second: str) -> str:
-    return f"{text(raw, first)}/{text(raw, second)}"
+def _with_name(raw: Any, first: str) -> str:
+    return f"{text(raw, first)}/{text(raw, 'name')}"
 
 
 # Configuration and access
@@ -34,9 +34,7 @@ def _pair(raw: Any, first: str, second: str) -> str:
 
 def _subjects(raw: Raw, now: int, kind: str) -> str:
     found = [one for one in objects_at(raw, "subjects") if one.get("kind") == kind]
-    return ", ".join(
-        _pair(one, "namespace", "name") if kind == "ServiceAccount" else text(one, "name") for one in found
-    )
+    return ", ".join(_with_name(one, "namespace") if kind == "ServiceAccount" else text(one, "name") for one in found)
 
 
 def _quota_usage(raw: Raw, now: int, which: str) -> str:
@@ -258,9 +256,9 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "joined": lambda raw, _, path, field: ",".join(text(one, field) for one in objects_at(raw, *path)),
     "labels": lambda raw, _, path: cells.labels(value_at(raw, *path)),
     "number": lambda raw, _, path: number(raw, *path),
-    "reference": lambda raw, _, path: _pair(value_at(raw, *path), "kind", "name"),
+    "reference": lambda raw, _, path: _with_name(value_at(raw, *path), "kind"),
     "reference_in_namespace": lambda raw, _, path, absent="": (
-        absent if value_at(raw, *path) is None else _pair(value_at(raw, *path), "namespace", "name")
+        absent if value_at(raw, *path) is None else _with_name(value_at(raw, *path), "namespace")
     ),
     "selector": lambda raw, _, path: cells.label_selector(value_at(raw, *path)),
     "text": lambda raw, _, path, default="": text(raw, *path, default=default),

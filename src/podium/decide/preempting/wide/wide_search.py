@@ -176,7 +176,7 @@ class WideSearch:
         if int((1 << free).sum()) > self._settings.most_steps - self._charged:
             return
         results = self._results
-        for block in self._blocks(left):
+        for block in self._joint_blocks(left):
             pairs = self._domains.pairs(self._rows[block])
             limit = results.best() if self._prunes else None
             found, sets, costs = best_sets(self._evaluator, self._dependents, pairs, limit, all_rows=detailed)
@@ -201,7 +201,7 @@ class WideSearch:
                 settled[some] |= cost_least_alone(self._evaluator, pairs, self._results.costs[:, positions[some]])
         return settled
 
-    def _blocks(self, positions: Int64s) -> Iterator[Int64s]:
+    def _joint_blocks(self, positions: Int64s) -> Iterator[Int64s]:
         """Yield the positions in blocks whose sets are all examined together, in the order of their bounds."""
         cells = np.cumsum(self._members[positions] << self._free[positions]) // _CELLS_TOGETHER
         for first, end in pairwise(runs(cells).tolist()):
