@@ -8,7 +8,9 @@ from typing import Any, Literal
 import pytest
 
 from podium.api.times import format_time
-from podium.controllers.actions import DeleteObject
+from podium.apirequests.observations import first_seen
+from podium.controllers.actions import DeleteObject, PatchObject
+from podium.controllers.observations import Tick
 from podium.controllers.volumes import PersistentVolumes
 from tests.controllers.store_rig import CONFLICT, NO_ANSWER, UNAVAILABLE, Rig
 from tests.controllers.test_persistent_volumes import Volumes, claim, storage_class, volume
@@ -109,6 +111,52 @@ def test_an_unseen_claim_may_still_appear() -> None:
     assert rig.phase() == "Bound"
 
 
+def test_a_claim_that_is_seen_only_as_a_namesake_is_gone() -> None:
+    """Watches may merge a deletion with the creation after it."""
+    rig = Reporting(claim(), volume())
+    seen = rig.bind("disk")
+    machine = PersistentVolumes(reports_all=True)
+    for stored in (rig.volume("disk"), seen):
+        machine.handle(first_seen(stored), rig.now)
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.put(claim())
+
+    machine.handle(first_seen(rig.claim()), rig.now)
+
+    patches = [one for one in machine.handle(Tick(), rig.now) if isinstance(one, PatchObject)]
+    assert [one.patch["status"]["phase"] for one in patches if one.key == "disk"] == ["Released"]
+
+
+def test_a_volume_that_is_being_deleted_is_deleted_once() -> None:
+    raw = volume(persistentVolumeReclaimPolicy="Delete")
+    rig = Reporting(claim(), {**raw, "metadata": {**raw["metadata"], "finalizers": ["example.com/kept"]}})
+    rig.bind("disk")
+    rig.delete("PersistentVolumeClaim", "data")
+
+    rig.settle()
+    rig.wait(60)
+
+    assert rig.names("PersistentVolume") == ["disk"]
+    assert sum(isinstance(action, DeleteObject) for action, _ in rig.writes) == 1
+
+
+def test_a_volume_without_its_claim_is_available_at_once_whatever_failed_before() -> None:
+    rig = Reporting(claim(), volume())
+    rig.bind("disk")
+    rig.delete("PersistentVolumeClaim", "data")
+    rig.problems = [UNAVAILABLE] * 6
+    rig.wait(10)
+    assert rig.phase() == "Bound"
+
+    raw = rig.volume("disk").raw
+    unclaimed = {name: value for name, value in raw["spec"].items() if name != "claimRef"}
+    rig.problems.clear()
+    rig.store.update({**raw, "spec": unclaimed})
+    rig.settle()
+
+    assert rig.phase() == "Available"
+
+
 def test_an_unlisted_claim_counts_as_deleted() -> None:
     reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
     rig = Reporting(phased("Bound", claimRef=reference, persistentVolumeReclaimPolicy="Delete"))
@@ -190,6 +238,42 @@ def test_a_claim_waits_for_a_volume_and_two_claims_get_different_ones() -> None:
     rig.wait(5)
 
     assert {bound_to(rig, name)[0] for name in ("a", "b")} == {"one", "two"}
+
+
+def test_a_volume_that_is_being_reserved_is_not_reserved_for_another_claim() -> None:
+    rig = Reporting(claim("a", storageClassName=""), claim("b", storageClassName=""))
+    rig.put(static("one", "6Gi"), static("two", "6Gi"))
+    machine = PersistentVolumes(reports_all=True)
+    for resource in rig.store.resources.all():
+        for stored in rig.store.objects(resource.name):
+            machine.handle(first_seen(stored), rig.now)
+
+    asked = [*machine.handle(Tick(), rig.now), *machine.handle(Tick(), rig.now)]
+
+    assert sorted(one.key for one in asked if isinstance(one, PatchObject) and "spec" in one.patch) == ["one", "two"]
+
+
+@pytest.mark.parametrize("mode", ["Immediate", "WaitForFirstConsumer"])
+def test_no_volume_is_made_for_a_claim_that_is_being_deleted(mode: str) -> None:
+    raw = claim()
+    selected = {"volume.kubernetes.io/selected-node": "n1"}
+    metadata = {**raw["metadata"], "finalizers": ["example.com/kept"], "annotations": selected}
+    rig = Reporting({**raw, "metadata": metadata}, node("n1"))
+    rig.delete("PersistentVolumeClaim", "data")
+
+    rig.sync({**storage_class(), "volumeBindingMode": mode})
+
+    assert rig.names("PersistentVolume") == []
+
+
+def test_a_second_volume_that_a_user_reserved_for_a_claim_stays_reserved() -> None:
+    rig = Reporting(claim(), volume())
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": rig.bind("disk").uid}
+
+    rig.sync(volume("other", claimRef=reference))
+
+    assert rig.volume("other").raw["spec"]["claimRef"] == reference
+    assert bound_to(rig) == ("disk", "Bound")
 
 
 def test_a_claim_that_names_a_volume_gets_that_one_unless_it_is_anothers() -> None:

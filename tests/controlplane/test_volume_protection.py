@@ -53,6 +53,23 @@ def test_a_deleted_claim_stays_while_a_pod_with_a_node_uses_it() -> None:
         assert finalizers(cluster, "PersistentVolumeClaim", "data") is None
 
 
+def test_a_pod_that_has_ended_keeps_no_claim_of_an_ephemeral_volume() -> None:
+    volumes = [{"name": "cache", "ephemeral": {"volumeClaimTemplate": {"spec": ASKED}}}]
+    spec = {"volumes": volumes, "terminationGracePeriodSeconds": 1}
+    with Cluster(nodes=1) as cluster:
+        cluster.apply([volume(), pod("a", spec=spec, metadata={"finalizers": ["example.com/kept"]})])
+        cluster.advance("1m")
+        cluster.delete("PersistentVolumeClaim", "a-cache")
+        cluster.advance("1m")
+        assert finalizers(cluster, "PersistentVolumeClaim", "a-cache") == ["kubernetes.io/pvc-protection"]
+
+        cluster.delete("Pod", "a")
+        cluster.advance("1m")
+
+        assert finalizers(cluster, "PersistentVolumeClaim", "a-cache") is None
+        assert finalizers(cluster, "Pod", "a") == ["example.com/kept"]
+
+
 def test_a_pod_without_a_node_and_one_of_another_claim_do_not_keep_a_claim() -> None:
     with Cluster(nodes=1, without=["scheduler"]) as cluster:
         cluster.apply([claim(), user("waiting"), user("other", "else")])

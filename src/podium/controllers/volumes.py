@@ -27,7 +27,7 @@ from podium.store.stored import with_conditions
 
 _NAME = "persistentvolume-controller"
 _CLAIM, _VOLUME = "PersistentVolumeClaim", "PersistentVolume"
-_PENDING, _AVAILABLE, _BOUND, _RELEASED, _FAILED = "Pending", "Available", "Bound", "Released", "Failed"
+_AVAILABLE, _BOUND, _RELEASED, _FAILED = "Available", "Bound", "Released", "Failed"
 _RESIZES, _RESIZING = "allocatedResourceStatuses", "Resizing"
 _AT_ONCE, _WAITS = "Immediate", "WaitForFirstConsumer"
 # The wait before an unobserved claim counts as gone; upstream asks the API server instead.
@@ -75,8 +75,6 @@ class PersistentVolumes(Reconciler[_Key]):
             if raw is not None:
                 self._claims[object_.key] = object_, raw
                 self._key_by_uid[uid] = object_.key
-                for name in self._reserved.get(uid, ()):
-                    self._gone_from.pop(name, None)
                 self._queue.add(key)
         elif isinstance(object_, PersistentVolume) and raw is not None:
             self._volume_changed(object_, now)
@@ -108,7 +106,6 @@ class PersistentVolumes(Reconciler[_Key]):
         name, uid, known = volume.metadata.name, _claim_uid(volume), self._volumes.get(volume.metadata.name)
         if known is not None and (known.metadata.uid, _claim_uid(known)) != (volume.metadata.uid, uid):
             self._forget_volume(name)
-            self._queue.forget((_VOLUME, name))
         self._volumes[name] = volume
         if uid:
             self._free.discard(volume_class(volume), name)
@@ -195,7 +192,7 @@ class PersistentVolumes(Reconciler[_Key]):
             self._waiting.add(("StorageClass", claim.class_name), claim.key)
         elif node is None and not is_bound_at_once:
             self._waiting.add(("Node", node_name), claim.key)
-        elif class_.provisioner not in ("", storage.NO_PROVISIONER):
+        elif class_.provisioner != storage.NO_PROVISIONER:
             csi_node = None if node is None else self._surroundings.get(("CSINode", node_name))
             return [CreateObject(provisioned(claim, raw, class_, node, csi_node), _NAME)]
         return []
@@ -204,7 +201,7 @@ class PersistentVolumes(Reconciler[_Key]):
         """Return the next action for a volume without a claim, or whose claim is gone."""
         uid, phase = _claim_uid(volume), volume.status.phase
         if not uid:
-            return [_set_phase(volume, _AVAILABLE, now, unless_changed=True)] if phase in (_PENDING, _RELEASED) else []
+            return [_set_phase(volume, _AVAILABLE, now, unless_changed=True)] if phase != _AVAILABLE else []
         if uid in self._key_by_uid or now < self._gone_from.get(volume.metadata.name, now):
             return []
         if phase not in (_RELEASED, _FAILED):
