@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from podium.apirequests import authorization
 from podium.apirequests.authorization import Attributes, FlowControl, User
 from podium.server.http.security import ServerSettings
 from podium.store.initial_objects import create_initial_objects
@@ -83,6 +84,18 @@ def test_the_flow_schemas_of_a_cluster_classify_requests(
 def test_the_lowest_precedence_that_matches_counts_then_the_name() -> None:
     store = filled(flow("b"), flow("a", level="node-high"), flow("c", precedence=400, user="you"))
     assert classified(store, ME) == ("a", "node-high")
+
+
+def test_what_is_known_of_requests_is_bounded_and_does_not_depend_on_names() -> None:
+    control, most = FlowControl(filled()), authorization._MOST_KNOWN
+    for name in ("a", "b"):
+        control.headers(ME, Attributes("get", "", "pods", namespace="default", name=name))
+    assert len(control._known) == 1
+
+    found = [control.headers(User(f"user-{number}"), VERSION) for number in range(most + 1)]
+
+    assert len(control._known) <= most
+    assert found == [found[0]] * (most + 1)
 
 
 def test_a_flow_schema_without_its_priority_level_matches_nothing() -> None:
