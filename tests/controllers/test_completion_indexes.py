@@ -100,6 +100,22 @@ def test_each_index_has_a_backoff_of_its_own() -> None:
     assert rig.pods()[pod_of(rig, 1)].metadata.annotations[FAILURES] == "1"
 
 
+def test_the_backoff_of_an_index_begins_when_its_pod_has_ended() -> None:
+    limits = {"backoffLimitPerIndex": 5, "backoffLimit": 2**31 - 1}
+    rig = indexed(**limits, completions=1, parallelism=1, podReplacementPolicy="Failed")
+    name = pod_of(rig, 0)
+    rig.run(name)
+    rig.pass_to(1)
+    rig.delete("Pod", name)
+    rig.log.clear()
+    rig.pass_to(100)
+
+    rig.end(name)
+    rig.pass_to(200)
+
+    assert rig.log == ["110 create sum-0-"]
+
+
 def test_a_job_fails_with_more_failed_indexes_than_allowed() -> None:
     rig = indexed(backoffLimitPerIndex=0, backoffLimit=2**31 - 1, maxFailedIndexes=1)
 

@@ -12,6 +12,7 @@ from podium.controllers.observations import Problem
 from podium.controllers.workloads.job_pods import INDEX
 from podium.controllers.workloads.jobs import Jobs
 from tests.controllers.workload_rig import CRASH, LOST, UNSENT, Rig, failing, owned_by, template, workload
+from tests.pod_statuses import set_pod_status
 from tests.store.objects import Raw, quota
 
 
@@ -254,6 +255,18 @@ def test_a_job_fails_when_more_pods_have_failed_than_may() -> None:
     )
 
 
+@pytest.mark.parametrize(("restarts", "fails"), [(1, False), (2, True)])
+def test_restarts_of_containers_count_as_failures_of_pods_that_are_restarted(restarts: int, fails: bool) -> None:
+    rig = rig_of(job(backoffLimit=2, template=template(restartPolicy="OnFailure")))
+    (name,) = rig.active()
+
+    restarted = {"containerStatuses": [{"name": "main", "restartCount": restarts}]}
+    set_pod_status(rig.store, f"default/{name}", restarted, [], now=rig.now)
+    rig.settle()
+
+    assert ("Failed" in ending(rig)) is fails
+
+
 def test_a_job_fails_when_it_was_active_for_too_long() -> None:
     rig = rig_of(job(activeDeadlineSeconds=60))
 
@@ -298,6 +311,18 @@ def test_a_job_with_a_time_to_live_of_zero_is_deleted_at_its_end_and_one_without
 
     assert gone.names("Job") == []
     assert kept.names("Job") == ["sum"]
+
+
+def test_an_expired_job_that_a_user_deletes_is_not_deleted_again() -> None:
+    raw = job(ttlSecondsAfterFinished=60)
+    rig = rig_of({**raw, "metadata": {**raw["metadata"], "finalizers": ["example.com/kept"]}})
+    rig.end(*rig.active(), phase="Succeeded")
+    rig.delete("Job", "sum")
+
+    rig.pass_to(100)
+
+    assert rig.names("Job") == ["sum"]
+    assert not [one for one in rig.actions if isinstance(one, DeleteObject) and one.kind == "Job"]
 
 
 def test_the_deletion_of_an_expired_job_is_repeated_after_a_failure() -> None:
@@ -471,6 +496,24 @@ def test_each_pod_is_counted_once_when_an_old_state_is_seen_after_a_crash(behind
     assert counts(rig) == (1, 1)
 
 
+@pytest.mark.parametrize("behind", range(12))
+def test_each_pod_is_counted_once_when_a_controller_begins_in_the_second_of_its_creation(behind: int) -> None:
+    rig = Rig(Jobs)
+    rig.apply(job(completions=4, parallelism=2, backoffLimit=9))
+    first, second = rig.active()
+    rig.end(first, phase="Succeeded")
+    rig.end(second)
+
+    rig.lags = True
+    rig.restart(behind=behind)
+    rig.show("Job")
+    rig.settle()
+    rig.lags = False
+    rig.rest()
+
+    assert counts(rig) == (1, 1)
+
+
 def test_pods_that_ended_before_there_was_a_controller_are_counted_once() -> None:
     work = job(completions=4, parallelism=1, backoffLimit=9)
     old = [owned_by(work, name, status={"phase": phase}) for name, phase in (("a", "Succeeded"), ("b", "Failed"))]
@@ -606,6 +649,14 @@ def test_a_refused_creation_is_tried_again() -> None:
     rig.patch("ResourceQuota", "none", {"spec": {"hard": {"pods": "1"}}})
 
     assert len(rig.active()) == 1
+
+
+def test_after_a_refusal_one_pod_is_tried_at_a_time() -> None:
+    rig = rig_of(quota("none", {"pods": "0"}), job(completions=3, parallelism=3))
+
+    rig.pass_to(4)
+
+    assert rig.log == ["1 create sum- (Forbidden)", "3 create sum- (Forbidden)"]
 
 
 @pytest.mark.parametrize("problem", [LOST, UNSENT, Problem(409, "Conflict", ""), Problem(500, "InternalError", "")])

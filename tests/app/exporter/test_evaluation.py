@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import podium
 from podium.api.errors import InputError
+from podium.app.exporter import evaluation as evaluating
 from podium.app.exporter.evaluation import (
     Evaluation,
     EvaluationSettings,
@@ -74,6 +75,16 @@ def test_headroom_is_that_of_plan_fit_and_fragmentation_what_sums_promise_beyond
     (found,) = evaluation(objects, EvaluationSettings(shapes=shapes)).headroom
     assert (found.shape, found.pods, found.fragmentation) == ("large", 1, round(1 - 1 / 3, 4))
     assert podium.load(objects).plan().fit(tmp_path / "shapes.yaml").to_dict()["fit"]["fits"] == found.pods
+
+
+def test_of_many_groups_those_with_the_most_nodes_are_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluating, "MAX_GROUPS", 2)
+    nodes = [node("n0", "a"), *(node(f"m{index}", "b") for index in range(2)), *(node(f"k{i}", "c") for i in range(3))]
+
+    found = evaluation(cluster_of(nodes, Workload("web", ["n0"])))
+
+    assert sorted(each.name for each in found.failures if each.scope == "zone") == ["b", "c"]
+    assert found.skipped["zone"] == 1
 
 
 def test_shapes_are_pods(tmp_path: Path) -> None:
