@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +118,30 @@ def test_the_page_follows_the_drawn_parts_of_nodes_and_pods() -> None:
         assert (await client.ask("GET", "/ui/watch/secrets", headers=OURS))[0] == 404
 
     with_page(check, node("n1"), pod("there"))
+
+
+def test_the_page_gets_amounts_as_whole_numbers_and_only_what_it_draws() -> None:
+    async def check(client: Client) -> None:
+        def container(cpu: str, **more: Any) -> dict[str, Any]:
+            return {"name": f"c-{cpu}", "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}
+
+        raw = pod("a", node="n1")
+        raw["metadata"]["labels"] = {"app": "a", "pod-template-hash": "x"}
+        raw["spec"]["containers"] = [container("100m"), container("200m")]
+        raw["spec"]["initContainers"] = [container("1", restartPolicy="Always"), container("500m"), container("50m")]
+        raw["status"] = {"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+        client.backend.store.create(raw, now=0)
+        async with client.watch("/ui/watch/pods", **OURS) as pods:
+            seen = (await pods.next())["object"]
+        async with client.watch("/ui/watch/nodes", **OURS) as nodes:
+            offers = (await nodes.next())["object"]["status"]["allocatable"]
+
+        assert seen["metadata"]["labels"] == {"pod-template-hash": "x"}
+        assert seen["spec"] == {"priority": 0, "nodeName": "n1", "requests": {"cpu": 1_500}}
+        assert seen["status"]["conditions"] == []
+        assert offers["cpu"] == 10_000
+
+    with_page(check, node("n1"))
 
 
 def test_with_roles_the_page_answers_those_that_may_ask_at_its_paths() -> None:

@@ -49,38 +49,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield opened
 
 
-@pytest.mark.parametrize(
-    ("text", "resource", "amount"),
-    [
-        ("500m", "cpu", 500),
-        ("2", "cpu", 2_000),
-        ("0.1", "cpu", 100),
-        ("100u", "cpu", 1),
-        ("1Gi", "memory", 1024**3),
-        ("1e3", "memory", 1_000),
-        ("129M", "memory", 129_000_000),
-        ("3", "example.com/gpu", 3),
-        ("much", "memory", 0),
-    ],
-)
-def test_an_amount_is_read_as_kubernetes_writes_it(page: Any, text: str, resource: str, amount: int) -> None:
-    script = "async ([text, resource]) => (await import('/ui/history.js')).amountOf(text, resource)"
-    assert page.evaluate(script, [text, resource]) == amount
-
-
-def test_a_pod_requests_what_its_containers_do_or_an_init_container_with_the_side_cars_before_it(page: Any) -> None:
-    def container(cpu: str, **more: Any) -> dict[str, Any]:
-        return {"resources": {"requests": {"cpu": cpu}}, **more}
-
-    spec = {
-        "containers": [container("100m"), container("200m")],
-        "initContainers": [container("1", restartPolicy="Always"), container("500m"), container("50m")],
-        "overhead": {"cpu": "10m"},
-    }
-    script = "async (spec) => (await import('/ui/history.js')).requestsOf(spec)"
-    assert page.evaluate(script, spec) == {"cpu": 1_510}
-
-
 @pytest.mark.parametrize("line", HOSTILE)
 def test_colours_change_no_letter_of_a_line(page: Any, line: str) -> None:
     script = "async (line) => (await import('/ui/editor.js')).piecesOf(line).map(([, piece]) => piece).join('')"

@@ -8,12 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, starmap
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from aiohttp.web import StreamResponse
+from msgspec import to_builtins
 
 from podium.api.kinds import KINDS
-from podium.api.meta import Raw
+from podium.api.meta import Kubernetes, Raw
+from podium.api.node import Node
+from podium.api.pod import Pod
+from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.versions.choice import ReleaseChoice
 from podium.apirequests.observations import ObjectObservation
 from podium.controllers.observations import Deleted
@@ -31,25 +35,10 @@ if TYPE_CHECKING:
 WATCHED: Mapping[str, str] = {"nodes": "Node", "pods": "Pod"}
 """The kinds that can be watched, by their names in the path."""
 
-_METADATA = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "labels",
-    "ownerReferences",
-)
-_SPEC = ("priority", "nodeName", "containers", "initContainers", "overhead", "resources", "unschedulable", "taints")
-_STATUS = ("phase", "conditions", "nominatedNodeName", "allocatable")
-_PARTS = (("metadata", _METADATA), ("spec", _SPEC), ("status", _STATUS))
-_CONTAINERS = ("containers", "initContainers")
-_CONTAINER = ("resources", "restartPolicy")
-_OWNER = ("kind", "name", "controller")
-_CONDITION = ("type", "status", "reason", "message")
-# Those of pods; of nodes all are drawn.
-_CONDITIONS = ("PodScheduled", "DisruptionTarget")
+# By it the name of a Deployment is known from that of its ReplicaSet.
+_HASH = "pod-template-hash"
+# The conditions of pods that are drawn; of nodes all are.
+_CONDITIONS = (("PodScheduled", "False"), ("DisruptionTarget", "True"))
 _MOST_STREAMS = 20
 # A client with more pending changes is disconnected, and lists again.
 _MOST_WAITING = 100_000
@@ -124,7 +113,7 @@ class _Stream:
 
     async def run(self, response: StreamResponse) -> None:
         """Send all known objects, then their changes."""
-        await _write(response, (_event("ADDED", slim(stored.raw)) for stored in self._known))
+        await _write(response, (_event("ADDED", slim(stored.object)) for stored in self._known))
         metadata = {"resourceVersion": "1", "annotations": {"k8s.io/initial-events-end": "true"}}
         await _write(response, [_event("BOOKMARK", {"metadata": metadata})])
         while not self.is_ended:
@@ -166,8 +155,10 @@ class _StoreStream(_Stream):
                 await self.woken.wait()
                 self.woken.clear()
                 await self._idle()
+                # Bookmarks alone have no stored object.
                 new = (
-                    (each.type, each.raw if each.type == "BOOKMARK" else slim(each.raw)) for each in self._watch.pull()
+                    (each.type, each.raw if each.stored is None else slim(each.stored.object))
+                    for each in self._watch.pull()
                 )
                 await _write(response, starmap(_event, new))
         except StoreError as error:
@@ -186,36 +177,47 @@ async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
 
 def _line_of(seen: ObjectObservation) -> bytes:
     if not isinstance(seen, Deleted):
-        return _event("MODIFIED", slim(seen.raw))
+        return _event("MODIFIED", slim(seen.object))
     meta = seen.object.metadata
     identity = {"uid": meta.uid, "name": meta.name, "namespace": meta.namespace}
     gone = {**identity, "resourceVersion": meta.resource_version}
     return _event("DELETED", {"metadata": gone, "spec": {}, "status": {}})
 
 
-def slim(raw: Raw) -> Raw:
-    """Return the drawn fields of a node or a pod: no environment, commands or annotations."""
-    metadata, spec, status = (_part(raw.get(part), names) for part, names in _PARTS)
-    if "ownerReferences" in metadata:
-        metadata["ownerReferences"] = [_part(owner, _OWNER) for owner in metadata["ownerReferences"]]
-    for name in _CONTAINERS:
-        if name in spec:
-            spec[name] = [_part(container, _CONTAINER) for container in spec[name]]
-    if "conditions" in status:
-        is_of_pod, conditions = (
-            "containers" in spec,
-            [_part(condition, _CONDITION) for condition in status["conditions"]],
-        )
-        status["conditions"] = [each for each in conditions if not is_of_pod or each.get("type") in _CONDITIONS]
-    return {"metadata": metadata, "spec": spec, "status": status}
+def slim(item: Kubernetes) -> Raw:
+    """Return the drawn fields of a node or a pod in their wire form: no environment, commands or annotations.
 
-
-def _part(raw: Any, names: tuple[str, ...]) -> Raw:
-    return {name: raw[name] for name in names if name in raw} if isinstance(raw, dict) else {}
+    Amounts that are requested or allocatable are whole numbers: of cpu in milli, of all else in units.
+    """
+    spec: Raw
+    status: Raw
+    meta, owner, labels = item.metadata, item.metadata.controller, item.metadata.labels
+    if isinstance(item, Pod):
+        labels = {_HASH: labels[_HASH]} if _HASH in labels else {}
+        requests = pod_requests(effective_spec(item))
+        spec = {"priority": item.priority, "nodeName": item.spec.node_name, "requests": dict(requests)}
+        conditions = [each for each in item.status.conditions if (each.type, each.status) in _CONDITIONS]
+        status = {"phase": item.status.phase, "nominatedNodeName": item.status.nominated_node_name}
+    elif isinstance(item, Node):
+        spec = {"unschedulable": item.spec.unschedulable, "taints": item.spec.taints}
+        conditions, status = [*item.status.conditions], {"allocatable": node_allocatable(item.status)}
+    else:
+        raise AssertionError(f"{item.kind} {item.key} is not drawn")
+    metadata = {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+        "creationTimestamp": meta.creation_timestamp,
+        "deletionTimestamp": meta.deletion_timestamp,
+        "labels": labels,
+        "ownerReferences": [] if owner is None else [{"kind": owner.kind, "name": owner.name, "controller": True}],
+    }
+    return {"metadata": metadata, "spec": spec, "status": {**status, "conditions": conditions}}
 
 
 def _event(type_: str, raw: Raw) -> bytes:
-    return encoded({"type": type_, "object": raw}) + b"\n"
+    return encoded(to_builtins({"type": type_, "object": raw})) + b"\n"
 
 
 Mode = Literal["control-plane", "component"]

@@ -19,6 +19,10 @@ export class GridTab {
     this.chosen = "";
     this.shown = "";
     this.groups = [];
+    // Resolved when all nodes and pods are drawn for the first time.
+    this.isDrawn = new Promise((resolve) => {
+      this.onDrawn = resolve;
+    });
     this.controls = element("div", { className: "toolbar" });
     this.legend = element("div", { className: "legend" });
     this.hint = element("p", { className: "hint", role: "status" });
@@ -36,6 +40,8 @@ export class GridTab {
     cluster.watchFor(this, true);
     this.tick(true);
     this.timer = this.timer || setInterval(() => this.tick(), EACH_MS);
+    // An evaluation of the cluster would delay the drawing.
+    await this.isDrawn;
     this.risks = (await server.json("GET", "/ui/now")).evaluation?.losses?.short || null;
     this.tick(true);
   }
@@ -72,6 +78,7 @@ export class GridTab {
       this.read(nodes.known.values(), pods.known.values());
       this.build();
       this.draw();
+      this.onDrawn();
     }
   }
 
@@ -82,8 +89,8 @@ export class GridTab {
       const cell = pod.phase === "Succeeded" || pod.phase === "Failed" ? null : cells.get(pod.node);
       if (cell) {
         cell.pods += 1;
-        for (const [resource, value] of Object.entries(pod.requests)) {
-          cell.used[resource] = (cell.used[resource] || 0) + value;
+        for (const resource in pod.requests) {
+          cell.used[resource] = (cell.used[resource] || 0) + pod.requests[resource];
         }
       }
     }

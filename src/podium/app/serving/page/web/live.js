@@ -51,6 +51,7 @@ export class LiveTab {
       },
       onState: () => {
         this.tellSoon();
+        this.needs.forEach((part) => part.tick());
         this.rest();
       },
     });
