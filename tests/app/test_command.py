@@ -139,12 +139,15 @@ def test_help_lists_the_commands_for_developers_apart() -> None:
 def test_every_command_names_the_cluster_and_the_file_to_write_by_the_same_options() -> None:
     parameters = [given for _, command in _commands(podium) for given in command.params]
     files = [given for given in parameters if given.name == "files"]
-    written = [
-        given for given in parameters if given.name in ("target", "answer_file") and isinstance(given, click.Option)
-    ]
+    told = [given for given in parameters if isinstance(given, click.Option) and given.metavar == "FILE"]
+    written = [given for given in told if re.match(r"Save|Write|Log|Append|Record|Where to write", given.help or "")]
+    answers = [given for given in parameters if given.name in ("target", "answer_file", "save")]
 
     assert all(given.opts == ["-f", "--filename", "--cluster"] for given in files)
-    assert all(given.opts == ["--save"] for given in written)
+    assert all(given.opts == ["--save"] for given in answers if isinstance(given, click.Option))
+    # Decision 33: the files of servers have the names by which operators know them.
+    of_servers = {"--audit-log-path", "--write-kubeconfig", "--ledger", "--decisions"}
+    assert {name for given in written for name in given.opts} == {"--save", *of_servers}
 
 
 def _example(command: click.Command) -> str:

@@ -39,7 +39,7 @@ def test_a_class_of_manifests_is_so_before_its_first_pods_are_made(tmp_path: Pat
     cluster = written(tmp_path, node("a"), priority_class("web", 100), BATCH_CLASS, WEB, BATCH)
     saved = tmp_path / "saved.yaml"
 
-    answer = reported("change", "pc/web", "value=1000", "-f", cluster, "--scenario", str(saved))
+    answer = reported("change", "pc/web", "value=1000", "-f", cluster, "--save", str(saved))
 
     assert ready_at_the_end(answer) == {"web": 1, "batch": 0}
     assert {found["priority"] for found in podium.simulate(saved).to_dict()["pods"]} == {500, 1000}

@@ -186,8 +186,8 @@ def test_the_priority_of_a_pod_group_is_renewed_as_well(tmp_path: Path) -> None:
     after = written(tmp_path, priority_class("low", 100), name="after.json")
     kept, renewed = tmp_path / "kept.yaml", tmp_path / "renewed.yaml"
 
-    reported("diff", "-f", cluster, "--after", after, "--scenario", str(kept))
-    reported("diff", "-f", cluster, "--after", after, "--renew-priorities", "--scenario", str(renewed))
+    reported("diff", "-f", cluster, "--after", after, "--save", str(kept))
+    reported("diff", "-f", cluster, "--after", after, "--renew-priorities", "--save", str(renewed))
 
     assert [_priority_of_group(path) for path in (kept, renewed)] == [10, 100]
 
@@ -218,7 +218,7 @@ def test_the_saved_file_is_the_second_side(tmp_path: Path) -> None:
     after = written(tmp_path, scenario(steps=[{"at": "5s", "apply": [node("b")]}]), name="after.json")
     saved = tmp_path / "saved.yaml"
 
-    answer = reported("diff", "-f", cluster, "--after", after, "--scenario", str(saved))
+    answer = reported("diff", "-f", cluster, "--after", after, "--save", str(saved))
 
     assert podium.simulate(saved).to_dict()["pods"] == answer["result"]["pods"]
 

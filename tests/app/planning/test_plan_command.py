@@ -153,7 +153,7 @@ def test_a_found_problem_is_named_with_exit_code_two(cluster: Path) -> None:
 
 def test_a_saved_plan_is_a_scenario_that_gives_the_same(cluster: Path, tmp_path: Path) -> None:
     saved = tmp_path / "saved.yaml"
-    answer = reported("drain", cloud_name(1), "-f", str(cluster), "--scenario", str(saved))
+    answer = reported("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved))
 
     again = podium.simulate(saved).to_dict()
 
@@ -167,7 +167,7 @@ def test_a_saved_plan_contains_the_options_of_its_run(cluster: Path, tmp_path: P
     options = ["--until", "20m", "--termination", "5s", "--seed", "3", "--ignore-extenders"]
     gates = ["--feature-gates", "NonPreemptingPriority=false"]
 
-    ask("drain", cloud_name(1), "-f", str(cluster), "--scenario", str(saved), *options, *gates)
+    ask("drain", cloud_name(1), "-f", str(cluster), "--save", str(saved), *options, *gates)
 
     (first, *_) = saved.read_text().splitlines()
     assert first == f"# podium simulate -f saved.yaml {' '.join([*options, *gates])}"

@@ -83,7 +83,7 @@ def test_all_forms_of_the_answer_agree_on_the_number_of_evictions(tmp_path: Path
     question = [*asked(tmp_path, budget("web", maxUnavailable=1)), "--start-delay", "25s"]
     file = tmp_path / "scenario.yaml"
 
-    answer = reported(*question, "--scenario", str(file))
+    answer = reported(*question, "--save", str(file))
     text, table = ask(*question).stdout, ask(*question, "-o", "csv").stdout
 
     schedule = answer["schedule"]

@@ -189,7 +189,6 @@ PLUGIN: Raw = {
         (_with(question="check"), '"check" is no question of podium plan'),
         (_with(question="../../x"), "is no question of podium plan"),
         (_with(arguments={"nodes": ["a"], "save": "/tmp/written"}), 'takes no "save" from a saved plan'),
-        (_with(arguments={"nodes": ["a"], "scenario_file": "/tmp/written"}), 'takes no "scenario_file"'),
         (_with(arguments={"kubeconfig": "/etc/passwd"}), 'takes no "kubeconfig" from a saved plan'),
         (_with(arguments={"allows_exec_plugins": True}), 'takes no "allows_exec_plugins" from a saved plan'),
         (_with(arguments={"config": "/etc/passwd"}), 'takes no "config" from a saved plan'),

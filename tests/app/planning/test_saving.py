@@ -127,7 +127,7 @@ def test_a_change_keeps_what_was_written_beside_it(tmp_path: Path) -> None:
     tainted["status"]["nodeInfo"] = {"kubeletVersion": "v1.36.0"}
     saved = tmp_path / "saved.yaml"
 
-    ask("pending", "-f", written(tmp_path, tainted, pod("web")), "--scenario", str(saved))
+    ask("pending", "-f", written(tmp_path, tainted, pod("web")), "--save", str(saved))
 
     (changed,) = yaml.safe_load_all((tmp_path / "saved-change.yaml").read_text())
     del tainted["spec"]["taints"]
@@ -141,7 +141,7 @@ def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, questi
 
     gate = "--feature-gates NonPreemptingPriority=false"
 
-    answer = reported(*question, "-f", cluster, "--scenario", str(saved), *gate.split())
+    answer = reported(*question, "-f", cluster, "--save", str(saved), *gate.split())
 
     assert saved.read_text().splitlines()[:3] == [
         f"# podium simulate -f asked.yaml {gate}",
@@ -155,7 +155,7 @@ def test_a_saved_plan_contains_its_command_and_the_answer(tmp_path: Path, questi
 def test_without_a_change_that_helps_there_is_no_file_of_one(tmp_path: Path) -> None:
     saved = tmp_path / "asked.yaml"
 
-    ask("pending", "-f", written(tmp_path, node("a"), pod("web")), "--scenario", str(saved))
+    ask("pending", "-f", written(tmp_path, node("a"), pod("web")), "--save", str(saved))
 
     assert saved.exists()
     assert not (tmp_path / "asked-change.yaml").exists()
@@ -171,7 +171,7 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
     saved = tmp_path / "asked.yaml"
     wanted = written(tmp_path, pod("small", priority=5), name="small.json")
 
-    answer = reported("fit", "-f", cluster, wanted, "--scenario", str(saved), *options)
+    answer = reported("fit", "-f", cluster, wanted, "--save", str(saved), *options)
 
     assert answer["fit"]["withPreemption" if "--preempt" in options else "fits"] == nodes
     pods = podium.simulate(saved).to_dict()["pods"]
@@ -182,9 +182,9 @@ def test_the_announced_number_of_pods_gets_nodes_when_replayed(
 @pytest.mark.parametrize(
     ("asked", "told_instead"),
     [
-        (("pending", "--timeline"), "--scenario FILE"),
+        (("pending", "--timeline"), "--save FILE.yaml"),
         (("pending", "--nodes"), "podium explain POD --all-nodes"),
-        (("survive", "web", "--timeline"), "--scenario FILE"),
+        (("survive", "web", "--timeline"), "--save FILE.yaml"),
         (("fit", "pod.yaml", "--pods"), "--nodes shows them"),
     ],
 )

@@ -138,7 +138,7 @@ def test_only_the_token_grants_access(tmp_path: Path) -> None:
 def test_the_audit_log_appends_only_mutations_and_is_private(tmp_path: Path) -> None:
     log = tmp_path / "audit.jsonl"
     for name in ("a", "b"):
-        with up(tmp_path, "--port", "0", "--audit-log", "audit.jsonl") as life:
+        with up(tmp_path, "--port", "0", "--audit-log-path", "audit.jsonl") as life:
             life.ask("GET", PODS)
             assert life.ask("POST", PODS, pod(name))[0] == 201
 
@@ -152,7 +152,7 @@ def test_audit_annotations_of_policies_are_in_the_audit_log(tmp_path: Path) -> N
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     annotation = {"key": "user", "valueExpression": "request.userInfo.username"}
     policy = {"matchConstraints": {"resourceRules": [rule]}, "auditAnnotations": [annotation]}
-    with up(tmp_path, "--port", "0", "--audit-log", "audit.jsonl") as life:
+    with up(tmp_path, "--port", "0", "--audit-log-path", "audit.jsonl") as life:
         for plural, kind, spec in (
             ("policies", "Policy", policy),
             ("policybindings", "PolicyBinding", {"policyName": "p", "validationActions": ["Audit"]}),
@@ -181,7 +181,7 @@ WRONG = [
     (["--tls-cert", "cert.pem"], "a certificate needs its key"),
     (["--client-ca", "ca.pem"], "need TLS"),
     (["--token-file", "token"], "token: others than its owner can read or write it"),
-    (["--audit-log", "."], ".: the audit log cannot be written"),
+    (["--audit-log-path", "."], ".: the audit log cannot be written"),
     (["--write-kubeconfig", "theirs"], "theirs: is not a kubeconfig of `podium up`"),
     (["--node-template", "pod.yaml"], 'pod.yaml, .kind: "Pod" is not Node'),
     (["--autoscaler", "pod.yaml"], 'pod.yaml, .apiVersion: "v1" is not podium.dev/v1alpha1'),

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 CHECKED = "podium.plan.checked"
 """In the context's meta during a check of a saved plan: a `Check`."""
 
+# How the names of files of --save end that are scenarios; other ones are saved plans.
+_SCENARIOS = (".yaml", ".yml")
 _OTHERWISE = "a cluster with --context, or podium use FILE first"
 _WORDS = "podium.plan.words"
 _ANY = "any"
@@ -44,7 +46,7 @@ _ANY = "any"
 _PARTS = {"timeline": "timeline", "pods": "pods", "all_nodes": "nodes"}
 # What to use instead if a question has no such part.
 _INSTEAD = {
-    "timeline": "decides about one moment and plays nothing; --scenario FILE writes what podium simulate -f FILE plays",
+    "timeline": "decides about one moment; podium simulate -f FILE.yaml plays what --save FILE.yaml writes",
     "pods": "counts pods on nodes; --nodes shows them",
     "nodes": "is about pods; --pods shows them, and podium explain POD --all-nodes every node's verdict on one",
 }
@@ -113,8 +115,7 @@ class QuestionInputs:
     source: shared.Source
     validation: Validation | None
     form: str
-    save: str
-    scenario_file: str
+    save: tuple[str, ...]
     fail_on: tuple[str, ...]
     parts: tuple[str, ...]
     samples: int
@@ -157,7 +158,7 @@ class QuestionInputs:
     def show(self, doing: str, ask: Callable[[PlanProgress], PlanAnswer]) -> None:
         """Ask a question, showing progress, and print the answer; for a check of a saved plan, only keep it.
 
-        Save the plan with --save, its scenario with --scenario, and exit with 2 for findings of --fail-on.
+        Write the files of --save, and exit with 2 for findings of --fail-on.
         """
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
@@ -168,7 +169,8 @@ class QuestionInputs:
             answer = ask(lambda share, what: bar.update(share, lambda: what))
         context = click.get_current_context()
         check: Check | None = context.meta.get(CHECKED)
-        if self.save or check is not None:
+        scenarios = [file for file in self.save if file.endswith(_SCENARIOS)]
+        if len(scenarios) < len(self.save) or check is not None:
             from podium.app.planning.saved import plan_of, write_plan
 
             (read,) = self.found
@@ -177,9 +179,11 @@ class QuestionInputs:
             if check is not None:
                 check.answer = saved, answer.caveats
                 return
-            write_plan(self.save, saved)
-        if self.scenario_file:
-            save_answer(self.scenario_file, answer)
+            for file in self.save:
+                if file not in scenarios:
+                    write_plan(file, saved)
+        for file in scenarios:
+            save_answer(file, answer)
         if self.form == "csv":
             # CSV has no comments, and a row of sums would distort the table.
             click.echo(answer.summary or answer.headline, err=True)
@@ -249,15 +253,11 @@ _OPTIONS = (
     ),
     option(
         "--save",
-        "Save the question, its answer and a fingerprint of the cluster for podium plan check FILE.",
+        "Save the question, its answer and a fingerprint of the cluster for podium plan check FILE; or, in a file "
+        f"named *{' or *'.join(_SCENARIOS)}, the cluster and the change: podium simulate -f FILE gives the same "
+        "result. May be repeated.",
         metavar="FILE",
-        default="",
-    ),
-    option(
-        "--scenario scenario_file",
-        "Write the cluster and the change for podium simulate -f FILE, which gives the same result.",
-        metavar="FILE",
-        default="",
+        multiple=True,
     ),
     option(
         "--fail-on",

@@ -38,7 +38,7 @@ FILES = ("manifests", "patch_files", "overrides", "config", "rescheduler_file", 
 
 # The parameters that name the cluster, or the form of the answer and where it goes: those of the check count.
 _NOT_ASKED = frozenset(
-    "files context kubeconfig allows_exec_plugins form opens save scenario_file fail_on timeline pods all_nodes".split()
+    "files context kubeconfig allows_exec_plugins form opens save fail_on timeline pods all_nodes".split()
 )
 _MOST_NAMES, _MOST_LINES = 3, 20
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -87,24 +87,17 @@ class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
     def _written(self, folder: Path) -> dict[str, list[str]]:
         """Write the files, and return their paths by parameter. Raises InputError for a path outside of the folder."""
         found: dict[str, list[str]] = {}
-        number = 0
-        for name, given in self.files.items():
-            for contents in given:
-                number += 1
-                place = folder / str(number)
-                parts = {path: PurePosixPath(path).parts for path in contents}
-                is_inside = all(each and each[0] != "/" and ".." not in each for each in parts.values())
-                if (
-                    len({each[:1] for each in parts.values()}) != 1
-                    or not is_inside
-                    or any("\0" in path for path in parts)
-                ):
-                    raise InputError(f"{shown(list(parts))} are no files of one name", path=f".files.{name}")
-                for path, text in contents.items():
-                    target = place / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_text(text, encoding="utf-8")
-                found.setdefault(name, []).append(str(place / next(iter(parts.values()))[0]))
+        written = ((name, contents) for name, given in self.files.items() for contents in given)
+        for number, (name, contents) in enumerate(written):
+            place, paths = folder / str(number), [PurePosixPath(path).parts for path in contents]
+            is_inside = all(each and each[0] != "/" and ".." not in each for each in paths)
+            if not is_inside or "\0" in "".join(contents) or len({each[0] for each in paths}) != 1:
+                raise InputError(f"{shown(list(contents))} are no files of one name", path=f".files.{name}")
+            for path, text in contents.items():
+                target = place / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
+            found.setdefault(name, []).append(str(place / paths[0][0]))
         return found
 
 
@@ -248,15 +241,10 @@ class PlanCheck(Renderable):
         return found
 
     def _caveats(self) -> list[Caveat]:
-        versions = [
-            f"the saved answer is that of {name} {shown(before)}, the new one that of {shown(after)}"
-            for name, before, after in (
-                ("Podium", self.saved.podium, self.now.podium),
-                ("Kubernetes", self.saved.kubernetes, self.now.kubernetes),
-            )
-            if before != after
-        ]
-        return [*(Caveat("version", text, 1) for text in versions), *self.caveats]
+        saved, now, text = self.saved, self.now, "the saved answer is that of {} {}, the new one that of {}"
+        versions = (("Podium", saved.podium, now.podium), ("Kubernetes", saved.kubernetes, now.kubernetes))
+        found = [text.format(name, shown(before), shown(after)) for name, before, after in versions if before != after]
+        return [*(Caveat("version", each, 1) for each in found), *self.caveats]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -283,9 +271,8 @@ class PlanCheck(Renderable):
                 rows.append((kind, *map(len, found.values()), listed(keys, _MOST_NAMES)))
             page.table(rows, ("kind", *_SIGNS, "first"))
         for name, found in self.lines.items():
-            lines = [(f"- {line}", "bad") for line in found["before"]] + [
-                (f"+ {line}", "good") for line in found["after"]
-            ]
+            lines = [(f"- {line}", "bad") for line in found["before"]]
+            lines += [(f"+ {line}", "good") for line in found["after"]]
             page.title(name.capitalize(), "" if lines else "in another order")
             for text, style in lines[:_MOST_LINES]:
                 page.paragraph(Cell(text, style), indent=2, hanging=2)

@@ -56,11 +56,9 @@ def with_scenario(read: Input, scenario: Raw) -> Input:
 
 def is_scenario(document: Document) -> bool:
     """Return whether a document is a Scenario."""
-    return (
-        document.object is None
-        and document.raw.get("kind") == SCENARIO
-        and document.raw.get("apiVersion") == API_VERSION
-    )
+    if document.object is not None:
+        return False
+    return (document.raw.get("apiVersion"), document.raw.get("kind")) == (API_VERSION, SCENARIO)
 
 
 def makes_pods(item: Kubernetes) -> bool:
@@ -136,7 +134,7 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
     """
     read, scenario, options = answer.read, answer.scenario, answer.options
     if read is None or scenario is None or options is None:
-        raise InputError(f"--scenario: {answer.question} has played nothing here")
+        raise InputError(f"--save {file}: {answer.question} has played nothing here")
     play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
     comments = [play]
     if answer.result is not None:

@@ -90,7 +90,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
     default="none",
     show_default=True,
 )
-@option("--audit-log", "Log each request that may change objects, as a line of JSON.", metavar="FILE")
+@option("--audit-log-path audit_log", "Log each request that may change objects, as a line of JSON.", metavar="FILE")
 @option(
     "--write-kubeconfig",
     "Where to write the kubeconfig of this cluster; default: podium.kubeconfig, in the data directory if any.",
