@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
@@ -17,17 +18,23 @@ CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
 """Whether the platform forks processes."""
 
 
+def throttled(report: Report) -> Report:
+    """Return a function that reports progress a few times per second, and ignores calls in between."""
+    next_s = -math.inf
+
+    def report_now_and_then(*progress: Any) -> None:
+        nonlocal next_s
+        if time.monotonic() >= next_s:
+            next_s = time.monotonic() + _REPORT_SECONDS
+            report(*progress)
+
+    return report_now_and_then
+
+
 def _serve(ours: Connection, theirs: Connection, work: Callable[[Any, Report], Any]) -> None:
     # Otherwise the copy would keep the pipe open whose end it has to notice.
     ours.close()
-    next_report = time.monotonic()
-
-    def report(*progress: Any) -> None:
-        nonlocal next_report
-        if time.monotonic() >= next_report:
-            next_report = time.monotonic() + _REPORT_SECONDS
-            theirs.send((_REPORT, progress))
-
+    report = throttled(lambda *progress: theirs.send((_REPORT, progress)))
     try:
         theirs.send((_RESULT, work(theirs.recv(), report)))
     except BaseException:  # The parent meets the same error when it does the work itself

@@ -31,7 +31,7 @@ class DisruptionAccount:
         self.tallies = DisruptionTotals(file.last_id)
         self._consumption = Consumption()
         self._usage_due_ns = now + _USAGE_PERIOD_NS
-        pods = self._pods()
+        pods = self._store.typed(Pod)
         for pod in pods:
             self._ledger.known(pod)
             self._consumption.on_update(pod, now)
@@ -81,7 +81,7 @@ class DisruptionAccount:
 
     def catch_up(self, now: int) -> None:
         """Compare all pods, after more writes than can be processed one by one."""
-        pods = self._pods()
+        pods = self._store.typed(Pod)
         self._ledger.catch_up(pods, self._since, now)
         self._consumption.catch_up(pods, now)
 
@@ -106,9 +106,6 @@ class DisruptionAccount:
     def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
         self._file.put(record, trail)
         self.tallies.put(record)
-
-    def _pods(self) -> list[Pod]:
-        return [stored.object for stored in self._store.objects(_POD) if isinstance(stored.object, Pod)]
 
     def _since(self, pod: Pod, condition: str) -> int | None:
         stored = self._store.find(_POD, pod.key)

@@ -92,7 +92,7 @@ class EmbeddedControlPlane:
         self._recorder = EventRecorder()
         self._events = ActionEvents(store)
         now = clock.now()
-        nodes = {stored.uid: stored.object for stored in store.objects(_NODE) if isinstance(stored.object, Node)}
+        nodes = {node.metadata.uid: node for node in store.typed(Node)}
         self._power = NodePower(nodes.values(), now, has_kubelets=KUBELET not in settings.without)
         self._expiry = EventExpiry(store, now)
         self._leases = None if KUBELET in settings.without else NodeLeases(store, self._power.is_down)

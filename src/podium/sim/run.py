@@ -160,8 +160,7 @@ def share_done(simulation: Simulation) -> float:
 
 def unbound_claims(store: Store) -> Iterator[Caveat]:
     """Yield a caveat if pods wait for claims that only the persistent volume controller binds."""
-    pods = (stored.object for stored in store.objects("Pod"))
-    waiting = [pod for pod in pods if isinstance(pod, Pod) and pod.waits_for_node]
+    waiting = [pod for pod in store.typed(Pod) if pod.waits_for_node]
     mounted = {f"{pod.metadata.namespace}/{name}" for pod in waiting for name in claim_names(pod.metadata, pod.spec)}
     keys = []
     for key in sorted(mounted):
@@ -173,10 +172,8 @@ def unbound_claims(store: Store) -> Iterator[Caveat]:
                 keys.append(key)
     if keys:
         count = f"{len(keys):,} claim{'' if len(keys) == 1 else 's'}"
-        message = (
-            f"{count} stay unbound: their class binds immediately or does not exist, which Podium does not simulate"
-        )
-        yield caveat_of("claims-unbound", message, keys)
+        why = "their class binds immediately or does not exist, which Podium does not simulate"
+        yield caveat_of("claims-unbound", f"{count} stay unbound: {why}", keys)
 
 
 def components_of(

@@ -158,7 +158,7 @@ class Simulation:
         self._stall_detector = StallDetector(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
         (beginning or InitialState()).fill(self.store, documents, settings)
-        nodes = {stored.uid: stored.object for stored in self.store.objects("Node") if isinstance(stored.object, Node)}
+        nodes = {node.metadata.uid: node for node in self.store.typed(Node)}
         kubelets = replace(
             scenario.kubelets,
             start_delay_ns=settings.start_delay_ns,
@@ -179,6 +179,11 @@ class Simulation:
     def elapsed_ns(self) -> int:
         """Return the virtual time since the start."""
         return self.now - self.settings.start_ns
+
+    def take_steps_of(self, scenario: Scenario) -> None:
+        """Take the steps of a scenario that otherwise equals the present one, before any begin. Raises InputError."""
+        check_objects((), scenario, self.settings.until_ns is not None)
+        self.scenario = scenario
 
     def add_steps(self, components: Iterable[Component] = ()) -> None:
         """Start the scenario's steps, and further components with them."""

@@ -21,7 +21,7 @@ from podium.api.times import SECOND
 from podium.store import api_resources, watch_log
 from podium.store.errors import StoreError, bad_request, invalid_options, not_found, too_large
 from podium.store.revisions import NO_OBJECTS, Revisions
-from podium.store.stored import Stored, convert_all, encoded, framed
+from podium.store.stored import Reading, Stored, convert_all, encoded, framed
 
 _EVERY_FIELD = FieldSelector()
 _NAMES = ("metadata.name", "metadata.namespace")
@@ -188,6 +188,10 @@ class ReadableStore:
         """
         self.resources.named(kind)
         return self._revisions.in_order(kind, namespace)
+
+    def typed(self, type_: type[Reading], namespace: str = "") -> list[Reading]:
+        """Return the readings of a kind's objects in a namespace (all for ""), by key."""
+        return self._revisions.typed(type_, namespace)
 
     def changes(self, kind: str) -> int:
         """Return a counter of the changes of a kind's objects; undone changes count twice."""

@@ -102,9 +102,8 @@ class LiveAdmission(FollowingProgram):
     def in_sync(self) -> bool:
         """Whether decisions count the objects of all kinds."""
         cluster, shown = self._cluster, self.followed
-        return (
-            self._is_warm and shown is not None and shown.is_complete and cluster is not None and not cluster.unsynced
-        )
+        is_shown = shown is not None and shown.is_complete
+        return self._is_warm and is_shown and cluster is not None and not cluster.unsynced
 
     def _ready(self) -> dict[str, str]:
         return super()._ready() | ({} if self.in_sync else {"decisions": "the cluster is not known yet"})

@@ -76,11 +76,8 @@ def _indented(value: Any) -> str:
     except (OverflowError, UnicodeEncodeError):
         # Numbers of more than 64 bits, and halves of surrogate pairs.
         return json.dumps(value, indent=_INDENT, default=msgspec.to_builtins)
-    return (
-        text
-        if text.isascii() and "\x7f" not in text
-        else _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1], text)
-    )
+    is_plain = text.isascii() and "\x7f" not in text
+    return text if is_plain else _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def in_json_line(value: Any) -> str:

@@ -140,9 +140,7 @@ def _waits(decision: Explanation) -> str:
         return f"{pod} is unschedulable for now: {plan.put_off}"
     if plan.held_back is not None:
         return f"{pod} is unschedulable: {plan.held_back}"
-    return (
-        f"{pod} is unschedulable" if plan.eligible else f"{pod} is unschedulable, and {plan.reason.removesuffix('.')}"
-    )
+    return f"{pod} is unschedulable" + ("" if plan.eligible else f", and {plan.reason.removesuffix('.')}")
 
 
 def facts_of(decision: Explanation) -> list[str]:

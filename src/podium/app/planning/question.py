@@ -21,11 +21,13 @@ from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, i
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown, replay_with_reasons, shown_result
+from podium.app.using import client
 from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import result_of
 from podium.sim.run import Progress, play_on, simulation_of
 from podium.sim.run_options import RunOptions
-from podium.sim.simulation import InitialState
+from podium.sim.scenario.scenario import split_documents
+from podium.sim.simulation import InitialState, Simulation
 
 _PLACED = ("Scheduled", "Nominated")
 _DRAIN_OPTIONS = {"force: true": "--force", "deleteEmptyDirData: true": "--delete-emptydir-data"}
@@ -186,7 +188,7 @@ def _play_once(
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
     if run.forks and is_all and CAN_FORK:
-        result, baseline = _play_forked(given, options, part, rest)
+        result, baseline = _play_forked(read, given, options, part, rest)
     else:
         result, baseline = play_shown(given, options, part, initial), None
     lasted_ns = result.measures.end_ns - result.measures.start_ns
@@ -206,17 +208,28 @@ def _play_once(
     return PlayedPlan(begun, options, question, result, baseline, scenario)
 
 
+def simulation_before_steps(given: Input, options: RunOptions) -> Simulation:
+    """Return the simulation of an input after its first instant, before any step. Raises as `play` does."""
+    simulation = simulation_of(given.documents, options, holds_steps=True)
+    # What happens in the first instant is the same in runs that differ in their steps alone.
+    simulation.quiet_until()
+    return simulation
+
+
 def _play_forked(
-    given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None
+    read: Input, given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None
 ) -> tuple[SimulationResult, SimulationResult | None]:
     """Return the results with the steps and without them, for runs that differ in nothing but the steps.
 
-    A copy of this process is forked before the first step, and plays the run without steps for as long as the other
+    The simulation is the one that a session has prepared of ``read``, if it has; otherwise a new one of ``given``. A
+    copy of this process is forked before the first step, and plays the run without steps for as long as the other
     lasts. The second result is None if the copy has failed.
     """
-    simulation = simulation_of(given.documents, options, holds_steps=True)
-    # What happens in the first instant is the same in both runs.
-    simulation.quiet_until()
+    session = client.answering
+    prepared = None if session is None else session.prepared(read, options)
+    simulation = simulation_before_steps(given, options) if prepared is None else prepared
+    if prepared is not None:
+        prepared.take_steps_of(split_documents(given.documents)[1])
 
     def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
         simulation.end_after(lasted_ns)

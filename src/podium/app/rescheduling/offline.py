@@ -84,9 +84,8 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     objects = [document for document in read.documents if document.object is not None]
     now = present.present_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
-    honors = question.honors_avoid_lists
-    if honors is None:
-        honors = any(is_podium(snapshot.server_version) for snapshot in snapshots)
+    is_own = any(is_podium(snapshot.server_version) for snapshot in snapshots)
+    honors = is_own if question.honors_avoid_lists is None else question.honors_avoid_lists
     schedulers = effective_schedulers(given, honors_avoid_lists=honors)
     pods = (document.object for document in objects if isinstance(document.object, Pod))
     further += of_schedulers(settings, schedulers, pods)

@@ -110,11 +110,9 @@ def placement_of(
     store: Store, states: NodeStates, requested: Mapping[str, Mapping[str, int]]
 ) -> tuple[FilledNode, ...]:
     """Return the nodes in name order, with the pods on them that have not ended, and what these have ``requested``."""
-    live = (stored.object for stored in store.objects("Pod"))
-    pods = by_key(
-        (pod.spec.node_name, pod) for pod in live if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal
-    )
-    nodes = {stored.key: stored.object for stored in store.objects("Node") if isinstance(stored.object, Node)}
+    live = (pod for pod in store.typed(Pod) if pod.spec.node_name and not pod.is_terminal)
+    pods = by_key((pod.spec.node_name, pod) for pod in live)
+    nodes = {node.key: node for node in store.typed(Node)}
     is_detailed = len(nodes) <= MOST_NODES
     found = []
     for name, node in sorted(nodes.items(), key=lambda item: item[0]):

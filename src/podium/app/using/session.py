@@ -1,7 +1,7 @@
 """`podium use` and the process of its session, which holds a cluster and answers each question in a fork of itself.
 
 A fork shares the memory of the cluster until it writes there, so questions leave no traces, and one that fails or is
-interrupted ends alone.
+interrupted ends alone. After a question that is played, a fork prepares a simulation with its options, and takes over.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import select
 import signal
 import socket
 import socketserver
@@ -18,19 +19,26 @@ import time
 from contextlib import chdir, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
+from multiprocessing import Pipe
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from podium.api.collector import collector_paused, free_cycles
 from podium.api.errors import PodiumError, Validation
+from podium.api.input.codec import Input
 from podium.api.input.files import files_of
 from podium.app.cluster import Cluster
 from podium.app.console.command import LOADED_FIRST, Command, CommandFailure, option
 from podium.app.console.options import Duration, Source, source_options, validate_option
 from podium.app.using import client
+
+if TYPE_CHECKING:
+    from podium.sim.run_options import RunOptions
+    from podium.sim.simulation import Simulation
 
 MOST_AT_ONCE = 4
 """The number of questions that are answered at once; further ones wait."""
@@ -69,11 +77,10 @@ class CommandLine(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Request(msgspec.Struct, forbid_unknown_fields=True):
-    """A request of a client: a question, to stop, or else the status."""
+    """A request of a client: a question, or else the status."""
 
     identity: list[str]
     ask: CommandLine | None = None
-    stop: bool = False
 
 
 def stamps_of(files: tuple[str, ...]) -> Stamps:
@@ -91,35 +98,99 @@ def code_stamps() -> Stamps:
 class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
     """A cluster that was read, and the server of the socket at which it is asked about.
 
-    ``files`` are the stamps of its files before they were read.
+    ``files`` are the stamps of its files before they were read. Its socket replaces that of the session before, which
+    then ends.
     """
 
     max_children = MOST_AT_ONCE
-    request_queue_size = 16
 
     def __init__(self, use: UseOptions, cluster: Cluster, files: Stamps) -> None:
         self.use = use
         self.cluster = cluster
         self._files, self._code = files, code_stamps()
         self._read_ns = self._busy_ns = time.monotonic_ns()
+        # The options of the last simulation that was to be prepared, and the simulation if it is.
+        self._prepared: tuple[RunOptions | None, Simulation | None] = None, None
+        # Questions send options with which they have found no simulation.
+        self._wishes, self._wishing = Pipe(duplex=False)
+        self._successor = 0
+        self.active_children: set[int] = set()
         self._path = client.socket_path()
-        super().__init__(self._path, socketserver.BaseRequestHandler)
+        super().__init__(self._path, socketserver.BaseRequestHandler, bind_and_activate=False)
+        self._listen()
+
+    def _listen(self) -> None:
+        """Listen, at the path of the session before."""
+        own = os.path.join(os.path.dirname(self._path), f"{os.getpid()}")
+        self.socket.bind(own)
+        os.chmod(own, 0o600)
+        self.socket.listen()
+        os.replace(own, self._path)
+        self._inode = os.stat(self._path).st_ino
 
     def serve(self) -> None:
-        """Answer until there was no question for some time."""
+        """Answer until there was no question for some time, or the socket at the path is another one."""
         gc.collect()
         gc.freeze()
         with suppress(SystemExit):
             self.serve_forever(_POLL_SECONDS)
-        with suppress(OSError):
-            os.unlink(self._path)
+        # Clients that have connected before.
+        while select.select([self.socket], [], [], 0)[0]:
+            self.handle_request()
 
     def service_actions(self) -> None:
         super().service_actions()
+        if not self._is_current():
+            raise SystemExit
+        if self._wishes.poll():
+            self._prepare(self._wishes.recv())
         if self.active_children:
             self._busy_ns = time.monotonic_ns()
         elif time.monotonic_ns() - self._busy_ns > self.use.idle_ns:
-            raise SystemExit
+            os.unlink(self._path)
+
+    def _is_current(self) -> bool:
+        with suppress(OSError):
+            return os.stat(self._path).st_ino == self._inode
+        return False
+
+    def _prepare(self, options: RunOptions) -> None:
+        """Prepare a simulation in a fork, which then serves in place of this process, if that still serves."""
+        from podium.app.planning.question import simulation_before_steps
+
+        if options == self._prepared[0] or self._successor in self.active_children:
+            return
+        # Only one simulation is kept.
+        self._prepared = options, None
+        self._successor = os.fork()
+        if self._successor:
+            self.active_children.add(self._successor)
+            return
+        try:
+            gc.unfreeze()
+            free_cycles()
+            self.socket.close()
+            with collector_paused():
+                self._prepared = options, simulation_before_steps(self.cluster.read, options)
+            if self._is_current():
+                self._code = {**code_stamps(), **self._code}
+                self.socket = socket.socket(self.address_family, self.socket_type)
+                self._listen()
+                self.serve()
+        finally:
+            os._exit(0)
+
+    def prepared(self, read: Input, options: RunOptions) -> Simulation | None:
+        """Return the simulation that is prepared for this input and these options; if there is none, ask for it.
+
+        None is prepared for a configuration, which may load plugins: later questions have to load them again.
+        """
+        if read is not self.cluster.read or options.configuration or options.on_attempt or options.components:
+            return None
+        if options != self._prepared[0]:
+            self._wishing.send(options)
+            return None
+        return self._prepared[1]
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Return whether the client's process belongs to the same user, as far as the system says."""
@@ -136,19 +207,14 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
         request.settimeout(_PATIENCE_SECONDS)
         question, descriptors = _received(request)
         request.settimeout(None)
-        if question.stop:
-            os.unlink(self._path)
-            os.kill(os.getppid(), signal.SIGTERM)
-            reply: dict[str, Any] = {}
-        elif (why := self._outdated(question.identity)) or question.ask is None:
+        reply: dict[str, Any] = {"code": 130}
+        if (why := self._outdated(question.identity)) or question.ask is None:
             about = _described(self.cluster, self.use.source)
             reply = {"outdated" if why else "about": msgspec.to_builtins(self.use) if why else about, "why": why}
         else:
-            try:
+            with suppress(KeyboardInterrupt):
                 Thread(target=_watch, args=(request,), daemon=True).start()
                 reply = self._answer(question.ask, descriptors)
-            except KeyboardInterrupt:
-                reply = {"code": 130}
         request.sendall(msgspec.json.encode(reply))
 
     def _outdated(self, identity: list[str]) -> str:
@@ -260,9 +326,7 @@ def use(
     the command says which cluster is used.
     """
     source = replace(source, files=(*names, *source.files))
-    if stop:
-        click.echo("ended" if client.send({"stop": True}) is not None else "no cluster is used")
-    elif source.files or source.cluster is not None:
+    if not stop and (source.files or source.cluster is not None):
         if "-" in source.all_files:
             raise click.UsageError("standard input cannot be read again; give a file")
         options = UseOptions(source, validation, idle_ns, max_age_ns, os.getcwd(), os.environ.get(_KUBECONFIG, ""))
@@ -270,7 +334,10 @@ def use(
     else:
         reply = client.send({})
         if reply is None:
-            click.echo("no cluster is used; podium use FILE or podium use --context NAME")
+            click.echo(f"no cluster is used{'' if stop else '; podium use FILE or podium use --context NAME'}")
+        elif stop:
+            os.unlink(client.socket_path())
+            click.echo("ended")
         elif reply.get("why"):
             click.echo(f"a cluster is used that the next question reads again: {reply['why']}")
         else:
@@ -318,12 +385,7 @@ def _start(use: UseOptions) -> str:
             import_module(module)
         # The first decisions build the columns and fill the caches that all others share.
         pending_answer(cluster, "", lambda *_: None)
-    client.send({"stop": True})
-    if os.path.exists(path):
-        os.unlink(path)
-    mask = os.umask(0o177)
     session = SessionServer(use, cluster, files)
-    os.umask(mask)
     if os.fork() == 0:
         _detach()
         session.serve()

@@ -100,13 +100,9 @@ class ClusterRecorder:
         else:
             self._on_update(known, object_, self._slim(seen.raw))
         if isinstance(object_, Pod) and (controller := object_.metadata.controller) is not None:
-            is_active = (
-                isinstance(seen, Changed) and not object_.metadata.deletion_timestamp and not object_.is_terminal
-            )
-            if is_active:
-                self._active.add(controller.uid, object_.key)
-            else:
-                self._active.discard(controller.uid, object_.key)
+            has_ended = not isinstance(seen, Changed) or object_.is_terminating or object_.is_terminal
+            change = self._active.discard if has_ended else self._active.add
+            change(controller.uid, object_.key)
         if not self._has_begun:
             return _NOTHING
         at = format_duration(at_ns)

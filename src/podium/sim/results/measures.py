@@ -145,8 +145,7 @@ def _used_up(key: str, store: Store) -> list[str]:
     if stored is None or not isinstance(stored.object, Pod):
         return []
     meta = stored.object.metadata
-    found = (stored.object for stored in store.objects("PodDisruptionBudget", meta.namespace))
-    budgets = (budget for budget in found if isinstance(budget, PodDisruptionBudget))
+    budgets = store.typed(PodDisruptionBudget, meta.namespace)
     covering = [one for one in budgets if compile_label_selector(one.spec.selector).matches(meta.labels)]
     used_up = [budget for budget in covering if not budget.status.disruptions_allowed]
     return [budget.key for budget in used_up or covering]

@@ -52,9 +52,8 @@ class FinalNode(JSONValue, frozen=True, kw_only=True):
 def final_nodes(store: Store, measures: Measures, states: NodeStates) -> tuple[FinalNode, ...]:
     """Return all nodes, by name."""
     requested: dict[str, dict[str, int]] = {}
-    for stored in store.objects("Pod"):
-        pod = stored.object
-        if isinstance(pod, Pod) and pod.spec.node_name and not pod.is_terminal:
+    for pod in store.typed(Pod):
+        if pod.spec.node_name and not pod.is_terminal:
             sums = requested.setdefault(pod.spec.node_name, {})
             for name, amount in pod_requests(effective_spec(pod)).items():
                 sums[name] = sums.get(name, 0) + amount
@@ -89,8 +88,7 @@ class NodeStates:
 
     def __init__(self, store: Store, is_down: Callable[[str], bool]) -> None:
         self._is_down = is_down
-        nodes = (stored.object for stored in store.objects("Node"))
-        self._nodes = {node.metadata.name: node for node in nodes if isinstance(node, Node)}
+        self._nodes = {node.metadata.name: node for node in store.typed(Node)}
         self._ready = {name for name, node in self._nodes.items() if is_ready(node)}
 
     def marks(self, node: str) -> tuple[str, ...]:
@@ -184,9 +182,7 @@ def result_of(
     # How deleted pods ended, and the states of the others, by uid.
     ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
     states = {timeline.uid: ends.get(timeline.phase, "terminated") for timeline in timelines}
-    for stored in simulation.store.objects("Pod"):
-        if isinstance(stored.object, Pod):
-            states[stored.uid] = nodes.state_of(stored.object)
+    states |= {pod.metadata.uid: nodes.state_of(pod) for pod in simulation.store.typed(Pod)}
     measures = simulation.meters.measures(simulation.now)
     limiting = (stored.object for kind in DISRUPTION_KINDS for stored in simulation.store.objects(kind))
     return Result(

@@ -86,10 +86,8 @@ class Manifest:
         except InputError as error:
             problem = f"{error.object}: {error.problem}" if error.object else error.problem
             raise InputError(problem, path=path + error.path) from None
-        warnings = (
-            replace(warning, source=document.source, document=document.index, path=path + warning.path)
-            for warning in read.warnings
-        )
+        file, place = document.source, document.index
+        warnings = (replace(each, source=file, document=place, path=path + each.path) for each in read.warnings)
         return steps.Apply(read.raw, read.object, tuple(warnings))
 
 

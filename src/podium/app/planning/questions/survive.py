@@ -133,10 +133,8 @@ def _headline(
         return f"{text}: no pod is pending"
     if preemptors:
         number = sum(len(each.pods) for each in preemptors)
-        some = "some of them" if several else "it"
-        return (
-            f"{text}: {counted(number, 'pending pod')} could preempt {some}, and {agreeing(number, 'preempts')} others"
-        )
+        could = f"could preempt {'some of them' if several else 'it'}, and {agreeing(number, 'preempts')} others"
+        return f"{text}: {counted(number, 'pending pod')} {could}"
     return f"{text}: none of {counted(len(decisions.pending), 'pending pod')} preempts {'any' if several else 'it'}"
 
 

@@ -14,7 +14,6 @@ import pickle
 import resource
 import select
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,6 +23,7 @@ import msgspec
 
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Reader
+from podium.app.forking import throttled
 from podium.app.serving.page.questions import answer_question
 from podium.framework.settings.registry import loading_no_more
 from podium.sim.run_options import RunOptions
@@ -42,8 +42,6 @@ CPU_SECONDS = 300
 
 _NICE = 10
 _SOURCE = "the cluster"
-# The minimum interval between two progress reports.
-_REPORT_INTERVAL_S = 0.1
 _SHARE_OF_READING = 0.1
 
 
@@ -65,7 +63,7 @@ def main() -> int:
 
 
 def _outcome(question: Any, objects: bytes, options: RunOptions, send: Callable[[Any], None]) -> dict[str, Any]:
-    progress = _progress(send)
+    progress = throttled(lambda share, what: send({"progress": round(share, 3), "what": what}))
     try:
         with Reader("ignore") as reader:
             reader.read_text(objects, _SOURCE, lambda share: progress(share * _SHARE_OF_READING, "reading the cluster"))
@@ -107,20 +105,6 @@ def _frame(stream: BinaryIO) -> bytes:
     if len(head) < LENGTH_BYTES or len(data) < length:
         raise EOFError
     return data
-
-
-def _progress(send: Callable[[Any], None]) -> Callable[[float, str], None]:
-    """Return a function that reports progress a few times per second."""
-    reported_s = 0.0
-
-    def report(share: float, what: str) -> None:
-        nonlocal reported_s
-        now_s = time.monotonic()
-        if now_s - reported_s >= _REPORT_INTERVAL_S:
-            reported_s = now_s
-            send({"progress": round(share, 3), "what": what})
-
-    return report
 
 
 def _send(output: BinaryIO, value: Any) -> None:
