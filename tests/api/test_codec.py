@@ -178,6 +178,10 @@ def test_an_object_without_a_name_is_found_by_its_path_in_the_document() -> None
             "apiVersion: v1\nkind: List\nitems: [1]",
             "in.yaml, document 1, .items[0]: an object with apiVersion and kind is expected, not 1",
         ),
+        (
+            'kind: Status\napiVersion: v1\nstatus: Failure\nmessage: "no right"\ncode: 403',
+            'in.yaml, document 1: a server answered this Status instead of objects, with the message "no right"',
+        ),
     ],
 )
 def test_values_that_are_not_objects_are_rejected_with_their_place(text: str, error: str) -> None:

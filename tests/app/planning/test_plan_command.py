@@ -239,6 +239,42 @@ def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
     assert "old pods cannot end" in impact_on(answer, "StatefulSet shop/queue")["why"]
 
 
+@pytest.mark.parametrize(
+    ("spec", "ready", "advice"),
+    [
+        (
+            {"minAvailable": 3},
+            3,
+            "scale up what budget default/web covers by 1 (3 healthy, 3 have to be), lower minAvailable",
+        ),
+        (
+            {"minAvailable": "80%"},
+            3,
+            "scale up what budget default/web covers by 2 (3 healthy, 3 have to be), lower minAvailable",
+        ),
+        ({"minAvailable": "100%"}, 3, "lower minAvailable of default/web (3 healthy, 3 have to be)"),
+        ({"maxUnavailable": 0}, 3, "raise maxUnavailable of default/web (3 healthy, 3 have to be)"),
+        (
+            {"maxUnavailable": 1},
+            2,
+            "bring 1 more pod of budget default/web to readiness (2 are, 2 must be), or lower its minimum",
+        ),
+    ],
+)
+def test_a_drain_that_a_budget_holds_names_only_what_would_unblock_it(
+    tmp_path: Path, spec: Raw, ready: int, advice: str
+) -> None:
+    pods = [small.pod(f"web-{number}", on="a" if number else "b", owner="web") for number in range(ready)]
+    pods += [small.pod(f"web-{number}", "5", owner="web") for number in range(ready, 3)]
+    objects = [small.node("a"), small.node("b"), small.replica_set("web", 3), small.budget("web", **spec), *pods]
+
+    answer = small.reported("drain", "b", "--timeout", "1m", "-f", small.written(tmp_path, *objects))
+
+    assert [text.removesuffix(", or delete past budgets with --disable-eviction") for text in answer["unblock"]] == [
+        advice
+    ]
+
+
 def test_a_pod_that_waits_in_any_case_does_not_explain_what_a_failure_costs(tmp_path: Path) -> None:
     running = small.pod("web-0", "3", on="a", owner="web")
     waiting = small.pod("web-1", "3", owner="web")

@@ -259,6 +259,9 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
         kind = root.get("kind")
         if isinstance(kind, str) and kind.lower() == "list":
             raise InputError(f"there is no kind {shown(kind)}; write List", path=f"{path}.kind")
+        if kind == "Status" and root.get("apiVersion") == "v1":
+            message = shown(root.get("message", ""))
+            raise InputError(f"a server answered this Status instead of objects, with the message {message}", path=path)
         yield root, path
         return
     items = root.get("items", [])

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
+from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetSpec
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.selectors import compile_label_selector
 from podium.api.times import seconds
@@ -59,9 +59,11 @@ class RefusedEviction:
 
 @dataclass(slots=True)
 class BudgetHealth:
-    """A budget's healthy and desired pods, and for how long there were too few."""
+    """A budget's expected, desired and healthy pods, and for how long there were too few."""
 
     budget: str
+    spec: PodDisruptionBudgetSpec
+    expected: int = 0
     desired: int = 0
     healthy: int = 0
     lowest: int = 0
@@ -123,12 +125,13 @@ class RefusalRecorder:
         status = budget.status
         found = self._budgets.get(budget.key)
         if found is None:
-            found = BudgetHealth(budget.key, lowest=status.current_healthy, since_ns=now)
+            found = BudgetHealth(budget.key, budget.spec, lowest=status.current_healthy, since_ns=now)
             self._budgets[budget.key] = found
         found.pass_time(now)
         if not found.below_ns and not found.desired:
             # The status before the controller's first count does not matter.
             found.lowest = status.current_healthy
+        found.spec, found.expected = budget.spec, status.expected_pods
         found.desired, found.healthy = status.desired_healthy, status.current_healthy
 
     def end(self, uid: str, now: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from podium.api.budget_limits import pods_of_share
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.meta import Raw
@@ -20,7 +21,7 @@ from podium.app.planning.constants import CLUSTER_TAINTS, MAX_ADDED_NODES
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
-from podium.sim.results.measures import RefusedEviction
+from podium.sim.results.measures import BudgetHealth, RefusedEviction
 
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
 _READY = [{"type": "Ready", "status": "True"}]
@@ -153,15 +154,31 @@ def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
     health = next((found for found in played.result.measures.budgets if found.budget == budget), None)
     if health is None:
         return f"see budget {budget}"
-    if health.healthy < health.desired:
+    lacking = health.desired - health.healthy + 1
+    if lacking <= 0:
+        return f"{hold.pod}: {hold.message}"
+    if lacking <= health.expected - health.healthy:
         return (
-            f"bring {health.desired - health.healthy + 1:,} more pods of budget {budget} to readiness "
+            f"bring {counted(lacking, 'more pod')} of budget {budget} to readiness "
             f"({health.healthy:,} are, {health.desired:,} must be), or lower its minimum"
         )
-    return (
-        f"scale up what budget {budget} covers by 1 ({health.healthy:,} healthy, {health.desired:,} have to be), "
-        "lower minAvailable or raise maxUnavailable by 1, or delete past budgets with --disable-eviction"
+    state, more = f"({health.healthy:,} healthy, {health.desired:,} have to be)", _pods_that_help(health)
+    change = "raise maxUnavailable" if health.spec.min_available is None else "lower minAvailable"
+    ways = (
+        f"scale up what budget {budget} covers by {more:,} {state}, {change}"
+        if more
+        else f"{change} of {budget} {state}"
     )
+    return f"{ways}, or delete past budgets with --disable-eviction"
+
+
+def _pods_that_help(health: BudgetHealth) -> int:
+    """Return with how many further pods, all ready, a budget allows a disruption; 0 if it never does."""
+    least = health.spec.min_available
+    if least is None:
+        return 0
+    numbers = range(health.expected + 1, health.expected + health.desired + 101)
+    return next((number - health.expected for number in numbers if number > pods_of_share(least, number)), 0)
 
 
 def change_nodes(
