@@ -225,6 +225,7 @@ PROTOCOL = {
     "B36 a limit that is none": Sent("GET", f"{PODS}?limit=many", 400, "BadRequest"),
     "B37 an eviction read": Sent("GET", f"{A}/eviction", 405, "MethodNotAllowed"),
     "B37 an eviction patched": patched({}, 405, "MethodNotAllowed", path=f"{A}/eviction"),
+    "B37 an eviction patched with nothing": patched(None, 405, "MethodNotAllowed", path=f"{A}/eviction"),
     "B37 an object posted": Sent("POST", A, 405, "MethodNotAllowed", body=pod("a")),
     "B37 everywhere": Sent("POST", "/api/v1/pods", 405, "MethodNotAllowed", body=pod("a")),
     "B37 HEAD": Sent("HEAD", A, 405),

@@ -66,7 +66,7 @@ class ObjectRequests:
         what = http_mapping.incoming_request(exchange.method, place, read_parameters(exchange.query))
         resource = place.resource
         # The metric labels do not name an unknown subresource.
-        part = place.subresource if _has_part(place) else ""
+        part = place.subresource if _verbs_at(place) else ""
         scope = "resource" if place.name else "namespace" if place.namespace else "cluster"
         exchange.subject = Subject(what.verb.upper(), resource.group, resource.version, resource.plural, part, scope)
         about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
@@ -113,8 +113,8 @@ class ObjectRequests:
         if what.verb in _WITHOUT_BODY:
             return http_mapping.request_of(what, **who), [], 0
         place = what.place
-        if not _has_part(place):
-            # The body does not matter: the response says that the subresource does not exist.
+        if what.verb not in _verbs_at(place):
+            # The body does not matter: the response says that the subresource or its verb does not exist.
             kind, part, user = place.resource.name, place.subresource, exchange.caller.identity
             return Request(verb=what.verb, kind=kind, key=place.key, subresource=part, identity=user), [], 0
         type_, written_in = _type_of_body(what, exchange.headers.get("Content-Type", ""))
@@ -202,9 +202,12 @@ def _repeated(request: Request, body: Body) -> list[str]:
     return list(body.repeated)
 
 
-def _has_part(place: ResourcePath) -> bool:
-    """Return whether the place exists, if it is a subresource."""
-    return not place.subresource or place.resource.subresource(place.subresource) is not None
+def _verbs_at(place: ResourcePath) -> tuple[str, ...]:
+    """Return the verbs that are served at a place, none for an unknown subresource."""
+    if not place.subresource:
+        return place.resource.verbs
+    part = place.resource.subresource(place.subresource)
+    return () if part is None else part.verbs
 
 
 class GroupCommit:
