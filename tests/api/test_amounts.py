@@ -13,11 +13,12 @@ from tests.store.objects import node, pod
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        *((1, "1"), (0, "0"), (-2, "-2"), (0.5, "500m"), (1.0, "1"), (0.000_001, "1u"), ("1", "1"), ("1.50", "1.50")),
+        *((1, "1"), (0, "0"), (-2, "-2"), (0.5, "500m"), (1.0, "1"), (0.000_001, "1u"), ("1", "1"), ("1.50", "1500m")),
+        *(("1000m", "1"), (1_000, "1k"), ("1024Mi", "1Gi"), ("0.5Gi", "512Mi"), ("100Mi", "100Mi"), ("x", "x")),
         *((True, True), (None, None), ([], []), (10**70, 10**70)),
     ],
 )
-def test_a_number_that_is_an_amount_becomes_text(written: Any, expected: Any) -> None:
+def test_an_amount_becomes_canonical_text(written: Any, expected: Any) -> None:
     raw = pod("a")
     resources = raw["spec"]["containers"][0]["resources"]
     resources["requests"]["cpu"] = written

@@ -618,3 +618,16 @@ def test_a_patch_with_a_value_of_the_wrong_type_is_invalid(patch_type: Any) -> N
     answer = api.ask("patch", key="default/a", body=patch, patch_type=patch_type, field_validation="Warn")
 
     assert (answer.code, answer.to_dict()["reason"]) == (422, "Invalid")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({}, 200), ({"orphanDependents": False}, 202), ({"propagationPolicy": "Foreground"}, 200)],
+)
+def test_a_deletion_that_finalizers_delay_is_accepted_if_dependents_are_not_orphaned(options: Raw, code: int) -> None:
+    metadata = {**CONFIG["metadata"], "finalizers": ["example.com/hold"]}
+    api = API({**CONFIG, "metadata": metadata}, {**CONFIG, "metadata": {**CONFIG["metadata"], "name": "d"}})
+
+    assert api.ask("delete", "ConfigMap", "default/c", body=options).code == code
+    if "propagationPolicy" not in options:
+        assert api.ask("delete", "ConfigMap", "default/d", body=options).code == 200

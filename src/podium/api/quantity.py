@@ -141,12 +141,14 @@ def whole_value(value: str | int | float) -> int:
     return _scaled(value, _NANO)
 
 
+@lru_cache(maxsize=65_536, typed=True)
 def canonical_quantity(value: str | int | float) -> str:
     """Return a quantity as Kubernetes writes it (CanonicalizeBytes): a whole number of the largest possible unit.
 
     The unit is of the same kind as before, except that binary ones show neither fractions nor less than 1024.
     """
-    nano, suffix, power = parse_quantity(value), str(value).strip().lstrip("+-.0123456789"), -9
+    nano, power = parse_quantity(value), -9
+    suffix = value.strip().lstrip("+-.0123456789") if isinstance(value, str) else ""
     if suffix in _BINARY and abs(nano) >= 1_024 * _NANO and nano % _NANO == 0:
         return exact_quantity(nano // _NANO, MEMORY)
     if not nano:

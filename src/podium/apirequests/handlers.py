@@ -311,7 +311,9 @@ def delete(context: Context, request: Request, now: int) -> Response:
         previous = context.store.get(request.kind, request.key)
         left = _delete(context, request, previous, options, now)
     if left is not None or previous.kind in _RETURNED:
-        return object_response(left or previous)
+        # Other deletions that do not end at once are answered with 200, which older clients expect.
+        is_accepted = left is not None and value_at(request.body, "orphanDependents") is False
+        return replace(object_response(left or previous), code=202 if is_accepted else 200)
     resource = previous.resource
     about = {"name": previous.object.metadata.name, "group": resource.group, "kind": resource.plural}
     details = {name: value for name, value in {**about, "uid": previous.uid}.items() if value}

@@ -28,9 +28,9 @@ Custom kinds have the structural schemas of their definitions (`podium.api.struc
 
 The check finds unknown fields and values of a wrong type. The typed reading covers only what Podium needs; this covers
 everything, since controllers also read and pass on the wire form. A wrong type is always an error for kube-apiserver;
-an unknown field only with strict validation. Quantities are normalized to text, as kube-apiserver returns them even if
-they are written as numbers: clients with strict types accept nothing else. Source: apimachinery
-(pkg/api/resource/quantity.go, UnmarshalJSON and MarshalJSON).
+an unknown field only with strict validation. Quantities in requests become text in the canonical form, as
+kube-apiserver returns them even if they are written as numbers. Source: apimachinery (pkg/api/resource/quantity.go,
+UnmarshalJSON and MarshalJSON).
 """
 
 from __future__ import annotations
@@ -423,11 +423,10 @@ def _problem(value: Any, type_: Type) -> str:
 
 
 _QUANTITY = Leaf("quantity")
-_UNITS = ((10**9, ""), (10**6, "m"), (10**3, "u"), (1, "n"))
 
 
 def write_out_amounts(value: Any, type_: Type) -> None:
-    """Convert numbers that are quantities to text, within a value of a type; the value is changed in place."""
+    """Write quantities in their canonical form, within a value of a type; the value is changed in place."""
     places: Iterable[tuple[Any, Type]] = ()
     match type_:
         case Object(name) if type(value) is dict:
@@ -441,11 +440,10 @@ def write_out_amounts(value: Any, type_: Type) -> None:
         # The only single values here are quantities.
         if type(of) is not Leaf:
             write_out_amounts(part, of)
-        elif type(part) is int or type(part) is float:
-            # Validation reports an invalid number.
+        elif isinstance(part, str | int | float):
+            # Validation reports an invalid one.
             with suppress(ValueError):
-                nano = quantity.parse_quantity(part)
-                value[key] = next(f"{nano // size}{unit}" for size, unit in _UNITS if nano % size == 0)
+                value[key] = quantity.canonical_quantity(part)
 
 
 @cache
