@@ -237,7 +237,7 @@ PLAYED_INTEGRATION = """
 apiserver: lists, watches, tables, patches | store/test_listing.py, server/http/test_replies.py, store/test_patching.py
 apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
-apiserver/cel | apirequests/test_admission_policies.py
+apiserver/cel | apirequests/test_admission_policies.py, api/test_validation_of_admission.py
 client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_resizing.py
 cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py
 daemonset | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
@@ -249,6 +249,7 @@ garbagecollector | store/test_garbage.py, store/test_deletion.py
 job | controllers/test_jobs.py, controllers/test_pod_failures.py, store/test_garbage.py
 node, podgc | controllers/test_node_lifecycle.py, controllers/test_pod_garbage.py
 quota | store/test_quota.py
+scheduler/preemption, scheduler/taint | controllers/test_preemptions.py, controllers/test_node_lifecycle.py
 scheduler/podgroup | controllers/test_gangs.py, controllers/test_gang_priorities.py
 serviceaccount | controlplane/test_required_objects.py, apirequests/test_tokens.py, server/test_reviews.py
 statefulset | controllers/test_stateful_sets.py
@@ -259,11 +260,10 @@ PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integrat
 
 DIFFERENCES = """
 apiserver | owner references that are repeated stay | garbage collection reads them as one
-apiserver | `orphanDependents: false` is answered with 200, also if finalizers keep the object | the object says so
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
-apiserver/cel | policies may name unknown variables and functions, with a warning | their failure policy decides
-client | fields of Events are not checked | Events are kept and shown as they are
+apiserver/cel | the resources in rules of policies and webhooks may overlap | a request is reviewed once all the same
+client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same
 scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
 scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why

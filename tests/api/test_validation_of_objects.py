@@ -140,9 +140,9 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     ),
     # Attachments.
     (ATTACHMENT, {"spec.nodeName": GONE}, ".spec.nodeName: Required value"),
-    (ATTACHMENT, {"spec.source": {}}, '.spec.source: Invalid value: "": must specify exactly one of'),
-    (ATTACHMENT, {"spec.source.inlineVolumeSpec": {}}, '.spec.source: Invalid value: "": must specify exactly one of'),
-    (ATTACHMENT, {"spec.source.persistentVolumeName": ""}, ".spec.source.persistentVolumeName: Required value"),
+    (ATTACHMENT, {"spec.source": {}}, ".spec.source: Required value: exactly one of `inlineVolumeSpec`"),
+    (ATTACHMENT, {"spec.source.inlineVolumeSpec": {}}, ".spec.source: Invalid value: a list: exactly one of"),
+    (ATTACHMENT, {"spec.source.persistentVolumeName": ""}, ".spec.source: Required value: exactly one of"),
     # Workloads.
     (DEPLOYMENT, {"spec.replicas": -1}, ".spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
     (DEPLOYMENT, {"spec.selector": GONE}, ".spec.selector: Required value"),

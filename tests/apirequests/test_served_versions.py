@@ -24,7 +24,6 @@ EVENT: Raw = {
     "regarding": {"kind": "Pod", "name": "a", "namespace": "default", "uid": "u"},
     "note": "it has a place",
     "type": "Normal",
-    "deprecatedSource": {"component": "default-scheduler"},
 }
 AUTOSCALER: Raw = {
     "apiVersion": "autoscaling/v1",
@@ -53,7 +52,7 @@ class TestEvents:
         events = api.ask("get", "Event", "default/e", api_version=EVENTS).to_dict()
 
         assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "it has a place", "a")
-        assert (core["reportingComponent"], core["source"]) == ("default-scheduler", {"component": "default-scheduler"})
+        assert core["reportingComponent"] == "default-scheduler"
         assert {name: events[name] for name in EVENT if name != "metadata"} == {
             name: value for name, value in EVENT.items() if name != "metadata"
         }
@@ -74,12 +73,69 @@ class TestEvents:
 
     def test_a_patch_is_one_of_the_version_that_it_is_sent_to(self) -> None:
         api = with_event()
-        patch = {"note": "another", "series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
+        series = {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}
+        patch = {"series": series, "note": "it has a place"}
 
         answered = api.ask("patch", "Event", "default/e", api_version=EVENTS, patch_type="strategic", body=patch)
 
-        assert answered.to_dict()["note"] == "another"
-        assert api.raw("Event", "default/e")["message"] == "another"
+        assert answered.to_dict()["series"] == api.raw("Event", "default/e")["series"] == series
+        assert "note" not in api.raw("Event", "default/e")
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            ({"eventTime": None}, "eventTime: Required value"),
+            ({"type": "Odd"}, 'type: Unsupported value: "Odd"'),
+            ({"deprecatedCount": 2}, "deprecatedCount: Invalid value: 2"),
+            (
+                {"deprecatedSource": {"component": "x"}},
+                'deprecatedSource.component: Invalid value: "x": needs to be unset',
+            ),
+            ({"deprecatedLastTimestamp": "2026-01-01T00:00:00Z"}, "needs to be unset"),
+            (
+                {"series": {"count": 1, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}},
+                "series.count: Invalid value: 1",
+            ),
+            ({"series": {"count": 2}}, "series.lastObservedTime: Required value"),
+            ({"reportingController": ""}, "reportingController: Required value"),
+            ({"reportingController": "a b"}, 'reportingController: Invalid value: "a b"'),
+            ({"reportingInstance": None}, "reportingInstance: Required value"),
+            ({"action": None}, "action: Required value"),
+            ({"reason": None}, "reason: Required value"),
+        ],
+    )
+    def test_new_events_of_the_newer_group_are_complete(self, change: Raw, problem: str) -> None:
+        api = API()
+        answered = api.ask("create", "Event", body={**EVENT, **change}, namespace="default", api_version=EVENTS)
+
+        assert answered.code == 422
+        assert problem in answered.to_dict()["message"]
+        assert api.store.find("Event", "default/e") is None
+
+    def test_what_an_event_reports_is_immutable_in_the_newer_group_alone(self) -> None:
+        api = with_event()
+        for field, value in (("note", "another"), ("type", "Warning"), ("reason", "Other")):
+            newer = api.ask("patch", "Event", "default/e", api_version=EVENTS, body={field: value})
+            assert (newer.code, newer.to_dict()["details"]["causes"][0]["field"]) == (422, field)
+        assert api.raw("Event", "default/e")["message"] == "it has a place"
+
+        assert api.ask("patch", "Event", "default/e", body={"message": "another", "count": 3}).code == 200
+        # The older group may have written what a new Event may not have.
+        relabeled = {"metadata": {"labels": {"a": "b"}}}
+        assert api.ask("patch", "Event", "default/e", api_version=EVENTS, body=relabeled).code == 200
+
+    def test_an_event_is_in_the_namespace_of_its_object(self) -> None:
+        def code(namespace: str, **event: Any) -> int:
+            metadata = {"name": "e", "namespace": namespace}
+            raw = {"apiVersion": "v1", "kind": "Event", "metadata": metadata, "involvedObject": {}, **event}
+            return API().ask("create", "Event", namespace=namespace, body=raw).code
+
+        assert [code("default"), code("kube-system")] == [201, 422]
+        system = {"involvedObject": {"namespace": "kube-system"}}
+        assert [code("default", **system), code("kube-system", **system)] == [422, 201]
+        time = {"eventTime": "2026-01-01T00:00:00.000000Z"}
+        assert [code(namespace, **time) for namespace in ("default", "kube-system", "other")] == [201, 201, 422]
+        assert code("default", **system, **time) == 201
 
     def test_converted_objects_are_cached(self) -> None:
         stored = with_event().store.get("Event", "default/e")

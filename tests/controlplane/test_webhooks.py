@@ -105,11 +105,10 @@ def test_a_validating_webhook_is_asked_about_the_object_as_it_will_be() -> None:
 
 
 def test_the_url_of_a_call_states_its_timeout() -> None:
-    to = {"url": f"{URL}/check?mode=fast"}
-    rig = Rig(webhooks("Validating", hook(timeoutSeconds=3, clientConfig=to)), check=allowed)
+    rig = Rig(webhooks("Validating", hook(timeoutSeconds=3)), check=allowed)
     assert rig.create().code == 201
     [call] = rig.calls
-    assert (call.url, call.seconds) == (f"{URL}/check?mode=fast&timeout=3s", 3)
+    assert (call.url, call.seconds) == (f"{URL}/check.example.com?timeout=3s", 3)
 
 
 def test_a_denial_has_the_webhooks_code_and_message() -> None:
@@ -196,7 +195,7 @@ def test_deletions_and_status_updates_are_reviewed() -> None:
         return allowed(review)
 
     seen: list[Any] = []
-    rig = Rig(webhooks("Validating", hook(), hook("check.nodes", "nodes/status")), check=check)
+    rig = Rig(webhooks("Validating", hook(), hook("check.nodes.example.com", "nodes/status")), check=check)
     rig.create()
     assert rig.ask("delete", key="default/a").code == 200
     assert rig.ask("patch", "Node", "node-1", subresource="status", body={"status": {"phase": "x"}}).code == 200
@@ -264,7 +263,7 @@ def test_pods_of_components_are_reviewed_and_changed() -> None:
 
 
 def test_a_service_is_reached_by_its_endpoints_under_its_own_name() -> None:
-    service = {"namespace": "default", "name": "hooks", "path": "check", "port": 8443}
+    service = {"namespace": "default", "name": "hooks", "path": "/check", "port": 8443}
     rig = Rig(webhooks("Validating", hook(clientConfig={"service": service})), check=allowed)
     assert message(rig.create()).endswith('failed to call webhook: service "hooks" not found')
     ports = [{"name": "https", "port": 8443}]

@@ -351,7 +351,7 @@ class TestDefinitionsThatAreRefused:
     @pytest.mark.parametrize(
         ("change", "field", "words"),
         [
-            ({"group": "nodots"}, "spec.group", "should be a domain with at least one dot"),
+            ({"group": "nodots"}, "spec.group", "should be a lower-case domain with at least one dot"),
             ({"scope": "Galaxy"}, "spec.scope", "supported values"),
             ({"scope": ""}, "spec.scope", "Required value"),
             ({"names": {"plural": "widgets"}}, "spec.names.kind", "Required value"),

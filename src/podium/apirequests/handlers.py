@@ -16,7 +16,6 @@ from podium.api.ownership import KeyMissingError, fields_of_value
 from podium.api.pod import Pod
 from podium.api.times import SECOND, format_time
 from podium.api.validation.objects import is_unqualified_finalizer
-from podium.apirequests.admission.policies import compile_problems
 from podium.apirequests.authorization import ISSUER, issued_token, token_claims
 from podium.apirequests.context import (
     CREATED,
@@ -162,11 +161,9 @@ def _check_condition(context: Context, request: Request, raw: Raw) -> None:
 
 
 def _write_response(stored: Stored, code: int, warnings: tuple[str, ...], previous: Stored | None = None) -> Response:
-    """Return the response to a write, with the warnings about a policy, namespace or custom object that was written."""
+    """Return the response to a write, with the warnings about a namespace or custom object that was written."""
     resource = stored.resource
-    if resource.group == "admissionregistration.k8s.io":
-        warnings = (*warnings, *compile_problems(stored.raw))
-    elif resource.name == "Namespace":
+    if resource.name == "Namespace":
         level = stored.object.metadata.labels.get(_SECURITY_LABEL, "privileged")
         is_new = previous is None or previous.object.metadata.labels.get(_SECURITY_LABEL) != level
         warnings += (_NOT_ENFORCED.format(_SECURITY_LABEL, level),) if is_new and level != "privileged" else ()

@@ -12,6 +12,7 @@ from dataclasses import replace
 import msgspec
 
 from podium.api.meta import MAX_OBJECT_BYTES, Raw
+from podium.api.validation.objects import find_version_problems
 from podium.apirequests import handlers
 from podium.apirequests.admission.policies import CONFIGURING, EXEMPT, AdmissionAttributes, Policies
 from podium.apirequests.admission.webhooks import Webhooks
@@ -20,11 +21,12 @@ from podium.apirequests.context import DEFAULT_RULES, Context, RequestRules, che
 from podium.apirequests.request import Request, Response
 from podium.store.api_resources import APIResource
 from podium.store.custom_kinds import DEFINITION
-from podium.store.errors import StoreError, too_large_object, unknown_kind
+from podium.store.errors import StoreError, invalid_fields, too_large_object, unknown_kind
 from podium.store.store import Store
 from podium.store.version_conversion import refused_as
 from podium.store.webhook_calls import WebhookAnswers
 
+_EVENTS = "events.k8s.io/v1"
 _Handle = Callable[[Context, Request, int], Response]
 _PARTS = ("approval", "ephemeralcontainers", "resize")
 _HANDLERS: Mapping[tuple[str, str], _Handle] = {
@@ -138,10 +140,12 @@ class Router:
                 writing = self.store.written_by(writer) if self._context.creates_new else writing
             # A webhook may have to convert what was written; if its answer is missing, the write is undone.
             held = self._held(request)
-            is_whole = is_owned or request.dry_run or resource.is_custom or held is not None
+            has_rules = request.api_version == _EVENTS and request.verb in _OWNING and self._context.creates_new
+            is_whole = is_owned or request.dry_run or resource.is_custom or held is not None or has_rules
             is_whole |= self._is_admitted(request)
             together = self.store.transaction(dry_run=request.dry_run) if is_whole else nullcontext()
-            previous = self.store.find(request.kind, request.key) if held is not None and request.key else None
+            is_compared = bool(request.key) and (held is not None or has_rules)
+            previous = self.store.find(request.kind, request.key) if is_compared else None
             with writing, together:
                 response = self._admitted(handle, request, now)
                 if held is not None and response.stored is not None:
@@ -149,6 +153,10 @@ class Router:
                 if is_owned and response.stored is not None and len(response.stored.encoded) > MAX_OBJECT_BYTES:
                     raise too_large_object()
                 response = _in_version(resource, request, response)
+                if has_rules and response.stored is not None:
+                    before = None if previous is None else previous.served_as(_EVENTS).raw
+                    if found := find_version_problems(response.stored.raw, before):
+                        raise invalid_fields(resource, response.stored.key, found)
         except StoreError as error:
             response = Response(code=error.code, error=refused_as(error, request.kind, request.api_version))
         return msgspec.structs.replace(response, audited=self._audited) if self._audited else response

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from podium.api.meta import Raw, value_at
-from podium.api.names import label_name_problem, subdomain_problem
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.validation import rules
 from podium.api.validation.findings import Findings, Place, required
@@ -14,17 +13,18 @@ from podium.store.custom_conversion import REVIEW_VERSIONS
 APPROVED = "api-approved.kubernetes.io"
 """The annotation that definitions in Kubernetes' own API groups must have."""
 
-_VERSION_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
 _IMMUTABLE = (("group",), ("scope",), ("names", "kind"), ("names", "plural"))
 
 rules.declare("""\
 CustomResourceColumnDefinition: jsonPath! name! type! type:boolean|date|integer|number|string
 CustomResourceConversion: strategy:None|Webhook @conversion
-CustomResourceDefinitionNames: plural! kind! @definition_names
-CustomResourceDefinitionSpec: group! @group names+ scope! scope:Cluster|Namespaced conversion versions! versions
+CustomResourceDefinitionNames: plural!:label-in-any-case singular:label-in-any-case kind!:label-in-any-case
+  listKind:label-in-any-case shortNames:label categories:label @definition_names
+CustomResourceDefinitionSpec: group!:domain names+ scope! scope:Cluster|Namespaced conversion versions! versions
   versions##name @versions
-CustomResourceDefinitionVersion: @version additionalPrinterColumns selectableFields:..8 selectableFields subresources
+CustomResourceDefinitionVersion: name::version-name @version additionalPrinterColumns selectableFields:..8
+  selectableFields subresources
 CustomResourceSubresourceScale: specReplicasPath! statusReplicasPath! @scale_paths
 CustomResourceSubresources: scale
 SelectableField: jsonPath! @selectable_path
@@ -58,21 +58,7 @@ def find_definition_problems(raw: Raw, previous: Raw | None) -> Findings:
 
 
 @rules.check
-def _group(spec: Place) -> None:
-    group = spec.text("group")
-    if group and subdomain_problem(group):
-        spec.invalid("group", group, "must be a lower-case domain name such as example.com")
-    elif group and "." not in group:
-        spec.invalid("group", group, "should be a domain with at least one dot")
-
-
-@rules.check
 def _definition_names(names: Place) -> None:
-    for field in ("plural", "singular", "kind", "listKind"):
-        if name := names.text(field):
-            names.check(field, label_name_problem(name.lower()))
-    for place in (*names.texts("shortNames"), *names.texts("categories")):
-        place.check("", label_name_problem(place.value))
     if names.text("kind") and names.text("kind") == names.text("listKind"):
         names.invalid("listKind", names.text("listKind"), "kind and listKind may not be the same")
 
@@ -111,9 +97,6 @@ def _versions(spec: Place) -> None:
 
 @rules.check
 def _version(version: Place) -> None:
-    name = version.text("name")
-    if not _VERSION_NAME.fullmatch(name):
-        version.invalid("name", name, "must be lower-case letters, digits and '-', with a letter at its beginning")
     schema = value_at(version.value, "schema", "openAPIV3Schema")
     for finding in find_schema_problems(schema, version.child_or_empty("schema").path("openAPIV3Schema")):
         version.report(finding)

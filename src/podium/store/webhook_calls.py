@@ -79,7 +79,7 @@ class WebhookCalls:
             path = str(service.get("path") or "/").lstrip("/")
             url, server_name = f"https://{address}/{path}", f"{name}.{namespace}.svc"
         call = WebhookCall(
-            url=f"{url}{'&' if '?' in url else '?'}{query}" if query else url,
+            url=f"{url}?{query}" if query else url,
             body=body,
             server_name=server_name,
             authority=base64.b64decode(str(config.get("caBundle") or "")).decode("ascii", "replace"),

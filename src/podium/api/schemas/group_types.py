@@ -381,9 +381,9 @@ kind Scale: spec:ScaleSpec status:ScaleStatus
 ScaleSpec: replicas:int
 ScaleStatus: replicas!:int selector
 [events.k8s.io/v1]
-Event: apiVersion@- kind@- metadata!:ObjectMeta eventTime!:microtime series!:EventSeries reportingController
-  reportingInstance action reason regarding:ObjectReference related!:ObjectReference note type
-  deprecatedSource:EventSource deprecatedFirstTimestamp:time deprecatedLastTimestamp:time deprecatedCount:int
+Event: apiVersion@- kind@- metadata!:ObjectMeta eventTime!:microtime^ series!:EventSeries reportingController^
+  reportingInstance^ action^ reason^ regarding:ObjectReference^ related!:ObjectReference^ note^ type^
+  deprecatedSource:EventSource^ deprecatedFirstTimestamp:time^ deprecatedLastTimestamp:time^ deprecatedCount:int^
 EventSeries: count!:int lastObservedTime!:microtime
 [authentication.k8s.io/v1]
 BoundObjectReference: kind apiVersion name uid

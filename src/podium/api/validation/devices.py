@@ -9,7 +9,6 @@ from podium.api.cel import MAX_LENGTH
 from podium.api.checks import check_amount, check_count
 from podium.api.errors import InputError
 from podium.api.names import label_value_problem, subdomain_problem
-from podium.api.validation.amounts import is_extended
 from podium.api.validation.findings import Place
 from podium.api.validation.rules import check, check_own_name, check_type, check_usable, declare
 
@@ -26,8 +25,8 @@ Device: @device
 DeviceClaim: @references
 DeviceClaimConfiguration DeviceClassConfiguration: opaque!
 DeviceClass DeviceTaintRule ResourceClaim ResourceClaimTemplate ResourceClaimTemplateSpec ResourceSlice: spec+
-DeviceClassSpec: selectors config @extended_resource
-DeviceConstraint: @constraint
+DeviceClassSpec: selectors config extendedResourceName:extended-resource
+DeviceConstraint: =matchAttribute|distinctAttribute @constraint
 DeviceCounterConsumption: counterSet!:label counters!
 DeviceSelector: cel!
 DeviceSubRequest ExactDeviceRequest: deviceClassName!:subdomain selectors allocationMode:All|ExactCount @device_count
@@ -146,13 +145,6 @@ def _check_nodes(place: Place, fields: tuple[str, ...]) -> None:
 
 
 @check
-def _extended_resource(spec: Place) -> None:
-    name = spec.value.get("extendedResourceName")
-    if isinstance(name, str) and not is_extended(name):
-        spec.invalid("extendedResourceName", name, "must be a valid extended resource name")
-
-
-@check
 def _short_expression(selector: Place) -> None:
     length = len(selector.text("expression"))
     if length > MAX_LENGTH:
@@ -232,7 +224,6 @@ def _device_toleration_value(toleration: Place) -> None:
 def _constraint(constraint: Place) -> None:
     given = constraint.fields_set("matchAttribute", "distinctAttribute")
     if len(given) != 1:
-        constraint.required("", 'exactly one of "matchAttribute" or "distinctAttribute" is required')
         return
     attribute = constraint.text(given[0])
     _check_qualified_name(constraint, given[0], attribute)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from podium.api import checks
 from podium.api.disruption_policy import DisruptionPolicy
@@ -18,12 +19,15 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.names import label_name_problem, name_rule, subdomain_problem
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.policy import POLICY_ANNOTATION
-from podium.api.schemas.schema import bytes_of, schema_of
+from podium.api.schemas.schema import bytes_of, fields_of, schema_of
 from podium.api.validation import containers, devices, rules, volumes, workloads  # noqa: F401 - these modules declare rules
 from podium.api.validation.findings import Finding, Findings, Place, too_long
 from podium.api.validation.pods import DELETION_COST
 from podium.api.validation.policies import check_disruption_policy
 from podium.api.validation.rules import check_usable
+
+if TYPE_CHECKING:
+    from podium.api.cel.compiler import Declaration
 
 # With this module, the rules of all types are known.
 __all__ = ["check_usable"]
@@ -40,14 +44,19 @@ _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 
 rules.declare(
     """\
-ApplyConfiguration JSONPatch: expression:cel
-AuditAnnotation: key!:key valueExpression! valueExpression:cel
+ApplyConfiguration JSONPatch: expression!
+AuditAnnotation: key!:key valueExpression!
 ConfigMap: @config_map
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
 CSINodeSpec: drivers##name
+Event: @event_namespace
+EventSource: component:unset host:unset
 Endpoint: addresses! addresses:..100 hostname:label
 EndpointSlice: addressType!:FQDN|IPv4|IPv6 endpoints:..1000 endpoints
+events.k8s.io/v1.Event: eventTime! type!:Normal|Warning series deprecatedSource deprecatedFirstTimestamp:unset
+  deprecatedLastTimestamp:unset deprecatedCount:..0 reportingController!:key reportingInstance! action! reason!
+events.k8s.io/v1.EventSeries: count!:2.. lastObservedTime!
 HTTPIngressPath: @ingress_path backend+
 HTTPIngressRuleValue: paths! paths
 Ingress NetworkPolicy: spec
@@ -61,16 +70,22 @@ IngressTLS: hosts:host-pattern secretName:subdomain
 IPAddress IngressClass ServiceCIDR: spec+
 IPAddressSpec: parentRef!
 IPBlock: cidr!:cidr except:cidr
-MatchCondition Variable: name! expression! expression:cel
+MatchCondition: name!:key expression!
+MatchResources: matchPolicy:Equivalent|Exact namespaceSelector objectSelector resourceRules excludeResourceRules
 MutatingAdmissionPolicy ValidatingAdmissionPolicy: spec
 MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec+
-MutatingAdmissionPolicyBindingSpec: policyName! paramRef
-MutatingAdmissionPolicySpec: paramKind matchConstraints! failurePolicy:Fail|Ignore reinvocationPolicy!:IfNeeded|Never
-  matchConditions mutations! mutations variables
-MutatingWebhook ValidatingWebhook: name!:subdomain clientConfig! sideEffects!:None|NoneOnDryRun
-  admissionReviewVersions! failurePolicy:Fail|Ignore matchPolicy:Equivalent|Exact timeoutSeconds:1..30 matchConditions
-MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks
+MutatingAdmissionPolicyBindingSpec ValidatingAdmissionPolicyBindingSpec: policyName!:subdomain paramRef matchResources
+MutatingAdmissionPolicySpec: reinvocationPolicy!:IfNeeded|Never mutations! mutations
+MutatingAdmissionPolicySpec ValidatingAdmissionPolicySpec: paramKind matchConstraints+ @policy
+  failurePolicy:Fail|Ignore matchConditions:..64 matchConditions##name variables @expressions
+MutatingWebhook: reinvocationPolicy:IfNeeded|Never
+MutatingWebhook ValidatingWebhook: name!:webhook-name rules failurePolicy:Fail|Ignore matchPolicy:Equivalent|Exact
+  sideEffects!:None|NoneOnDryRun timeoutSeconds:1..30 namespaceSelector objectSelector clientConfig+
+  matchConditions:..64 matchConditions##name @expressions admissionReviewVersions! admissionReviewVersions##
+  @review_versions
+MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks##name
 Mutation: patchType!:ApplyConfiguration|JSONPatch applyConfiguration jsonPatch
+NamedRuleWithOperations RuleWithOperations: operations!:operation apiGroups! apiVersions! resources! @wildcards
 Namespace:
 NetworkPolicyEgressRule: ports to
 NetworkPolicyIngressRule: ports from
@@ -86,7 +101,7 @@ ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_a
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
 ParamKind: apiVersion! kind!
-ParamRef: parameterNotFoundAction!:Allow|Deny
+ParamRef: =name|selector selector parameterNotFoundAction!:Allow|Deny
 ParentReference: resource! name!
 RuntimeClass: handler!:label overhead scheduling
 Scheduling: nodeSelector:labels tolerations
@@ -94,15 +109,17 @@ Secret: @secret
 Service: spec+
 ServiceCIDRSpec: cidrs! cidrs:canonical-cidr
 ServicePort: port::port protocol:SCTP|TCP|UDP @target
+ServiceReference: namespace! name! path:absolute-path port:port
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
-ValidatingAdmissionPolicyBindingSpec: policyName! paramRef validationActions!:admission-action
-ValidatingAdmissionPolicySpec: paramKind matchConstraints! failurePolicy:Fail|Ignore auditAnnotations matchConditions
-  validations variables
-Validation: expression! expression:cel messageExpression:cel reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
+ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions##
+ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
+Validation: expression! reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
+Variable: name!:cel-name expression!
 VolumeNodeResources: count:0..*
+WebhookClientConfig: =url|service url:https-url service
 """,
     """\
 NodeSpec: taints:..1000
@@ -136,6 +153,18 @@ def find_problems(raw: Raw, custom: bool | None = None) -> tuple[Finding, ...]:
     if type_:
         rules.check_type(place, type_)
     return tuple(dict.fromkeys(findings))
+
+
+def find_version_problems(raw: Raw, previous: Raw | None) -> list[Finding]:
+    """Return what is wrong in a version that is not stored, with a new object or with one in place of `previous`."""
+    type_, findings, known = f"{raw['apiVersion']}.{raw['kind']}", Findings(), Findings()
+    rules.check_type(Place(raw, findings), type_)
+    if previous is not None:
+        rules.check_type(Place(previous, known), type_)
+        for name, field in fields_of(type_).items():
+            if field.is_immutable and (raw.get(name) or None) != (previous.get(name) or None):
+                Place(raw, findings).invalid(name, raw.get(name), "field is immutable")
+    return [finding for finding in findings if finding not in known]
 
 
 def check_metadata(metadata: Place, namespaced: bool, rule: Callable[[str], str | None] = subdomain_problem) -> None:
@@ -194,6 +223,86 @@ def refuse_metadata(value: Kubernetes, namespaced: bool) -> None:
     checks.check_time(metadata.creation_timestamp, ".metadata.creationTimestamp")
     checks.check_time(metadata.deletion_timestamp, ".metadata.deletionTimestamp")
     checks.check_not_negative(metadata.deletion_grace_period_seconds, ".metadata.deletionGracePeriodSeconds")
+
+
+@rules.check
+def _review_versions(webhook: Place) -> None:
+    versions = [text.value for text in webhook.texts("admissionReviewVersions")]
+    if versions and not {"v1", "v1beta1"} & {*versions}:
+        webhook.invalid("admissionReviewVersions", versions, "must include at least one of v1, v1beta1")
+
+
+@rules.check
+def _wildcards(rule: Place) -> None:
+    for name in ("operations", "apiGroups", "apiVersions"):
+        values = [text.value for text in rule.texts(name)]
+        if "*" in values and len(values) > 1:
+            rule.invalid(name, values, f"if '*' is present, must not specify other {name}")
+
+
+@rules.check
+def _policy(spec: Place) -> None:
+    spec.child_or_empty("matchConstraints").require("resourceRules")
+    if not spec.has("mutations") and not spec.value.get("validations") and not spec.value.get("auditAnnotations"):
+        spec.required("validations", "validations or auditAnnotations must contain at least one item")
+
+
+# The lists of webhooks and policies whose items have an expression, its path, and the types of its result.
+_EXPRESSIONS = """
+matchConditions expression bool
+variables expression
+validations expression bool
+validations messageExpression string
+auditAnnotations valueExpression string null_type
+mutations applyConfiguration.expression map object
+mutations jsonPatch.expression list
+"""
+
+
+def policy_variables() -> dict[str, Declaration]:
+    """Return the variables that expressions of webhooks and policies may use."""
+    from podium.api.cel import access, compiler, values  # noqa: PLC0415 - few objects have expressions
+
+    names = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
+    authorizer = compiler.Declaration(access.AUTHORIZER, {"requestResource": compiler.Declaration(access.RESOURCE)})
+    return dict.fromkeys(names, compiler.Declaration(values.DYN)) | {"authorizer": authorizer}
+
+
+@rules.check
+def _expressions(holder: Place) -> None:
+    """Check that expressions compile, with the variables before them, and the types of their results if known."""
+    from podium.api.cel import compiler, syntax, values  # noqa: PLC0415 - few objects have expressions
+
+    variables: dict[str, Declaration] = {}
+    declared = policy_variables() | {"variables": compiler.Declaration("object", variables)}
+    if not holder.has("paramKind"):
+        del declared["params"]
+    for listed, path, *types in map(str.split, _EXPRESSIONS.strip().splitlines()):
+        for entry in holder.objects(listed):
+            *way, name = path.split(".")
+            place, type_ = entry.child_or_empty(*way), values.DYN
+            text = place.text(name)
+            try:
+                if text:
+                    type_ = compiler.Compiler(text, declared).compile(syntax.parse(text)).type
+            except (values.CompileError, RecursionError) as error:
+                place.invalid(name, text, f"compilation failed: {error}")
+            if types and type_ not in (*types, values.DYN):
+                place.invalid(name, text, f"must evaluate to {' or '.join(types)}")
+            if listed == "variables":
+                variables[entry.text("name")] = compiler.Declaration(type_)
+
+
+@rules.check
+def _event_namespace(event: Place) -> None:
+    """Check that an Event is in the namespace of its object, or in a system namespace if the object has none."""
+    own, about = event.child_or_empty("metadata").text("namespace", "default"), event.child_or_empty("involvedObject")
+    namespace = about.text("namespace")
+    is_right = own == (namespace or "default")
+    if event.value.get("eventTime"):
+        is_right = bool(namespace) or own in ("default", "kube-system")
+    if not is_right:
+        about.invalid("namespace", namespace, "does not match event.namespace")
 
 
 @rules.check

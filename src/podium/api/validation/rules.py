@@ -14,6 +14,7 @@ also those in a list or a map, are checked by the rules of their type.
     #name     the items of the list have distinct names, which are DNS labels
     ##field   the items of the list have distinct values of the field; without a field, the texts are distinct
     @check    a function with `check` for what concerns several fields
+    =a|b      exactly one of the fields is set
     *         Podium relies on the rule: it refuses objects from a cluster, too, if they break it
 
 Such objects are refused at their first problem (`check_usable`), by a marked check with the words of the report.
@@ -39,7 +40,7 @@ from podium.api.validation.findings import Place
 Check = Callable[[Place], None]
 
 _TOKEN = re.compile(
-    r"(?:@(?P<check>\w+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
+    r"(?:@(?P<check>\w+)|=(?P<one>[\w|]+)|(?P<field>\w+)(?P<presence>[!+]?)(?::(?P<absent>:?)(?P<rule>[^*#]+))?(?P<named>#name)?(?:##(?P<distinct>\w*))?)\*?"
 )
 _RULES: dict[str, list[str]] = {}
 _LIMITS: dict[str, list[str]] = {}
@@ -135,8 +136,8 @@ def _compile(type_: str, text: str, applies: bool, is_usability: bool) -> Iterat
     token = _TOKEN.fullmatch(text)
     if token is None:
         raise AssertionError(f"the rule {text} of {type_} is malformed")
-    if token["check"]:
-        own = _CHECKS[token["check"]]
+    if token["check"] or token["one"]:
+        own = _CHECKS[token["check"]] if token["check"] else partial(_check_one, names=token["one"].split("|"))
         is_report = is_usability and text.endswith("*")
         if applies:
             yield _Rule("", _refusing(own) if is_report else own, True)
@@ -160,6 +161,15 @@ def _check_required(place: Place, name: str, detail: str, may_be_empty: bool) ->
     value = place.value.get(name)
     if value is None or (not value and not may_be_empty):
         place.required(name, detail)
+
+
+def _check_one(place: Place, names: list[str]) -> None:
+    given = [name for name in names if place.value.get(name) not in (None, "")]
+    problem = f"exactly one of {', '.join(f'`{name}`' for name in names)} is required"
+    if not given:
+        place.required("", problem)
+    elif len(given) > 1:
+        place.invalid("", given, problem)
 
 
 def _check_distinct(place: Place, name: str, key: str) -> None:
@@ -207,7 +217,7 @@ def _check_of_parts(name: str, type_: Type, token: re.Match[str], is_usability: 
 
 def _value_check(name: str, type_: Type, token: re.Match[str]) -> Check:
     """Return the check of a field's value by kube-apiserver's rules."""
-    rule, is_text, is_absent_checked = token["rule"], type_ == Leaf("str"), bool(token["absent"])
+    rule, is_text, is_absent_checked = token["rule"], type_ in (Leaf("str"), Leaf("time")), bool(token["absent"])
     if "|" in rule:
         allowed = tuple(rule.split("|"))
         return lambda place: check_alternatives(place, name, allowed)
@@ -386,9 +396,12 @@ _CACHE = 4_096
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _CONFIG_KEY = re.compile(r"(?!\.\.|\.\Z)[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _DOMAIN_PATH = re.compile(r"[^/]+/[-A-Za-z0-9/._~%!$&'()*+,;=:]+", re.ASCII)
+_HTTPS = re.compile(r"https://[^/?#@\s]+(?:/[^?#]*)?")
+_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _HEADER = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _SEARCH = re.compile(r"[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?(?:\.[a-z0-9_](?:[-_a-z0-9]*[a-z0-9_])?)*", re.ASCII)
 _SYSCTL = re.compile(r"(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?", re.ASCII)
+_VERSION = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 
 
 def _format(is_right: Callable[[Any], object], detail: str) -> Format:
@@ -478,24 +491,16 @@ def _driver_problem(text: str) -> str | None:
     return subdomain_problem(text.lower())
 
 
-def _syntax_problem(text: str) -> str | None:
-    """Return the problem of an expression that cannot be parsed."""
-    from podium.api.cel import syntax, values  # noqa: PLC0415 - few objects have expressions
-
-    try:
-        syntax.parse(text)
-    except (values.CompileError, RecursionError) as error:
-        return f"{shown(text)}: compilation failed: {error}"
-    return None
-
-
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
     "admission-action": _format(("Audit", "Deny", "Warn").__contains__, "must be Audit, Deny or Warn"),
     "canonical-cidr": _format(_is_canonical, "must be a CIDR in canonical form (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
-    "cel": _syntax_problem,
+    "cel-name": _format(lambda text: text.isascii() and text.isidentifier(), "name is not a valid CEL identifier"),
     "cidr": lambda text: _cidr_problem(text.strip()),
     "config-key": config_key_problem,
+    "domain": _format(
+        lambda text: "." in text and not subdomain_problem(text), "should be a lower-case domain with at least one dot"
+    ),
     "domain-path": _format(
         lambda text: _DOMAIN_PATH.fullmatch(text) and subdomain_problem(text.partition("/")[0]) is None,
         'must be a domain-prefixed path (such as "acme.io/foo")',
@@ -506,19 +511,23 @@ FORMATS: Mapping[str, Format] = {
         lambda text: text.isascii() and text.isprintable() and "=" not in text,
         "a valid environment variable name must consist only of printable ASCII characters but '='",
     ),
+    "extended-resource": _format(amounts.is_extended, "must be a valid extended resource name"),
     "header": _format(_HEADER.fullmatch, "must consist of alphanumeric characters or '-'"),
     "host": lambda text: (
         f"{shown(text)}: must be a DNS name, not an IP address" if _is_ip(text) else _wildcard_problem(text)
     ),
     "host-pattern": _wildcard_problem,
+    "https-url": _format(_HTTPS.fullmatch, "must be https://host[/path], without user, query and fragment"),
     "id": id_problem,
     "ip": _format(_is_ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
     "key": label_key_problem,
     "key-in-any-case": lambda text: label_key_problem(text.lower()),
     "label": label_name_problem,
+    "label-in-any-case": lambda text: label_name_problem(text.lower()),
     "lifecycle-mode": _format(("Persistent", "Ephemeral").__contains__, "must be Persistent or Ephemeral"),
     "local-path": _local_path_problem,
     "mode": _format(_between(0, _MAX_MODE), "must be a number between 0 and 0777 (octal), both inclusive"),
+    "operation": _format(_OPERATIONS.__contains__, f"must be one of {', '.join(_OPERATIONS)}"),
     # kube-apiserver says 1, and accepts 0, which is that of an absent field.
     "partition": _format(_between(0, 255), "must be between 1 and 255, inclusive"),
     "path-without-backsteps": _backsteps_problem,
@@ -532,7 +541,12 @@ FORMATS: Mapping[str, Format] = {
     "subdomain-in-any-case": lambda text: subdomain_problem(text.lower()),
     "subdomain-or-prefix": lambda text: subdomain_problem(text.removesuffix("-")),
     "sysctl": sysctl_problem,
+    "unset": _format(lambda _: False, "needs to be unset"),
     "value": label_value_problem,
+    "version-name": _format(_VERSION.fullmatch, "must be lower-case letters, digits and '-', a letter first"),
+    "webhook-name": _format(
+        lambda text: text.count(".") > 1 and not subdomain_problem(text), "must be a domain of at least three segments"
+    ),
     "weight": _format(_between(1, 100), "must be in the range 1-100"),
 }
 """The formats by their names in rules (`podium.api.validation.rules`)."""

@@ -39,18 +39,18 @@ CSIPersistentVolumeSource: driver! volumeHandle!
 CSIVolumeSource: driver!:subdomain-in-any-case
 CephFSPersistentVolumeSource CephFSVolumeSource: monitors!
 CinderPersistentVolumeSource CinderVolumeSource PortworxVolumeSource: volumeID!
-ClusterTrustBundleProjection: path!:local-path @bundle
+ClusterTrustBundleProjection: path!:local-path =name|signerName
 ConfigMapProjection SecretProjection: name! items
 ConfigMapVolumeSource: name! defaultMode:mode items
 DownwardAPIProjection: items
-DownwardAPIVolumeFile: path!:local-path mode:mode @downward_file fieldRef resourceFieldRef
+DownwardAPIVolumeFile: path!:local-path mode:mode =fieldRef|resourceFieldRef fieldRef resourceFieldRef
 DownwardAPIVolumeSource: defaultMode:mode items
 EmptyDirVolumeSource: @size_limit
 EphemeralVolumeSource: volumeClaimTemplate!
 FCVolumeSource: @fibre_channel lun:0..255
 FlexPersistentVolumeSource: driver!
 FlexVolumeSource: driver! @flex_options
-FlockerVolumeSource: @flocker
+FlockerVolumeSource: =datasetName|datasetUUID @flocker
 GCEPersistentDiskVolumeSource: pdName! partition:partition
 GitRepoVolumeSource: repository! directory:relative-path
 GlusterfsPersistentVolumeSource GlusterfsVolumeSource: endpoints! path!
@@ -88,7 +88,7 @@ StorageClass: provisioner!:key-in-any-case @parameters reclaimPolicy:Delete|Reta
 TopologySelectorTerm: @topology_term
 TypedLocalObjectReference: name! kind! @api_group
 TypedObjectReference: name! kind! @api_group namespace:label
-VolumeAttachmentSource: @attached
+VolumeAttachmentSource: =inlineVolumeSpec|persistentVolumeName
 VolumeAttachmentSpec: attacher! nodeName! source+
 VolumeNodeAffinity: required!
 """,
@@ -144,18 +144,8 @@ def _iscsi(source: Place) -> None:
 
 @check
 def _flocker(source: Place) -> None:
-    _check_either(source, "datasetName", "datasetUUID")
     if "/" in source.text("datasetName"):
         source.invalid("datasetName", source.text("datasetName"), "must not contain '/'")
-
-
-def _check_either(place: Place, one: str, other: str) -> None:
-    """Check that one of two fields is set."""
-    given = [name for name in (one, other) if place.value.get(name) not in (None, "")]
-    if not given:
-        place.required("", f"one of {one} and {other} is required")
-    elif len(given) > 1:
-        place.invalid("", "resource", f"{one} and {other} can not be specified simultaneously")
 
 
 @check
@@ -175,11 +165,6 @@ def _flex_options(source: Place) -> None:
         namespace = f".{key.partition('/')[0].lower()}"
         if "/" in key and namespace.endswith((".kubernetes.io", ".k8s.io")):
             source.child_or_empty("options").invalid(key, key, "kubernetes.io and k8s.io namespaces are reserved")
-
-
-@check
-def _downward_file(item: Place) -> None:
-    _check_either(item, "fieldRef", "resourceFieldRef")
 
 
 @check
@@ -208,14 +193,6 @@ def _token(token: Place) -> None:
         token.invalid("expirationSeconds", seconds, "may not specify a duration less than 10 minutes")
     elif seconds is not None and seconds > _MOST_TOKEN_SECONDS:
         token.invalid("expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
-
-
-@check
-def _bundle(bundle: Place) -> None:
-    if bundle.has("name") and bundle.has("signerName"):
-        bundle.invalid("", bundle.text("name"), "only one of name and signerName may be used")
-    elif not bundle.has("name") and not bundle.has("signerName"):
-        bundle.required("", "either name or signerName must be specified")
 
 
 @check
@@ -280,16 +257,6 @@ def _persistent_source(spec: Place) -> None:
 def _parameters(storage_class: Place) -> None:
     if len(storage_class.text_mapping("parameters")) > _MAX_PARAMETERS:
         storage_class.invalid("parameters", {}, f"must have at most {_MAX_PARAMETERS} items")
-
-
-@check
-def _attached(source: Place) -> None:
-    """Check that an attachment names one volume."""
-    named = source.fields_set("inlineVolumeSpec", "persistentVolumeName")
-    if len(named) != 1:
-        source.invalid("", "", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")
-    elif "persistentVolumeName" in named:
-        source.require("persistentVolumeName")
 
 
 @check

@@ -25,8 +25,7 @@ _MAX_INDEXES = 1_000_000
 _MAX_EXIT_CODES = 255
 _MAX_MANAGED_BY = 63
 _MAX_CRON_NAME = 52
-_MOST_OF_GROUP = {"podGroupTemplates": 8, "resourceClaims": 4, "topology": 1}
-_GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints @lengths resourceClaims
+_GROUP_FIELDS = f"""schedulingPolicy! schedulingConstraints resourceClaims:..4 resourceClaims
   disruptionMode:{"|".join(pod_group.DISRUPTION_MODES)} priority:..{policy.HIGHEST_USER_PRIORITY}"""
 
 declare(
@@ -41,7 +40,7 @@ DaemonSetUpdateStrategy: type:OnDelete|RollingUpdate rollingUpdate
 DeploymentSpec: replicas:0..* minReadySeconds:0..* revisionHistoryLimit:0..* progressDeadlineSeconds:0.. @progress
   strategy selector @selected_template
 DeploymentStrategy: type:Recreate|RollingUpdate @rolling_update
-GangSchedulingPolicy: @minimum
+GangSchedulingPolicy: minCount!:1..
 Job: spec+ @job status
 JobSpec: parallelism:0..* completions:0..* activeDeadlineSeconds:0..* backoffLimit:0..* ttlSecondsAfterFinished:0..
   backoffLimitPerIndex:0.. maxFailedIndexes:0.. completionMode:NonIndexed|Indexed @completions*
@@ -53,12 +52,12 @@ PodFailurePolicyOnExitCodesRequirement: operator!:In|NotIn @failure_codes*
 PodFailurePolicyOnPodConditionsPattern: type! status:False|True|Unknown
 PodFailurePolicyRule: action!:Count|FailIndex|FailJob|Ignore @failure_rule* onPodConditions:..20 onPodConditions
   onExitCodes
-PodGroupResourceClaim: name!:label @one_group_claim
-PodGroupSchedulingConstraints: @lengths topology
-PodGroupSchedulingPolicy: @one_policy gang
+PodGroupResourceClaim: name!:label =resourceClaimName|resourceClaimTemplateName
+PodGroupSchedulingConstraints: topology:..1 topology
+PodGroupSchedulingPolicy: =basic|gang gang
 PodGroupSpec: podGroupTemplateRef {_GROUP_FIELDS}
 PodGroupTemplate: name!:label {_GROUP_FIELDS}
-PodGroupTemplateReference: @referenced_workload workload
+PodGroupTemplateReference: =workload workload
 ReplicaSet ReplicationController StatefulSet: spec+ status
 ReplicaSetSpec: replicas:0..* minReadySeconds:0..* selector @selected_template
 ReplicaSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availableReplicas:0.. fullyLabeledReplicas:0..
@@ -78,7 +77,7 @@ StatefulSetStatus: replicas:0.. observedGeneration:0.. readyReplicas:0.. availab
 StatefulSetUpdateStrategy: type:OnDelete|RollingUpdate @rolling_update
 TopologyConstraint: key!:key
 WorkloadPodGroupTemplateReference: workloadName!:subdomain podGroupTemplateName!:label
-WorkloadSpec: controllerRef podGroupTemplates!##name @lengths
+WorkloadSpec: controllerRef podGroupTemplates!##name podGroupTemplates:..8
 scheduling.k8s.io/v1alpha2.TypedLocalObjectReference: kind! name!
 """,
     """\
@@ -441,39 +440,3 @@ def _failure_codes(codes: Place) -> None:
     numbers = [number for number in seen if isinstance(number, int)]
     if numbers != sorted(numbers):
         codes.invalid("values", numbers, "must be ordered")
-
-
-@check
-def _referenced_workload(reference: Place) -> None:
-    if reference.child("workload") is None:
-        reference.invalid("", reference.value, "must specify one of: `workload`")
-
-
-@check
-def _one_policy(policy: Place) -> None:
-    if policy.has("basic") == policy.has("gang"):
-        policy.invalid("", policy.value, "must specify exactly one of: `basic`, `gang`")
-
-
-@check
-def _minimum(gang: Place) -> None:
-    least = gang.number("minCount")
-    if not least:
-        gang.required("minCount")
-    elif least < 1:
-        gang.invalid("minCount", least, "must be greater than or equal to 1")
-
-
-@check
-def _lengths(place: Place) -> None:
-    """Check the number of entries in the lists of a group."""
-    for name, most in _MOST_OF_GROUP.items():
-        number = len(place.objects(name))
-        if number > most:
-            place.invalid(name, number, f"must have at most {most} items")
-
-
-@check
-def _one_group_claim(claim: Place) -> None:
-    if claim.has("resourceClaimName") == claim.has("resourceClaimTemplateName"):
-        claim.invalid("", claim.value, "exactly one of `resourceClaimName`, `resourceClaimTemplateName` is required")

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from podium.api.cel.access import AUTHORIZER, RESOURCE, AuthorizerValue
+from podium.api.cel.access import AuthorizerValue
 from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
 from podium.api.cel.syntax import parse
 from podium.api.cel.values import DYN, CompileError, EvaluationError, Value
@@ -25,6 +25,7 @@ from podium.api.reading import read
 from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, fields_of, schema_of
 from podium.api.selectors import LabelSelector, compile_label_selector
 from podium.api.structural.structural import declaration, escaped
+from podium.api.validation.objects import policy_variables
 from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
 from podium.store import api_resources, field_ownership, patching
@@ -34,16 +35,7 @@ from podium.store.store import Store
 COST_LIMIT = 1_000_000
 """The cost limit of all expressions of a policy for one request and one parameter."""
 
-_NAMES = ("object", "oldObject", "request", "params", "namespaceObject", "variables")
-_DECLARED = {name: Declaration(DYN) for name in _NAMES}
-_DECLARED["authorizer"] = Declaration(AUTHORIZER, {"requestResource": Declaration(RESOURCE)})
-_EXPRESSIONS = (
-    "expression",
-    "messageExpression",
-    "valueExpression",
-    "applyConfiguration.expression",
-    "jsonPatch.expression",
-)
+_DECLARED = policy_variables()
 _OF_KINDS = ("apiGroups", "apiVersions", "resources")
 _LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
 _LONGEST_ANNOTATION = 10 * 1024
@@ -73,20 +65,6 @@ def _program(text: str) -> Compiled:
         return compiled(text)
     except (CompileError, RecursionError) as error:
         raise AdmissionPolicyError(f"compilation error: {error}") from None
-
-
-def compile_problems(raw: Raw) -> Iterator[str]:
-    """Yield a warning for each expression of a policy, or of the webhooks of a configuration, that does not compile."""
-    webhooks = ((f"webhooks[{index}]", hook) for index, hook in enumerate(objects_at(raw, "webhooks")))
-    for place, holder in (("spec", object_at(raw, "spec")), *webhooks):
-        for listed in ("validations", "variables", "matchConditions", "auditAnnotations", "mutations"):
-            for index, entry in enumerate(objects_at(holder, listed)):
-                for name in _EXPRESSIONS:
-                    text = value_at(entry, *name.split("."))
-                    try:
-                        compiled(str(text)) if text else None
-                    except (CompileError, RecursionError) as error:
-                        yield f"{place}.{listed}[{index}].{name} cannot be evaluated: {error}"
 
 
 def type_checked(resources: api_resources.APIResources, policy: Raw) -> Raw:
