@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from podium.api.meta import Raw, value_at
 from podium.api.structural.soundness import find_schema_problems
 from podium.api.validation import rules
@@ -13,7 +11,6 @@ from podium.store.custom_conversion import REVIEW_VERSIONS
 APPROVED = "api-approved.kubernetes.io"
 """The annotation that definitions in Kubernetes' own API groups must have."""
 
-_PATH = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+", re.ASCII)
 _IMMUTABLE = (("group",), ("scope",), ("names", "kind"), ("names", "plural"))
 
 rules.declare("""\
@@ -25,9 +22,9 @@ CustomResourceDefinitionSpec: group!:domain names+ scope! scope:Cluster|Namespac
   versions##name @versions
 CustomResourceDefinitionVersion: name::version-name @version additionalPrinterColumns selectableFields:..8
   selectableFields subresources
-CustomResourceSubresourceScale: specReplicasPath! statusReplicasPath! @scale_paths
+CustomResourceSubresourceScale: specReplicasPath!:spec-path statusReplicasPath!:status-path labelSelectorPath:field-path
 CustomResourceSubresources: scale
-SelectableField: jsonPath! @selectable_path
+SelectableField: jsonPath!:field-path
 """)
 
 
@@ -100,23 +97,3 @@ def _version(version: Place) -> None:
     schema = value_at(version.value, "schema", "openAPIV3Schema")
     for finding in find_schema_problems(schema, version.child_or_empty("schema").path("openAPIV3Schema")):
         version.report(finding)
-
-
-@rules.check
-def _selectable_path(field: Place) -> None:
-    _check_path(field, "jsonPath", "")
-
-
-@rules.check
-def _scale_paths(scale: Place) -> None:
-    for name, start in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status."), ("labelSelectorPath", "")):
-        _check_path(scale, name, start)
-
-
-def _check_path(place: Place, name: str, start: str) -> None:
-    """Report a text that is set and no path of fields such as `.spec.replicas`."""
-    path = place.text(name)
-    if path and not _PATH.fullmatch(path):
-        place.invalid(name, path, "must be a simple json path of fields, such as .spec.replicas")
-    elif path and not path.startswith(start):
-        place.invalid(name, path, f"should be a json path under {start.rstrip('.')}")

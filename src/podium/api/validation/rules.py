@@ -396,6 +396,7 @@ _CACHE = 4_096
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _CONFIG_KEY = re.compile(r"(?!\.\.|\.\Z)[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _DOMAIN_PATH = re.compile(r"[^/]+/[-A-Za-z0-9/._~%!$&'()*+,;=:]+", re.ASCII)
+_FIELDS = r"(?:\.[A-Za-z_][A-Za-z0-9_-]*)+"
 _HTTPS = re.compile(r"https://[^/?#@\s]+(?:/[^?#]*)?")
 _OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 _HEADER = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
@@ -512,6 +513,9 @@ FORMATS: Mapping[str, Format] = {
         "a valid environment variable name must consist only of printable ASCII characters but '='",
     ),
     "extended-resource": _format(amounts.is_extended, "must be a valid extended resource name"),
+    "field-path": _format(
+        re.compile(_FIELDS, re.ASCII).fullmatch, "must be a simple json path of fields, such as .spec.replicas"
+    ),
     "header": _format(_HEADER.fullmatch, "must consist of alphanumeric characters or '-'"),
     "host": lambda text: (
         f"{shown(text)}: must be a DNS name, not an IP address" if _is_ip(text) else _wildcard_problem(text)
@@ -537,6 +541,10 @@ FORMATS: Mapping[str, Format] = {
     "positive": _format(lambda number: number > 0, "must be greater than zero"),
     "relative-path": descending_problem,
     "search-domain": _format(_is_search_domain, "must be a DNS name of lower-case letters, digits, '-', '_' and '.'"),
+    "spec-path": _format(re.compile(rf"\.spec{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .spec"),
+    "status-path": _format(
+        re.compile(rf"\.status{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .status"
+    ),
     "subdomain": subdomain_problem,
     "subdomain-in-any-case": lambda text: subdomain_problem(text.lower()),
     "subdomain-or-prefix": lambda text: subdomain_problem(text.removesuffix("-")),
