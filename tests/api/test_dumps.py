@@ -17,7 +17,6 @@ from podium.api.errors import InputError, Validation
 from podium.api.input import codec, listed_items
 from podium.api.input.codec import Document, load_text
 from podium.api.input.json import UncertainError, without_nulls
-from podium.api.input.listed_items import ItemReader
 from podium.api.pod import Pod
 from podium.app.bench.eks_cluster import EKSCluster
 from tests.api.dumps import ACCESS, Raw, dump, dumped_pod
@@ -127,22 +126,13 @@ def test_pods_of_any_owner_say_the_same_read_object_by_object_and_as_a_whole(eff
     check_same()
 
 
-def test_most_pods_of_a_cluster_are_read_without_being_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    closely: list[bytes] = []
-    read_closely = ItemReader.value
-
-    def noted(reader: ItemReader, item: bytes) -> Any:
-        closely.append(item)
-        return read_closely(reader, item)
-
-    monkeypatch.setattr(ItemReader, "value", noted)
-
+def test_most_pods_of_a_cluster_are_read_without_being_decoded(decoded_items: list[bytes]) -> None:
     documents = load_text(json.dumps(dump(*EKSCluster(100).objects())), "dump")
 
     pods = [one for one in documents if isinstance(one.object, Pod)]
     workloads = {one.object.metadata.controller for one in pods if one.object is not None}
     # One pod of each workload, and another one that has no node.
-    assert len(closely) - (len(documents) - len(pods)) <= len(workloads) + 1
+    assert len(decoded_items) - (len(documents) - len(pods)) <= len(workloads) + 1
     assert [one.raw for one in documents] == [without_nulls(raw) for raw in EKSCluster(100).objects()]
 
 

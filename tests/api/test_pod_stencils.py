@@ -15,7 +15,6 @@ from podium.api.input import pod_stencil
 from podium.api.input.codec import load_text
 from podium.api.input.documents import Document, Encoded
 from podium.api.input.json import decode
-from podium.api.input.listed_items import ItemReader
 from podium.api.input.pod_gaps import JSON
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, PodStencils, stencil_of
 from podium.api.pod import Pod
@@ -112,23 +111,13 @@ def test_another_name_in_a_label_or_as_the_hostname_is_not_read_through_a_stenci
     assert first.read(text_of(other)) is None
 
 
-def test_a_dump_is_read_through_stencils_from_the_second_pod_of_an_owner_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    closely: list[bytes] = []
-    read_closely = ItemReader.value
-
-    def noted(reader: ItemReader, item: bytes) -> Any:
-        closely.append(item)
-        return read_closely(reader, item)
-
-    monkeypatch.setattr(ItemReader, "value", noted)
+def test_a_dump_is_read_through_stencils_from_the_second_pod_of_an_owner_on(decoded_items: list[bytes]) -> None:
     pods = [pod_of(number) for number in range(COUNT)]
 
     documents = load_text(json.dumps(dump(*pods)), "dump")
 
     assert [document.object for document in documents] == [looked_into(pod) for pod in pods]
-    assert len(closely) == 1
+    assert len(decoded_items) == 1
 
 
 @efforts(50)

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from podium.api.errors import InputError, Validation
 from podium.api.input.codec import Document, load_text, read_input
-from podium.api.input.listed_items import ItemReader
 from podium.api.input.pod_table import FORMAT, PodTableWriter
 from tests.api.dumps import Raw, dump, dumped_pod
 from tests.api.test_dumps import EKS_PODS, outcome
@@ -76,15 +75,7 @@ def test_pods_of_a_table_are_the_pods_that_it_was_made_of(effort: Effort) -> Non
     check_same()
 
 
-def test_most_rows_are_read_without_being_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    closely: list[bytes] = []
-    read_closely = ItemReader.value
-
-    def noted(reader: ItemReader, item: bytes) -> Any:
-        closely.append(item)
-        return read_closely(reader, item)
-
-    monkeypatch.setattr(ItemReader, "value", noted)
+def test_most_rows_are_read_without_being_decoded(decoded_items: list[bytes]) -> None:
     pods = distinct([dumped_pod(number) for number in range(8)] * 4)
     for pod in pods:
         pod["status"]["containerStatuses"][0]["restartCount"] = 0
@@ -92,7 +83,7 @@ def test_most_rows_are_read_without_being_decoded(monkeypatch: pytest.MonkeyPatc
     documents = load_text(listed(table_of(pods)), "dump")
 
     assert [document.raw["metadata"]["name"] for document in documents] == [pod["metadata"]["name"] for pod in pods]
-    assert len(closely) == 1
+    assert len(decoded_items) == 1
 
 
 def test_few_pods_are_written_as_they_are() -> None:

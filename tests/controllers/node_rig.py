@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from podium.api.meta import Raw
@@ -41,6 +42,12 @@ READY = {"type": "Ready", "status": "True"}
 _MANY = 20_000
 
 Fault = Callable[[Action], Problem | None]
+
+
+def crash_after(actions: int) -> Fault:
+    """Return the fault of a component that crashes: its later actions are not sent."""
+    done = count(1)
+    return lambda action: UNSENT if next(done) > actions else None
 
 
 class Rig:

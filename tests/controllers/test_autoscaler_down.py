@@ -13,7 +13,18 @@ from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.autoscaling import REMOVAL_TAINT, NodeGroup
-from tests.controllers.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Fault, Rig, budget, in_group, pod
+from tests.controllers.node_rig import (
+    BROKEN,
+    LOST,
+    MINUTE,
+    SECOND,
+    Fault,
+    Rig,
+    budget,
+    crash_after,
+    in_group,
+    pod,
+)
 from tests.store.objects import node
 
 TEMPLATE: Raw = {"status": {"allocatable": {"cpu": 10, "memory": "1Ti", "pods": 110}}}
@@ -347,14 +358,7 @@ def test_a_restarted_autoscaler_cancels_a_removal_that_takes_too_long() -> None:
 @pytest.mark.parametrize("after", range(6))
 def test_a_crash_between_two_actions_leaves_a_removal_that_ends(after: int) -> None:
     rig = autoscaled(in_group("n1"), pod("web-1", node="n1"), pod("web-2", node="n1"), *STAYS)
-    done = 0
-
-    def until_the_crash(action: Action) -> Problem | None:
-        nonlocal done
-        done += 1
-        return UNSENT if done > after else None
-
-    rig.fault = until_the_crash
+    rig.fault = crash_after(after)
     rig.pass_to(610)
     rig.fault = healthy
     rig.restart()

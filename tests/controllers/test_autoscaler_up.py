@@ -13,7 +13,7 @@ from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.autoscaling import STARTUP_TAINT, NodeGroup
-from tests.controllers.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, in_group, pod
+from tests.controllers.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, crash_after, in_group, pod
 from tests.store.objects import node
 
 FORBIDDEN = Problem(403, "Forbidden", "no more machines")
@@ -366,14 +366,7 @@ def test_an_autoscaler_resumes_after_a_restart_at_any_moment(seconds: int) -> No
 @pytest.mark.parametrize("after", range(5))
 def test_a_crash_between_two_actions_leaves_the_group_within_its_maximum(after: int) -> None:
     rig = autoscaled(group(maximum=2))
-    done = 0
-
-    def until_the_crash(action: Action) -> Problem | None:
-        nonlocal done
-        done += 1
-        return UNSENT if done > after else None
-
-    rig.fault = until_the_crash
+    rig.fault = crash_after(after)
     rig.apply(*(pending(f"p{number}", cpu=4) for number in range(3)))
     rig.pass_to(10)
     rig.fault = lambda action: None

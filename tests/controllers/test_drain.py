@@ -10,7 +10,7 @@ from podium.api.policy import POLICY_ANNOTATION
 from podium.controllers.actions import Action, Evict
 from podium.controllers.disruption.drain import DrainSettings, DrainState, NodeDrain
 from podium.controllers.observations import Problem
-from tests.controllers.node_rig import BROKEN, LOST, SECOND, UNSENT, Fault, Rig, budget, pod
+from tests.controllers.node_rig import BROKEN, LOST, SECOND, Fault, Rig, budget, crash_after, pod
 from tests.store.objects import node
 
 AGENT = {
@@ -354,15 +354,8 @@ def test_the_report_of_a_drain_that_is_over_stays_as_it_was() -> None:
 
 @pytest.mark.parametrize("after", range(6))
 def test_a_drain_resumes_after_a_restart_at_any_moment(after: int) -> None:
-    done = 0
-
-    def until_the_crash(action: Action) -> Problem | None:
-        nonlocal done
-        done += 1
-        return UNSENT if done > after else None
-
     objects = [pod(f"web-{n}", node="n1", labels={"app": "web"}) for n in range(3)]
-    rig = draining(*objects, budget("web", 2, app="web"), fault=until_the_crash)
+    rig = draining(*objects, budget("web", 2, app="web"), fault=crash_after(after))
     rig.fault = healthy
     rig.restart()
     rig.allow("web", 3)
