@@ -127,9 +127,6 @@ class DisruptionRequests:
     def __init__(self) -> None:
         self._found: OrderedDict[str, DisruptionRequest] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._found)
-
     def on_action(self, action: actions.DeleteObject | actions.Evict | actions.ReportStatus, by: str) -> None:
         """Record an action before it is carried out; ``by`` requests it if the action names no cause."""
         if isinstance(action, actions.ReportStatus):
