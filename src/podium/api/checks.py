@@ -51,6 +51,12 @@ def parsed(parse: Callable[[Written], Parsed], written: Written, path: str) -> P
         raise InputError(str(error), path=path) from None
 
 
+def check_format(number: object, newest: int) -> None:
+    """Raise InputError for the format of a file that a newer version of Podium wrote."""
+    if isinstance(number, int) and number > newest:
+        raise InputError(f"{number} is written by a newer Podium; this one reads {newest}", path=".format")
+
+
 def check_time(text: str | None, path: str) -> None:
     """Raise InputError for an invalid time; None is an absent value."""
     if text is not None:

@@ -330,10 +330,7 @@ def is_snapshot(raw: Raw) -> bool:
 
 def read_snapshot(raw: Raw) -> Snapshot:
     """Return the content of a Snapshot. Raises InputError for an unreadable one, and for an unknown format."""
-    number = raw.get("format", FORMAT)
-    if isinstance(number, int) and number > FORMAT:
-        problem = f"{number} is written by a newer Podium; this one reads {FORMAT}: take the snapshot with this one"
-        raise InputError(problem, path=".format")
+    checks.check_format(raw.get("format"), FORMAT)
     found = read(raw, Snapshot)
     checks.check_time(found.taken_at or None, ".takenAt")
     return found

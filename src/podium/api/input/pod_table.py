@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.checks import check_format
 from podium.api.errors import InputError
 from podium.api.input.documents import API_VERSION
 from podium.api.input.json import UncertainError, decode
@@ -167,13 +168,10 @@ def decoded_rows(raw: dict[str, Any]) -> Iterator[Any]:
 
 def _decoded(table: bytes) -> _PodTable:
     try:
-        written = msgspec.json.decode(table, type=_Format).format
-        if written > FORMAT:
-            problem = (
-                f"{written} is written by a newer Podium; this one reads {FORMAT}: take the snapshot with this one"
-            )
-            raise InputError(problem, path=".format", object=KIND)
+        check_format(msgspec.json.decode(table, type=_Format).format, FORMAT)
         return msgspec.json.decode(table, type=_PodTable)
+    except InputError as error:
+        raise error.located(object=KIND) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"the table of pods is damaged: {error}; take the snapshot again", object=KIND) from None
 

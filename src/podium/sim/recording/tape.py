@@ -11,8 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from podium.api.checks import check_duration
-from podium.api.errors import InputError
+from podium.api.checks import check_duration, check_format
 from podium.api.input.codec import Document
 from podium.api.input.documents import API_VERSION, read_among
 from podium.api.kinds import KINDS, WORKLOADS, group_of
@@ -96,10 +95,7 @@ def recordings_of(documents: Iterable[Document]) -> Iterator[tuple[Recording, Do
 
 
 def _read(raw: Raw) -> Recording:
-    number = raw.get("format", FORMAT)
-    if isinstance(number, int) and number > FORMAT:
-        problem = f"{number} is written by a newer Podium; this one reads {FORMAT}"
-        raise InputError(problem, path=".format")
+    check_format(raw.get("format"), FORMAT)
     found = read(raw, Recording)
     times = ((f".events[{index}].at", event.at) for index, event in enumerate(found.events))
     for path, text in ((".length", found.length), (".termination", found.termination or "0s"), *times):
