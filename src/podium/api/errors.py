@@ -132,11 +132,12 @@ class MalformedError(InputError):
     """An error for a value that cannot be parsed as its field's type: text for a number, "1 Gi" for a quantity."""
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for a name that is not among the known ones."""
+def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a suggestion for a name that is not among the known ones; if none is like it, the known ones or a text."""
     names = list(known)
-    near = likely(name, names)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are: {', '.join(names) or 'none'}"
+    if near := likely(name, names):
+        return f"did you mean {' or '.join(near)}?"
+    return otherwise or f"known are: {', '.join(names) or 'none'}"
 
 
 def nodes_named(name: str, nodes: Collection[str]) -> list[str]:

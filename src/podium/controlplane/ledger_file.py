@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podium.api.errors import InputError
+from podium.api.errors import InputError, os_error_as
 from podium.api.times import SECOND
 from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, UsageEntry, disruption_of
 from podium.controllers.ledger.outcomes import MOST_OPEN
@@ -295,10 +295,8 @@ def _locked(path: str) -> int:
 
     Without the lock, two processes could assign the same record numbers and overwrite each other's records.
     """
-    try:
+    with os_error_as("cannot be written", path):
         lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error}", source=path) from None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

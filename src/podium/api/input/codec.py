@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import count
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from msgspec import structs
 
@@ -29,6 +29,7 @@ from podium.api.pod import Pod
 
 __all__ = ["Document", "Input", "refuse_empty_pods"]
 
+Value = TypeVar("Value")
 _ONLY_DOCUMENT = 1
 _PROGRESS_EVERY = 256
 # The number of bytes that are inspected to detect JSON.
@@ -361,6 +362,13 @@ def objects_in(content: bytes, source: str) -> list[dict[str, Any]]:
         if not isinstance(value, dict):
             raise InputError("is not an object", source=source, document=index)
     return [value for _, value in documents]
+
+
+def only_one(found: Sequence[Value], kind: str, source: str) -> Value:
+    """Return the one object of a file, which is of a kind. Raises InputError for none and for several."""
+    if len(found) != 1:
+        raise InputError(f"holds {len(found)} objects; one {kind} is needed, and nothing else", source=source)
+    return found[0]
 
 
 def is_template(text: bytes) -> bool:

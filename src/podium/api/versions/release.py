@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from podium.api.errors import InputError, likely, shown
+from podium.api.errors import InputError, shown, suggestion
 from podium.api.versions.gates import DEPENDENCIES_SINCE, MINORS, SUCCESSORS, Gate, dependencies, letters, stages
 
 PATCH_LEVELS = {31: 14, 32: 13, 33: 13, 34: 9, 35: 6, 36: 2, 37: 0}
@@ -84,8 +84,7 @@ def _where(name: str, short: str) -> str:
     known = [f"1.{minor}" for minor, letter in zip(MINORS, cells, strict=False) if letter != "-"]
     if known:
         return f"{short} does not know it; {', '.join(known)} do{'es' if len(known) == 1 else ''}"
-    near = likely(name, letters())
-    return f"did you mean {' or '.join(near)}?" if near else f"no version from 1.{MINORS[0]} on knows it"
+    return suggestion(name, letters(), f"no version from 1.{MINORS[0]} on knows it")
 
 
 def default_release(minor: int = 36) -> Release:

@@ -20,7 +20,7 @@ import msgspec
 
 from podium.api import collector, meta, present
 from podium.api.errors import InputError, Validation, escape, locating, os_error_as, shown
-from podium.api.input.codec import Document, Input, objects_in
+from podium.api.input.codec import Document, Input, objects_in, only_one
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
 from podium.api.input.files import read_bytes
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
@@ -399,7 +399,4 @@ def _autoscaling(raw: meta.Raw) -> Autoscaling:
 
 def read_one(path: str, kind: str) -> meta.Raw:
     """Return the only object in a file of YAML or JSON, without nulls. Raises InputError."""
-    found = objects_in(read_bytes(path), path)
-    if len(found) != 1:
-        raise InputError(f"holds {len(found)} objects; one {kind} is needed, and nothing else", source=path)
-    return found[0]
+    return only_one(objects_in(read_bytes(path), path), kind, path)

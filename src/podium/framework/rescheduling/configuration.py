@@ -5,14 +5,15 @@ Files, ConfigMaps and scenarios share this reader. A DeschedulerPolicy is accept
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from podium.api.basis import Caveat
-from podium.api.errors import InputError, locating
-from podium.api.input.codec import Document, load_files, load_text
+from podium.api.errors import locating
+from podium.api.input.codec import load_files, load_text, only_one
 from podium.api.input.documents import API_VERSION
+from podium.api.input.files import shown_name
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER_KIND
 from podium.framework.rescheduling.descheduler import read_descheduler_policy
 from podium.framework.rescheduling.settings import ReschedulerSettings, Written, settings_of
@@ -41,12 +42,13 @@ def load_rescheduler(path: str) -> ReschedulerConfiguration:
 
     Raises InputError.
     """
-    return _of_documents(load_files([path]), path)
+    document = only_one(load_files([path]), KIND, shown_name(path))
+    return read_rescheduler(document.raw, document.source)
 
 
 def parse_rescheduler(text: str, source: str) -> ReschedulerConfiguration:
     """Return the configuration in a text, such as a ConfigMap's under `CONFIG_MAP_KEY`. Raises InputError."""
-    return _of_documents(load_text(text, source), source)
+    return read_rescheduler(only_one(load_text(text, source), KIND, source).raw, source)
 
 
 def default_rescheduler() -> ReschedulerConfiguration:
@@ -74,9 +76,3 @@ def read_rescheduler(raw: Mapping[str, Any], source: str) -> ReschedulerConfigur
         require_kind(raw, KIND, API_VERSION, DESCHEDULER_KIND)
         fields = {key: value for key, value in raw.items() if key not in ("apiVersion", "kind")}
         return ReschedulerConfiguration(source, read_settings(fields))
-
-
-def _of_documents(documents: Sequence[Document], source: str) -> ReschedulerConfiguration:
-    if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} objects; one {KIND} is needed, and nothing else", source=source)
-    return read_rescheduler(documents[0].raw, documents[0].source)

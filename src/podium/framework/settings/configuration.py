@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import InputError, locating, shown
-from podium.api.input.codec import Document, load_files
+from podium.api.input.codec import Document, load_files, only_one
+from podium.api.input.files import shown_name
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.framework.extenders import ExtenderSettings, check_extenders, ignored_resources
@@ -259,11 +260,7 @@ def load_configuration(path: str) -> Configuration:
 
 def load_document(path: str) -> Document:
     """Return the one object in such a file, not yet read as a configuration. Raises InputError."""
-    documents = load_files([path])
-    if len(documents) != 1:
-        source = documents[0].source if documents else path
-        raise InputError(f"holds {len(documents)} objects; one {KIND} is needed, and nothing else", source=source)
-    return documents[0]
+    return only_one(load_files([path]), KIND, shown_name(path))
 
 
 def read_configuration(raw: Mapping[str, Any], source: str) -> Configuration:

@@ -23,9 +23,9 @@ from podium.api.schemas.schema import defaults_of
 from podium.api.versions.apis import as_kept
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.store.admission.priorities import NO_RULES, PriorityRules, default_class, unknown_class
+from podium.store.admission.priorities import NO_RULES, PriorityRules, default_class, differs_from_class, unknown_class
 from podium.store.api_resources import POD, APIResource
-from podium.store.errors import StoreError, forbidden
+from podium.store.errors import forbidden
 
 # The defaults that every pod has, including those of simulations.
 _DEFAULTS: Raw = {name: defaults_of("PodSpec")[name] for name in ("schedulerName", "terminationGracePeriodSeconds")}
@@ -117,7 +117,7 @@ def _with_class(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, Priori
         annotations = metadata.get("annotations", {})
         given = annotations.get(POLICY_ANNOTATION, policy)
         if name and given != policy:
-            raise _differs(key, f"annotation {POLICY_ANNOTATION}", given, name, policy)
+            raise differs_from_class(POD, key, f"annotation {POLICY_ANNOTATION}", given, name, policy)
         metadata = {**metadata, "annotations": {**annotations, POLICY_ANNOTATION: given}}
     if not name:
         chosen = {} if found is None else {"priorityClassName": found.metadata.name}
@@ -125,12 +125,8 @@ def _with_class(metadata: Raw, spec: Raw, key: str, classes: Mapping[str, Priori
         return metadata, {**spec, **chosen, **filled, "preemptionPolicy": policy_stated}
     for field in filled:
         if field in spec and spec[field] != filled[field]:
-            raise _differs(key, field, spec[field], name, filled[field])
+            raise differs_from_class(POD, key, field, spec[field], name, filled[field])
     return metadata, {**spec, **filled}
-
-
-def _differs(key: str, field: str, given: object, name: str, right: object) -> StoreError:
-    return forbidden(POD, key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
 
 
 TOLERATION_SECONDS = 300

@@ -110,13 +110,18 @@ def admit_group(raw: Raw, key: str, classes: Mapping[str, PriorityClass]) -> Raw
     if priority is None:
         raise unknown_class(POD_GROUP, key, name, classes)
     if given not in (None, priority):
-        raise forbidden(
-            POD_GROUP, key, f"priority {given} is not that of PriorityClass {name}, {priority}; leave it out"
-        )
+        raise differs_from_class(POD_GROUP, key, "priority", given, name, priority)
     if priority > HIGHEST_USER_PRIORITY:
         problem = f"must be less than or equal to {HIGHEST_USER_PRIORITY}, and {name} has {priority}"
         raise invalid(POD_GROUP, key, problem, "spec.priority")
     return {**raw, "spec": {**spec, "priority": priority}}
+
+
+def differs_from_class(
+    resource: APIResource, key: str, field: str, given: object, name: str, right: object
+) -> StoreError:
+    """Return the refusal of a field that differs from that of the object's PriorityClass."""
+    return forbidden(resource, key, f"{field} {given} is not that of PriorityClass {name}, {right}; leave it out")
 
 
 def readmit_group(raw: Raw, previous: Raw) -> Raw:
