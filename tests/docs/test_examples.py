@@ -30,7 +30,6 @@ from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 from podium.sim.scenario.scenario import read_scenario
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
 from tests.docs.shell import Shell, agree, entered
-from tests.kinds import is_served
 from tools import dev
 
 # No cluster has Podium's own kinds.
@@ -169,7 +168,7 @@ def follow(shell: Shell, line: str) -> None:
             assert kinds.split(",") == sorted(
                 kind.plural
                 for kind in KINDS.values()
-                if kind.group != OWN_GROUP and is_served(kind) and "alpha" not in kind.version
+                if kind.group != OWN_GROUP and kind.is_served and "alpha" not in kind.version
             )
         case ["podium", *arguments] if {"--context", "--kubernetes", "hour.podium"} & {*arguments} or "=month/" in line:
             # There is no such cluster and no such recordings; the command line is right.

@@ -28,7 +28,6 @@ from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.sim.player import SimulatedControlPlane
 from podium.sim.scenario.scenario import Scenario
 from tests.app.manifests import manifests
-from tests.kinds import is_served
 from tests.sim.objects import documents
 from tests.sizes import sizes
 from tests.store.objects import SECOND
@@ -121,4 +120,4 @@ def test_only_the_disruption_controller_watches_custom_kinds() -> None:
 def test_every_kind_is_tried() -> None:
     shown: set[type[Kubernetes]] = {type(object_) for object_, _ in OBJECTS}
 
-    assert shown >= {type_ for type_ in KIND_OF if is_served(KIND_OF[type_])}
+    assert shown >= {type_ for type_ in KIND_OF if KIND_OF[type_].is_served}

@@ -18,7 +18,6 @@ from podium.server.discovery import (
 )
 from podium.store.api_resources import APIResource
 from podium.store.custom_kinds import version_order
-from tests.kinds import is_served
 from tests.store.objects import Raw, serving
 
 WIDGET = APIResource(
@@ -35,7 +34,7 @@ def entries(api_version: str) -> dict[str, Raw]:
 
 def test_every_stored_kind_is_in_discovery() -> None:
     report = {(kind.group, kind.kind) for kind in SERVED_KINDS}
-    assert report >= {of for of, kind in STORED.items() if is_served(kind)} | {("example.com", "Widget")}
+    assert report >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
 
 
 def test_both_discovery_forms_agree() -> None:

@@ -82,6 +82,9 @@ class BindingCycles:
     def __len__(self) -> int:
         return len(self._cycles)
 
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._cycles
+
     def find(self, uid: str) -> BindingCycle | None:
         return self._cycles.get(uid)
 

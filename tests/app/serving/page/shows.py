@@ -12,7 +12,6 @@ from podium.app.serving.page.live_page import HEADER, LivePage
 from podium.app.serving.page.watching import ShownCluster, StoreWatching, always_idle
 from podium.sim.run_options import RunOptions
 from podium.store.stored import Stored
-from tests.kinds import is_served
 from tests.server.serving import NOW, Client, LocalBackend, with_server
 from tests.store.objects import Raw
 
@@ -21,7 +20,7 @@ OURS = {HEADER: "1"}
 
 def shown_of(backend: LocalBackend) -> ShownCluster:
     def objects() -> list[Stored]:
-        return [stored for kind in KINDS.values() if is_served(kind) for stored in backend.store.objects(kind.name)]
+        return [stored for kind in KINDS.values() if kind.is_served for stored in backend.store.objects(kind.name)]
 
     return ShownCluster(
         mode="control-plane",
