@@ -116,13 +116,9 @@ class APIServer:
             self.written += 1
             stored, before = event.stored, event.previous
             metadata = stored.object.metadata
-            if (
-                metadata.owner_references
-                or metadata.deletion_timestamp is not None
-                or (before is not None and before.object.metadata.owner_references)
-                or event.type == "DELETED"
-                or self.written >= self._look_at
-                or stored.resource.name == "Namespace"
-            ):
+            had_owner = before is not None and before.object.metadata.owner_references
+            is_ending = metadata.deletion_timestamp is not None or event.type == "DELETED"
+            if metadata.owner_references or had_owner or is_ending or stored.resource.name == "Namespace":
                 self.may_collect = True
+            self.may_collect |= self.written >= self._look_at
             self.on_event(event, now, by, message)

@@ -56,9 +56,8 @@ def with_scenario(read: Input, scenario: Raw) -> Input:
 
 def is_scenario(document: Document) -> bool:
     """Return whether a document is a Scenario."""
-    if document.object is not None:
-        return False
-    return (document.raw.get("apiVersion"), document.raw.get("kind")) == (API_VERSION, SCENARIO)
+    raw = document.raw if document.object is None else {}
+    return (raw.get("apiVersion"), raw.get("kind")) == (API_VERSION, SCENARIO)
 
 
 def makes_pods(item: Kubernetes) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import click
 
@@ -21,10 +22,9 @@ def _completing(names_of: Callable[[click.Context], Iterable[str]]) -> Complete:
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
         from podium.api.errors import PodiumError
 
-        try:
+        with suppress(PodiumError, OSError):
             return sorted(name for name in set(names_of(ctx)) if name.startswith(incomplete))[:MOST_NAMES]
-        except (PodiumError, OSError):
-            return []
+        return []
 
     return complete
 

@@ -144,12 +144,11 @@ class RefusalRecorder:
 
 def _used_up(key: str, store: Store) -> list[str]:
     """Return the pod's budgets without allowed disruptions, by key; all of its budgets if each allows some."""
-    stored = store.find("Pod", key)
-    if stored is None or not isinstance(stored.object, Pod):
+    pod = store.reading("Pod", key)
+    if not isinstance(pod, Pod):
         return []
-    meta = stored.object.metadata
-    budgets = store.typed(PodDisruptionBudget, meta.namespace)
-    covering = [one for one in budgets if compile_label_selector(one.spec.selector).matches(meta.labels)]
+    budgets = store.typed(PodDisruptionBudget, pod.metadata.namespace)
+    covering = [one for one in budgets if compile_label_selector(one.spec.selector).matches(pod.metadata.labels)]
     used_up = [budget for budget in covering if not budget.status.disruptions_allowed]
     return [budget.key for budget in used_up or covering]
 

@@ -101,19 +101,19 @@ def test_the_page_follows_the_drawn_parts_of_nodes_and_pods() -> None:
         raw["spec"]["containers"][0]["env"] = [{"name": "PASSWORD", "value": "secret"}]
         async with client.watch("/ui/watch/pods", **OURS) as pods:
             first = await pods.next()
-            assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", "there")
+            assert (first["type"], first["object"]["name"]) == ("ADDED", "default/there")
             end = await pods.next()
             assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
             client.backend.store.create(raw, now=0)
             added = await pods.next()
-            assert (added["type"], added["object"]["spec"]["nodeName"]) == ("ADDED", "n1")
+            assert (added["type"], added["object"]["node"]) == ("ADDED", "n1")
             assert "secret" not in json.dumps(added)
             client.backend.store.delete("Pod", "default/a", now=0)
             assert (await pods.next())["type"] in ("MODIFIED", "DELETED")
         version = end["object"]["metadata"]["resourceVersion"]
         async with client.watch(f"/ui/watch/pods?resourceVersion={version}", **OURS) as pods:
             again = await pods.next()
-            assert (again["type"], again["object"]["metadata"]["name"]) == ("ADDED", "a")
+            assert (again["type"], again["object"]["name"]) == ("ADDED", "default/a")
         assert (await client.ask("GET", "/ui/watch/pods?resourceVersion=x", headers=OURS))[0] == 400
         assert (await client.ask("GET", "/ui/watch/secrets", headers=OURS))[0] == 404
 
@@ -126,19 +126,25 @@ def test_the_page_gets_amounts_as_whole_numbers_and_only_what_it_draws() -> None
             return {"name": f"c-{cpu}", "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}
 
         raw = pod("a", node="n1")
-        raw["metadata"]["labels"] = {"app": "a", "pod-template-hash": "x"}
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-x", "uid": "x", "controller": True}
+        raw["metadata"] |= {"uid": "uid-a", "labels": {"pod-template-hash": "x"}, "ownerReferences": [owner]}
         raw["spec"]["containers"] = [container("100m"), container("200m")]
         raw["spec"]["initContainers"] = [container("1", restartPolicy="Always"), container("500m"), container("50m")]
-        raw["status"] = {"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "Lost", "message": "gone"}
+        conditions = [{"type": "PodScheduled", "status": "True", "message": "placed"}, target]
+        raw["status"] = {"phase": "Running", "conditions": conditions}
         client.backend.store.create(raw, now=0)
+        version = client.backend.store.get("Pod", "default/a").raw["metadata"]["resourceVersion"]
         async with client.watch("/ui/watch/pods", **OURS) as pods:
             seen = (await pods.next())["object"]
         async with client.watch("/ui/watch/nodes", **OURS) as nodes:
             offers = (await nodes.next())["object"]["status"]["allocatable"]
 
-        assert seen["metadata"]["labels"] == {"pod-template-hash": "x"}
-        assert seen["spec"] == {"priority": 0, "nodeName": "n1", "requests": {"cpu": 1_500}}
-        assert seen["status"]["conditions"] == []
+        assert seen.pop("created")
+        assert seen.pop("version") == version
+        requests = {"cpu": 1_500}
+        expected = {"name": "default/a", "workload": "Deployment default/web", "node": "n1", "phase": "Running"}
+        assert seen == {"key": "uid-a", "requests": requests, **expected, "disruption": "Lost", "why": "gone"}
         assert offers["cpu"] == 10_000
 
     with_page(check, node("n1"))

@@ -11,7 +11,7 @@ from itertools import islice, starmap
 from typing import TYPE_CHECKING, Literal
 
 from aiohttp.web import StreamResponse
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw
@@ -20,6 +20,7 @@ from podium.api.pod import Pod
 from podium.api.resource_requests import effective_spec, node_allocatable, pod_requests
 from podium.api.versions.choice import ReleaseChoice
 from podium.apirequests.observations import ObjectObservation
+from podium.cluster.pods import TEMPLATE_HASH, top_owner
 from podium.controllers.observations import Deleted
 from podium.controlplane.components import ControlPlaneSettings
 from podium.controlplane.control_plane import EmbeddedControlPlane
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 WATCHED: Mapping[str, str] = {"nodes": "Node", "pods": "Pod"}
 """The kinds that can be watched, by their names in the path."""
 
-# By it the name of a Deployment is known from that of its ReplicaSet.
-_HASH = "pod-template-hash"
-# The conditions of pods that are drawn; of nodes all are.
-_CONDITIONS = (("PodScheduled", "False"), ("DisruptionTarget", "True"))
 _MOST_STREAMS = 20
 # A client with more pending changes is disconnected, and lists again.
 _MOST_WAITING = 100_000
@@ -121,7 +118,8 @@ class _Stream:
             self.woken.clear()
             while self._waiting and not self.is_ended:
                 changed = [self._waiting.pop(uid) for uid in list(self._waiting)[:_AT_A_TIME]]
-                await _write(response, map(_line_of, changed))
+                news = (("DELETED" if isinstance(seen, Deleted) else "MODIFIED", seen.object) for seen in changed)
+                await _write(response, (_event(type_, slim(item)) for type_, item in news))
 
 
 class StoreWatching(Watching):
@@ -175,49 +173,62 @@ async def _write(response: StreamResponse, lines: Iterable[bytes]) -> None:
         await asyncio.sleep(0)
 
 
-def _line_of(seen: ObjectObservation) -> bytes:
-    if not isinstance(seen, Deleted):
-        return _event("MODIFIED", slim(seen.object))
-    meta = seen.object.metadata
-    identity = {"uid": meta.uid, "name": meta.name, "namespace": meta.namespace}
-    gone = {**identity, "resourceVersion": meta.resource_version}
-    return _event("DELETED", {"metadata": gone, "spec": {}, "status": {}})
+class DrawnPod(Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """What is drawn of a pod: ``requests`` of cpu are in milli, and the reason and message of a disruption."""
+
+    key: str
+    version: str
+    name: str
+    workload: str
+    requests: Mapping[str, int]
+    created: str | None = None
+    priority: int = 0
+    node: str = ""
+    phase: str = "Pending"
+    nominated: str = ""
+    is_deleted: bool = False
+    waits: str = ""
+    disruption: str = ""
+    why: str = ""
 
 
-def slim(item: Kubernetes) -> Raw:
-    """Return the drawn fields of a node or a pod in their wire form: no environment, commands or annotations.
+def slim(item: Kubernetes) -> DrawnPod | Raw:
+    """Return what is drawn of a node, in its wire form, or of a pod: no environment, commands or annotations.
 
-    Amounts that are requested or allocatable are whole numbers: of cpu in milli, of all else in units.
+    What a node offers is in whole numbers: of cpu in milli, of all else in units.
     """
-    spec: Raw
-    status: Raw
-    meta, owner, labels = item.metadata, item.metadata.controller, item.metadata.labels
-    if isinstance(item, Pod):
-        labels = {_HASH: labels[_HASH]} if _HASH in labels else {}
-        requests = pod_requests(effective_spec(item))
-        spec = {"priority": item.priority, "nodeName": item.spec.node_name, "requests": dict(requests)}
-        conditions = [each for each in item.status.conditions if (each.type, each.status) in _CONDITIONS]
-        status = {"phase": item.status.phase, "nominatedNodeName": item.status.nominated_node_name}
-    elif isinstance(item, Node):
-        spec = {"unschedulable": item.spec.unschedulable, "taints": item.spec.taints}
-        conditions, status = [*item.status.conditions], {"allocatable": node_allocatable(item.status)}
-    else:
+    meta = item.metadata
+    if isinstance(item, Node):
+        conditions = [each for each in item.status.conditions if each.type == "Ready" or each.status == "True"]
+        metadata = {"name": meta.name, "uid": meta.uid, "resourceVersion": meta.resource_version, "labels": meta.labels}
+        status = {"conditions": conditions, "allocatable": node_allocatable(item.status)}
+        return {"metadata": metadata, "spec": item.spec, "status": status}
+    if not isinstance(item, Pod):
         raise AssertionError(f"{item.kind} {item.key} is not drawn")
-    metadata = {
-        "name": meta.name,
-        "namespace": meta.namespace,
-        "uid": meta.uid,
-        "resourceVersion": meta.resource_version,
-        "creationTimestamp": meta.creation_timestamp,
-        "deletionTimestamp": meta.deletion_timestamp,
-        "labels": labels,
-        "ownerReferences": [] if owner is None else [{"kind": owner.kind, "name": owner.name, "controller": True}],
-    }
-    return {"metadata": metadata, "spec": spec, "status": {**status, "conditions": conditions}}
+    owner = meta.controller
+    scheduled, target = item.status.condition("PodScheduled"), item.status.condition("DisruptionTarget")
+    kind, name = ("Pod", meta.name) if owner is None else top_owner(owner, meta.labels.get(TEMPLATE_HASH, ""))
+    is_disrupted = target is not None and target.status == "True"
+    return DrawnPod(
+        meta.uid,
+        meta.resource_version,
+        item.key,
+        f"{kind} {meta.namespace}/{name}",
+        pod_requests(effective_spec(item)),
+        meta.creation_timestamp,
+        item.priority,
+        item.spec.node_name,
+        item.status.phase,
+        item.status.nominated_node_name,
+        item.is_terminating,
+        scheduled.message or scheduled.reason if scheduled is not None and scheduled.status == "False" else "",
+        target.reason if target is not None and is_disrupted else "",
+        target.message if target is not None and is_disrupted else "",
+    )
 
 
-def _event(type_: str, raw: Raw) -> bytes:
-    return encoded(to_builtins({"type": type_, "object": raw})) + b"\n"
+def _event(type_: str, item: DrawnPod | Raw) -> bytes:
+    return encoded(to_builtins({"type": type_, "object": item})) + b"\n"
 
 
 Mode = Literal["control-plane", "component"]

@@ -87,11 +87,8 @@ def _outcome(question: Any, objects: bytes, options: RunOptions, send: Callable[
 def _limit() -> None:
     with suppress(OSError):
         os.nice(_NICE)
-    for what, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    limits = {resource.RLIMIT_AS: MEMORY_BYTES, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_CORE: 0}
+    for what, most in limits.items():
         # A lower limit of the system remains.
         with suppress(OSError, ValueError):
             hard = resource.getrlimit(what)[1]

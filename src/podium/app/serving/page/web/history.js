@@ -4,46 +4,22 @@
 const ZONE = "topology.kubernetes.io/zone";
 const POOLS = ["karpenter.sh/nodepool", "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool"];
 const SHAPE = "node.kubernetes.io/instance-type";
-const HASH = "pod-template-hash";
 
-// A pod, from an event of a watch.
-export function podOf({ metadata, spec, status = {} }) {
-  const conditions = status.conditions || [];
-  const scheduled = conditions.find((condition) => condition.type === "PodScheduled");
-  const target = conditions.find((condition) => condition.type === "DisruptionTarget" && condition.status === "True");
+// A pod, from an event of a watch, which leaves out what is usual.
+export function podOf({
+  key, version, name, workload, requests, priority = 0, node = "", created = "", phase = "Pending", nominated = "",
+  isDeleted = false, waits = "", disruption = "", why = "",
+}) {
   return [{
-    key: metadata.uid || `${metadata.namespace}/${metadata.name}`,
-    version: metadata.resourceVersion,
-    name: `${metadata.namespace}/${metadata.name}`,
-    workload: workloadOf(metadata),
-    priority: spec.priority || 0,
-    node: spec.nodeName || "",
-    requests: spec.requests || {},
-    created: Date.parse(metadata.creationTimestamp) || 0,
-    phase: status.phase || "Pending",
-    isDeleted: Boolean(metadata.deletionTimestamp),
-    nominated: status.nominatedNodeName || "",
-    waits: scheduled && scheduled.status === "False" ? scheduled.message || scheduled.reason || "" : "",
-    disruption: target ? target.reason || "" : "",
-    why: target ? target.message || "" : "",
+    key, version, name, workload, requests, priority, node, created: Date.parse(created) || 0, phase, nominated,
+    isDeleted, waits, disruption, why,
   }];
 }
 
-// Who makes the pod, in words. A ReplicaSet that a Deployment made bears the hash of its pods' template.
-function workloadOf({ name, namespace, labels = {}, ownerReferences = [] }) {
-  const owner = ownerReferences.find((each) => each.controller);
-  if (!owner) {
-    return `Pod ${namespace}/${name}`;
-  }
-  const end = `-${labels[HASH]}`;
-  const isDeployed = owner.kind === "ReplicaSet" && labels[HASH] && owner.name.endsWith(end);
-  return isDeployed ? `Deployment ${namespace}/${owner.name.slice(0, -end.length)}` : `${owner.kind} ${namespace}/${owner.name}`;
-}
-
 // A node, from an event of a watch.
-export function nodeOf({ metadata, spec = {}, status = {} }) {
-  const labels = metadata.labels || {}, taints = spec.taints || [];
-  const conditions = status.conditions || [], ready = conditions.find(({ type }) => type === "Ready");
+export function nodeOf({ metadata, spec, status }) {
+  const { labels } = metadata, taints = spec.taints || [];
+  const conditions = status.conditions, ready = conditions.find(({ type }) => type === "Ready");
   const pressures = conditions.filter(({ type, status: is }) => type !== "Ready" && is === "True").map(({ type }) => type);
   return [{
     key: metadata.uid || metadata.name,
@@ -53,7 +29,7 @@ export function nodeOf({ metadata, spec = {}, status = {} }) {
     pool: POOLS.map((label) => labels[label]).find((value) => value) || "",
     shape: labels[SHAPE] || "",
     isBad: Boolean(ready && ready.status !== "True") || pressures.length > 0,
-    offers: status.allocatable || {},
+    offers: status.allocatable,
     isDown: Boolean(ready) && ready.status !== "True",
     isCordoned: Boolean(spec.unschedulable),
     marks: [spec.unschedulable ? "cordoned" : "", ready && ready.status !== "True" ? "not ready" : "", ...pressures,
