@@ -68,6 +68,13 @@ def test_a_pool_tolerates_the_failures_after_which_all_pods_fit() -> None:
     assert (found["small"].one, found["small"].two) == ("unplaced", "unplaced")
 
 
+def test_the_two_nodes_of_a_pool_that_fail_together_are_those_with_the_most_pods() -> None:
+    nodes = [node(f"n{index}") for index in range(4)]
+    many, wide = Workload("many", ["n2"] * 4 + ["n3"] * 4, milli=500), Workload("wide", ["n0", "n1"], milli=3000)
+    (pair,) = evaluation(cluster_of(nodes, many, wide)).of_kind("pair")
+    assert pair.replaced == 8
+
+
 def test_headroom_is_that_of_plan_fit_and_fragmentation_what_sums_promise_beyond_it(tmp_path: Path) -> None:
     (tmp_path / "shapes.yaml").write_text(SHAPE)
     shapes = read_shapes(str(tmp_path / "shapes.yaml"))
@@ -108,6 +115,10 @@ def test_nodes_with_ready_pods_of_a_budget_that_allows_nothing_cannot_be_drained
     objects["items"] += [budget("web", 0), budget("free", 1)]
     found = evaluation(objects)
     assert (found.blocks, found.undrainable) == ({"default/web": ("n1", "n2")}, 2)
+    for raw in objects["items"]:
+        if raw["kind"] == "Pod" and raw["metadata"]["name"] == "web-0":
+            raw["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    assert evaluation(objects).blocks == {"default/web": ("n2",)}
 
 
 def test_metrics_count_failures_and_name_only_nodes_that_fail_the_test() -> None:

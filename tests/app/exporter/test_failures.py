@@ -189,6 +189,14 @@ def test_pods_that_tolerate_the_failure_for_a_shorter_time_are_evicted_first() -
     assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/a": 1}
 
 
+def test_pods_that_tolerate_the_failure_for_less_than_no_time_are_evicted_at_once() -> None:
+    first, second = Workload("a", ["n1", "n2", "n2", "n2"], spec=_tolerating(0)), Workload("b", ["n1"])
+    second.spec = _tolerating(-5)
+    objects = cluster_of([node("n1"), node("n2")], first, second)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/b": 1}
+
+
 def test_a_pod_that_waits_is_tried_again_after_a_later_one_has_preempted() -> None:
     early, late = Workload("early", ["n1"], spec=SHORTER), Workload("late", ["n1"], priority="high")
     workloads = [early, late, Workload("victim", ["n2"], milli=3000), Workload("kept", ["n2"], priority="high")]

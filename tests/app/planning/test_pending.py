@@ -294,6 +294,21 @@ def test_a_quota_counts_what_its_status_says_and_pods_of_its_scope(tmp_path: Pat
     assert reported("pending", "-n", "else", "-f", elsewhere)["notCreated"] == []
 
 
+def test_a_quota_admits_what_reaches_its_limit(tmp_path: Path) -> None:
+    used = {**quota(pods="5"), "status": {"hard": {"pods": "5"}, "used": {"pods": "4"}}}
+
+    assert reported("pending", "-f", written(tmp_path, used, node("a"), replica_set("web", 1)))["notCreated"] == []
+
+
+def test_a_pod_that_has_ended_is_one_that_its_workload_still_wants(tmp_path: Path) -> None:
+    ended = pod("web-0", owner="web", on="a")
+    ended["status"] = {"phase": "Failed"}
+
+    answer = reported("pending", "-f", written(tmp_path, quota(pods="0"), node("a"), replica_set("web", 1), ended))
+
+    assert [each["pods"] for each in answer["notCreated"]] == [1]
+
+
 def test_pods_that_differ_by_an_unused_label_are_of_one_kind(tmp_path: Path) -> None:
     def indexed(index: int) -> Raw:
         found = pod(f"work-{index}", "3", owner="work")

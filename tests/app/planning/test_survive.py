@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 import podium
+from podium.api.input.codec import decode
 from podium.api.meta import plain
 from podium.api.pod import Pod, PodSpec
-from podium.api.policy import preemption_policy
-from podium.app.planning.deciding.protection import _with_class, _with_policy
+from podium.api.policy import PodDisruptionBudget, preemption_policy
+from podium.app.planning.deciding.protection import _tightened, _with_class, _with_policy
 from podium.store.admission.pod_admission import admit_pod
 from tests.app.planning.small import Raw, ask, budget, node, pod, priority_class, replica_set, reported, written
 
@@ -122,6 +123,16 @@ def test_a_budget_spares_pods_where_others_can_go(tmp_path: Path, budgets: list[
     ]
 
     assert (found["change"], found["preempted"]) == (wanted, 1)
+
+
+def test_a_budget_whose_maximum_says_less_than_its_status_is_not_written() -> None:
+    known = decode(budget("old", maxUnavailable=1))
+    assert isinstance(known, PodDisruptionBudget)
+    status = msgspec.structs.replace(known.status, disruptions_allowed=3)
+
+    tightened = _tightened(msgspec.structs.replace(known, status=status), 2)
+
+    assert tightened == ("budget default/old allowing 1 disruptions, not 3", [])
 
 
 def test_a_budget_does_not_protect_pods_that_a_returning_pod_preempts(tmp_path: Path) -> None:
