@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import pty
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -73,6 +72,31 @@ def enter(folder: Path, *words: str, given: str = "", **variables: str) -> subpr
     )
 
 
+@pytest.fixture
+def asked(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run command lines as `enter` does, but in this process."""
+    monkeypatch.chdir(home)
+    file = tmp_path / "given"
+
+    def ask(*words: str, sessions: Path = home, given: str = "", **variables: str) -> tuple[int, str, str]:
+        file.write_text(given)
+        with monkeypatch.context() as patched, file.open() as standard_input:
+            patched.setattr(sys, "stdin", standard_input)
+            for name, value in {"XDG_RUNTIME_DIR": str(sessions), **variables}.items():
+                patched.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main(list(words))
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0), *capfd.readouterr()
+
+    return ask
+
+
+Asked = Callable[..., tuple[int, str, str]]
+
+
 @pytest.mark.parametrize(
     ("question", "code"),
     [
@@ -93,21 +117,32 @@ def enter(folder: Path, *words: str, given: str = "", **variables: str) -> subpr
     ],
 )
 def test_an_answer_of_a_session_is_that_of_the_command_itself(
-    question: str, code: int, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    question: str, code: int, home: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = json.dumps(pod("new"))
-    answer = enter(home, *question.format(cluster="").split(), given=given)
+    replies: list[object] = []
+    send = client.send
 
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "none"))
-    monkeypatch.chdir(home)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
-    with pytest.raises(SystemExit) as ended:
-        main(question.format(cluster="-f cluster.json").split())
-    named = capsys.readouterr()
+    def noted(*request: Any) -> Any:
+        replies.append(send(*request))
+        return replies[-1]
 
-    assert (ended.value.code, answer.returncode) == (code, code)
-    assert (answer.stdout, answer.stderr) == (named.out, named.err)
-    assert "Traceback" not in answer.stderr
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "send", noted)
+        answer = asked(*question.format(cluster="").split(), given=given)
+
+    named = asked(*question.format(cluster="-f cluster.json").split(), sessions=home / "none", given=given)
+
+    assert answer == named
+    assert (answer[0], replies) == (code, [{"code": code}])
+    assert "Traceback" not in answer[2]
+
+
+def test_a_process_asks_the_session(home: Path) -> None:
+    answer = enter(home, "explain", "waits")
+
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout == enter(home, "explain", "waits", "-f", "cluster.json").stdout
 
 
 def on_a_terminal(folder: Path, *words: str, columns: int) -> bytes:
@@ -310,7 +345,9 @@ def request(**fields: Any) -> bytes:
         request(ask=7),
     ],
 )
-def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(sent: bytes, home: Path) -> None:
+def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(
+    sent: bytes, home: Path, asked: Asked
+) -> None:
     for descriptors in ([], [0, 0, 0], [0] * 20):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(GUARD_SECONDS)
@@ -323,7 +360,7 @@ def test_a_request_that_is_none_gets_no_reply_and_leaves_the_session_as_it_is(se
                 connection.shutdown(socket.SHUT_WR)
                 assert connection.recv(1) == b""
 
-    assert enter(home, "use").stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
+    assert asked("use")[1] == "using 2 nodes, 3 pods, 6 objects of cluster.json\n"
 
 
 def test_clients_that_say_nothing_do_not_keep_others_waiting_for_long(home: Path) -> None:
@@ -379,12 +416,18 @@ def test_kubectl_asks_its_own_cluster(home: Path) -> None:
         ("podium plan pending --context ", ["blue", "green"]),
     ],
 )
-def test_names_are_completed_from_the_session(line: str, names: list[str], home: Path) -> None:
+def test_names_are_completed_from_the_session(line: str, names: list[str], home: Path, asked: Asked) -> None:
     contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("green", "blue")]
     (home / "config").write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "contexts": contexts}))
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "KUBECONFIG": str(home / "config")}
 
-    assert enter(home, _PODIUM_COMPLETE="bash_complete", **words).stdout.split() == [f"plain,{name}" for name in names]
+    assert asked(_PODIUM_COMPLETE="bash_complete", **words)[1].split() == [f"plain,{name}" for name in names]
+
+
+def test_a_process_completes_names_from_the_session(home: Path) -> None:
+    words = {"COMP_WORDS": "podium plan drain ", "COMP_CWORD": "3", "_PODIUM_COMPLETE": "bash_complete"}
+
+    assert enter(home, **words).stdout.split() == ["plain,a", "plain,b"]
 
 
 def test_without_a_session_no_name_is_offered(tmp_path: Path) -> None:
