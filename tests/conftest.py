@@ -130,9 +130,9 @@ _last_shared: dict[str, str] = {}
 
 
 def _shared() -> dict[str, str]:
-    """By its name, each constant of the tests' helpers that could be changed."""
+    """By its name, each constant of the tests' helpers that could be changed, and the limit of recursion."""
     modules = [(name, module) for name, module in sys.modules.items() if name.startswith("tests.")]
-    return {
+    return {"sys.getrecursionlimit()": str(sys.getrecursionlimit())} | {
         f"{module_name}.{name}": repr(value)
         for module_name, module in modules
         if not module_name.rpartition(".")[2].startswith("test_")

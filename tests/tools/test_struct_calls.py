@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+import pytest
 from mypy.api import run
 
 _CODE = """
@@ -25,7 +27,11 @@ msgspec.structs.replace(Data(), a=1)
 """
 
 
-def test_functions_of_dataclasses_take_no_structs_and_the_other_way_round(tmp_path: Path) -> None:
+def test_functions_of_dataclasses_take_no_structs_and_the_other_way_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # mypy raises it for good, and other tests share this process.
+    monkeypatch.setattr(sys, "setrecursionlimit", lambda limit: None)
     plugin = Path(__file__).parents[2] / "tools" / "struct_calls.py"
     config = tmp_path / "mypy.ini"
     config.write_text(f"[mypy]\nplugins = {plugin}\ncache_dir = {tmp_path}\nfollow_imports = silent\n")
