@@ -184,11 +184,11 @@ def test_a_session_sees_the_terminal_of_its_client(columns: int, home: Path) -> 
     assert b"\x1b[1m" in named
 
 
-def test_a_command_line_that_names_a_cluster_is_not_for_the_session(home: Path) -> None:
+def test_a_command_line_that_names_a_cluster_is_not_for_the_session(home: Path, asked: Asked) -> None:
     written(home, node("other"), pod("here"), name="other.json")
 
-    assert enter(home, "explain", "here", "-f", "other.json").stdout.startswith("default/here fits: node other\n")
-    assert "on 1 of 1 node;" in enter(home, "plan", "fit", "new.json", "--cluster", "other.json").stdout
+    assert asked("explain", "here", "-f", "other.json")[1].startswith("default/here fits: node other\n")
+    assert "on 1 of 1 node;" in asked("plan", "fit", "new.json", "--cluster", "other.json")[1]
 
 
 def waiting_for_input(folder: Path) -> subprocess.Popen[bytes]:
@@ -284,11 +284,11 @@ def test_a_session_ends_by_itself_and_by_command(tmp_path: Path) -> None:
     assert (nothing.returncode, "or podium use FILE first" in nothing.stderr) == (1, True)
 
 
-def test_a_cluster_that_cannot_be_read_is_not_used(tmp_path: Path) -> None:
-    failed = enter(tmp_path, "use", "gone.json")
+def test_a_cluster_that_cannot_be_read_is_not_used(tmp_path: Path, asked: Asked) -> None:
+    failed = asked("use", "gone.json", sessions=tmp_path)
 
-    assert (failed.returncode, failed.stderr) == (1, "podium: error: gone.json: No such file or directory\n")
-    assert enter(tmp_path, "use", "-", given="{}").returncode == 1
+    assert failed == (1, "", "podium: error: gone.json: No such file or directory\n")
+    assert asked("use", "-", sessions=tmp_path, given="{}")[0] == 1
     assert not (tmp_path / "podium" / "session").exists()
 
 
@@ -300,8 +300,7 @@ def test_the_socket_is_for_its_user_alone(home: Path) -> None:
 
 
 @pytest.mark.parametrize("trouble", ["open", "link", "file"])
-def test_a_folder_that_others_may_enter_is_neither_used_nor_trusted(trouble: str, tmp_path: Path) -> None:
-    written(tmp_path, *CLUSTER)
+def test_a_folder_that_others_may_enter_is_neither_used_nor_trusted(trouble: str, tmp_path: Path, asked: Asked) -> None:
     folder, real = tmp_path / "podium", tmp_path / "real"
     real.mkdir(mode=0o700)
     if trouble == "open":
@@ -314,15 +313,15 @@ def test_a_folder_that_others_may_enter_is_neither_used_nor_trusted(trouble: str
     listener.bind(str((real if trouble == "file" else folder) / "session"))
     listener.listen()
 
-    asked = enter(tmp_path, "explain", "waits")
-    used = enter(tmp_path, "use", "cluster.json")
+    code, _, problem = asked("explain", "waits", sessions=tmp_path)
+    used = asked("use", "cluster.json", sessions=tmp_path)
 
     listener.setblocking(False)
     with pytest.raises(BlockingIOError):
         listener.accept()
     listener.close()
-    assert (asked.returncode, "Nothing to read" in asked.stderr) == (1, True)
-    assert (used.returncode, str(folder) in used.stderr) == (1, True)
+    assert (code, "Nothing to read" in problem) == (1, True)
+    assert (used[0], str(folder) in used[2]) == (1, True)
 
 
 def request(**fields: Any) -> bytes:
@@ -430,7 +429,7 @@ def test_a_process_completes_names_from_the_session(home: Path) -> None:
     assert enter(home, **words).stdout.split() == ["plain,a", "plain,b"]
 
 
-def test_without_a_session_no_name_is_offered(tmp_path: Path) -> None:
+def test_without_a_session_no_name_is_offered(tmp_path: Path, asked: Asked) -> None:
     words = {"COMP_WORDS": "podium plan drain ", "COMP_CWORD": "3", "KUBECONFIG": str(tmp_path / "none")}
 
-    assert enter(tmp_path, _PODIUM_COMPLETE="bash_complete", **words).stdout.strip() == ""
+    assert asked(sessions=tmp_path, _PODIUM_COMPLETE="bash_complete", **words)[1].strip() == ""

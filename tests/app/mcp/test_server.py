@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +149,12 @@ def test_the_command_serves_a_client_on_standard_input_and_output() -> None:
     asyncio.run(run())
 
 
-@contextmanager
-def served(token: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Provide the URL of a server over HTTP, which needs the token."""
+    token = tmp_path_factory.mktemp("served") / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o600)
     command = (*COMMAND, "-f", CLUSTER, "--port", "0", "--token-file", str(token))
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -170,36 +173,26 @@ async def status_with(url: str, token: str) -> int:
         return response.status
 
 
-def test_http_needs_the_token(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text(TOKEN)
-    token.chmod(0o600)
-
-    with served(token) as url:
-        statuses = [asyncio.run(status_with(url, given)) for given in ("", "wrong", TOKEN)]
+def test_http_needs_the_token(served: str) -> None:
+    statuses = [asyncio.run(status_with(served, given)) for given in ("", "wrong", TOKEN)]
 
     assert statuses == [401, 401, 200]
 
 
-def test_a_client_of_the_sdk_asks_over_http_with_the_token(tmp_path: Path) -> None:
+def test_a_client_of_the_sdk_asks_over_http_with_the_token(served: str) -> None:
     import httpx2  # noqa: PLC0415 - as mcp
     from mcp import Client  # noqa: PLC0415 - few tests need it, and it takes a second
     from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - as mcp
 
-    token = tmp_path / "token"
-    token.write_text(TOKEN)
-    token.chmod(0o600)
-
-    async def run(url: str) -> None:
+    async def run() -> None:
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
-            Client(streamable_http_client(url, http_client=http)) as client,
+            Client(streamable_http_client(served, http_client=http)) as client,
         ):
             result: Any = await client.call_tool("overview", {})
             assert result.structured_content["headline"] == "3 nodes, 6 pods, 0 pending"
 
-    with served(token) as url:
-        asyncio.run(run(url))
+    asyncio.run(run())
 
 
 def test_http_without_a_token_is_refused() -> None:
