@@ -85,6 +85,9 @@ class NodeAffinity(APIStruct, frozen=True, kw_only=True):
     )
 
 
+_ANY_NODE = NodeAffinity()
+
+
 class PodAffinity(APIStruct, frozen=True, kw_only=True):
     """Pods to be placed close to (under `podAffinity`) or apart from (under `podAntiAffinity`)."""
 
@@ -238,6 +241,11 @@ class PodSpec(APIStruct, frozen=True, kw_only=True, weakref=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
     security_context: PodSecurityContext | None = None
+
+    @property
+    def node_affinity(self) -> NodeAffinity:
+        """The required and preferred nodes; without any affinity, an empty one."""
+        return (self.affinity and self.affinity.node_affinity) or _ANY_NODE
 
 
 class PodCondition(APIStruct, frozen=True, kw_only=True):

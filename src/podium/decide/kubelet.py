@@ -187,10 +187,8 @@ def _selects(spec: PodSpec, node: Node) -> bool:
     labels = node.metadata.labels
     if spec.node_selector and any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False
-    affinity = spec.affinity.node_affinity if spec.affinity else None
-    if affinity is None or affinity.required is None:
-        return True
-    return node_selector_matches(compile_node_selector(affinity.required), labels, node.metadata.name)
+    required = spec.node_affinity.required
+    return required is None or node_selector_matches(compile_node_selector(required), labels, node.metadata.name)
 
 
 def _failed(name: str, why: str) -> Refusal:

@@ -90,8 +90,7 @@ def required_nodes(pod_class: PodClass) -> RequiredNodes:
     known: RequiredNodes | None = pod_class.memo.get("RequiredNodes")
     if known is None:
         spec = pod_class.spec
-        affinity = spec.affinity.node_affinity if spec.affinity else None
-        terms = compile_node_selector(affinity.required) if affinity and affinity.required else None
+        terms = compile_node_selector(needed) if (needed := spec.node_affinity.required) else None
         selector = selector_from_labels(spec.node_selector)
         required = (selector.requirements, *(term.labels for term in terms or ()))
         has_names = any(term.fields for term in terms or ())
@@ -104,8 +103,8 @@ def preferred_nodes(pod_class: PodClass) -> tuple[tuple[int, NodeTerm], ...]:
     """Return the preferred terms of a pod class with their weights, compiled once."""
     known: tuple[tuple[int, NodeTerm], ...] | None = pod_class.memo.get("NodeAffinity.preferred")
     if known is None:
-        affinity = pod_class.spec.affinity.node_affinity if pod_class.spec.affinity else None
-        known = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(affinity.preferred if affinity else ())
+        preferred = pod_class.spec.node_affinity.preferred
+        known = pod_class.memo["NodeAffinity.preferred"] = _compile_preferred(preferred)
     return known
 
 

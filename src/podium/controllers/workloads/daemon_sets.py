@@ -42,8 +42,7 @@ class NodeFitness:
     def __init__(self, spec: PodSpec) -> None:
         self._node_name = spec.node_name
         self._selector = selector_from_labels(spec.node_selector)
-        affinity = spec.affinity.node_affinity if spec.affinity is not None else None
-        required = affinity.required if affinity is not None else None
+        required = spec.node_affinity.required
         self._terms = None if required is None else compile_node_selector(required)
         added = (Toleration(key=key, operator="Exists", effect=effect) for key, effect in _added(spec.host_network))  # type: ignore[arg-type]
         self._tolerations = (*spec.tolerations, *added)
@@ -61,8 +60,7 @@ class NodeFitness:
 
 def target_node(pod: Pod) -> str:
     """Return the node that a pod is on, or was created for; "" if it names none."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    required = affinity.required if affinity is not None else None
+    required = pod.spec.node_affinity.required
     terms = required.node_selector_terms if required is not None else ()
     named = (
         field.values[0]

@@ -534,8 +534,7 @@ _SELECTING = frozenset(("NodeAffinity", "NodeUnschedulable", "TaintToleration"))
 def _selection(pod: PodRecord) -> Hashable:
     """Return the fields of a pod by which its nodes are selected."""
     spec = pod.spec
-    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
-    return pod.scheduler_name, repr(spec.node_selector), repr(affinity), repr(spec.tolerations)
+    return pod.scheduler_name, repr(spec.node_selector), repr(spec.node_affinity), repr(spec.tolerations)
 
 
 def _possible_rows(picture: Picture, pod: PodRecord) -> Bools:

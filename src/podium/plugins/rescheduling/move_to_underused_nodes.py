@@ -238,9 +238,8 @@ class MoveToUnderusedNodes:
         """Return `[rows]` by how much the excess of each node rises with a pod; infinite where it has no place."""
         loads, cluster, spec = self._loads, picture.cluster, pod.spec
         parts = loads.parts_of(picture, np.array([pod.slot]))
-        affinity = None if spec.affinity is None else spec.affinity.node_affinity
         requests = sorted(pod.pod_class.requests.items())
-        selection = repr((requests, spec.node_selector, affinity, spec.tolerations))
+        selection = repr((requests, spec.node_selector, spec.node_affinity, spec.tolerations))
         shape, every = (selection, parts.tobytes()), cluster.nodes.all_rows()
         if shape not in self._shapes:
             self._shapes[shape] = accepting(picture, pod.pod_class), np.zeros(len(every)), RowChanges()
