@@ -379,7 +379,7 @@ def test_a_namespace_is_in_no_namespace() -> None:
         (validating(SHORT, failurePolicy="Other"), "spec.failurePolicy"),
         (validating(SHORT, paramKind={"kind": "ConfigMap"}), "spec.paramKind.apiVersion"),
         (validating(SHORT, variables=[{"expression": "1"}]), "spec.variables[0].name"),
-        (mutating({"patchType": "Other"}), "spec.mutations[0].patchType"),
+        (mutating({**ADDED, "patchType": "Other"}), "spec.mutations[0].patchType"),
         (mutating(), "spec.mutations"),
         (mutating(ADDED, reinvocationPolicy="Sometimes"), "spec.reinvocationPolicy"),
         (bound(validating(SHORT), validationActions=[]), "spec.validationActions"),

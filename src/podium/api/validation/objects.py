@@ -81,11 +81,13 @@ MutatingAdmissionPolicySpec ValidatingAdmissionPolicySpec: paramKind matchConstr
 MutatingWebhook: reinvocationPolicy:IfNeeded|Never
 MutatingWebhook ValidatingWebhook: name!:webhook-name rules failurePolicy:Fail|Ignore matchPolicy:Equivalent|Exact
   sideEffects!:None|NoneOnDryRun timeoutSeconds:1..30 namespaceSelector objectSelector clientConfig+
-  matchConditions:..64 matchConditions##name @expressions admissionReviewVersions! admissionReviewVersions##
-  @review_versions
+  matchConditions:..64 matchConditions##name @expressions admissionReviewVersions!:version-name
+  admissionReviewVersions## @review_versions
 MutatingWebhookConfiguration ValidatingWebhookConfiguration: webhooks##name
-Mutation: patchType!:ApplyConfiguration|JSONPatch applyConfiguration jsonPatch
+Mutation: patchType!:ApplyConfiguration|JSONPatch =applyConfiguration|jsonPatch applyConfiguration jsonPatch
+NamedRuleWithOperations: resourceNames##
 NamedRuleWithOperations RuleWithOperations: operations!:operation apiGroups! apiVersions! resources! @wildcards
+  scope:rule-scope
 Namespace:
 NetworkPolicyEgressRule: ports to
 NetworkPolicyIngressRule: ports from
@@ -116,7 +118,7 @@ ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
 ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions##
 ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
-Validation: expression! reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
+Validation: expression! message:line reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
 Variable: name!:cel-name expression!
 VolumeNodeResources: count:0..*
 WebhookClientConfig: =url|service url:https-url service

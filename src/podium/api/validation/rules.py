@@ -529,8 +529,10 @@ FORMATS: Mapping[str, Format] = {
     "label": label_name_problem,
     "label-in-any-case": lambda text: label_name_problem(text.lower()),
     "lifecycle-mode": _format(("Persistent", "Ephemeral").__contains__, "must be Persistent or Ephemeral"),
+    "line": _format(lambda text: text.strip() and "\n" not in text.strip(), "must be one line that is not blank"),
     "local-path": _local_path_problem,
     "mode": _format(_between(0, _MAX_MODE), "must be a number between 0 and 0777 (octal), both inclusive"),
+    "no-path": _format(lambda text: "/" not in text, "must not contain '/'"),
     "operation": _format(_OPERATIONS.__contains__, f"must be one of {', '.join(_OPERATIONS)}"),
     # kube-apiserver says 1, and accepts 0, which is that of an absent field.
     "partition": _format(_between(0, 255), "must be between 1 and 255, inclusive"),
@@ -540,6 +542,7 @@ FORMATS: Mapping[str, Format] = {
     "port-name": port_name_problem,
     "positive": _format(lambda number: number > 0, "must be greater than zero"),
     "relative-path": descending_problem,
+    "rule-scope": _format(("*", "Cluster", "Namespaced").__contains__, "must be *, Cluster or Namespaced"),
     "search-domain": _format(_is_search_domain, "must be a DNS name of lower-case letters, digits, '-', '_' and '.'"),
     "spec-path": _format(re.compile(rf"\.spec{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .spec"),
     "status-path": _format(

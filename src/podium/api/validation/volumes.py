@@ -50,7 +50,7 @@ EphemeralVolumeSource: volumeClaimTemplate!
 FCVolumeSource: @fibre_channel lun:0..255
 FlexPersistentVolumeSource: driver!
 FlexVolumeSource: driver! @flex_options
-FlockerVolumeSource: =datasetName|datasetUUID @flocker
+FlockerVolumeSource: =datasetName|datasetUUID datasetName:no-path
 GCEPersistentDiskVolumeSource: pdName! partition:partition
 GitRepoVolumeSource: repository! directory:relative-path
 GlusterfsPersistentVolumeSource GlusterfsVolumeSource: endpoints! path!
@@ -140,12 +140,6 @@ def _iscsi(source: Place) -> None:
         source.invalid("iqn", name, "must be valid format starting with iqn, eui, or naa")
     if (source.flag("chapAuthDiscovery") or source.flag("chapAuthSession")) and not source.has("secretRef"):
         source.required("secretRef")
-
-
-@check
-def _flocker(source: Place) -> None:
-    if "/" in source.text("datasetName"):
-        source.invalid("datasetName", source.text("datasetName"), "must not contain '/'")
 
 
 @check
