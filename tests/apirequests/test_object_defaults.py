@@ -8,7 +8,7 @@ import pytest
 
 from podium.apirequests.request import Request
 from tests.apirequests.asking import API, NOW
-from tests.store.objects import SECOND, Raw
+from tests.store.objects import SECOND, Raw, pod
 
 
 def created(kind: str, api_version: str, api: API | None = None, name: str = "x", **fields: Any) -> Raw:
@@ -500,3 +500,35 @@ def test_a_webhook_that_cannot_be_called_is_refused(change: Raw, field: str) -> 
     answer = API().ask("create", kind, body=body).to_dict()
 
     assert [cause["field"] for cause in answer["details"]["causes"]] == [field]
+
+
+def test_created_objects_have_canonical_amounts() -> None:
+    api = API()
+    requests = {"cpu": "1000m", "memory": 1_073_741_824}
+    main = {"name": "main", "image": "app:1", "resources": {"requests": requests, "limits": {"cpu": "1.5"}}}
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [main]}}
+
+    created = api.ask("create", namespace="default", body=body).to_dict()
+
+    expected = {"requests": {"cpu": "1", "memory": "1073741824"}, "limits": {"cpu": "1500m"}}
+    assert created["spec"]["containers"][0]["resources"] == expected
+    assert requests == {"cpu": "1000m", "memory": 1_073_741_824}
+
+
+@pytest.mark.parametrize("written", ["1000m", 1, "1.0"])
+def test_an_update_may_write_the_same_amount_in_another_form(written: Any) -> None:
+    raw = pod("a")
+    raw["spec"]["containers"][0]["resources"] = {"requests": {"cpu": written}}
+    api = API(raw)
+    updated = api.raw("Pod", "default/a")
+    canonical = {**updated["spec"]["containers"][0], "resources": {"requests": {"cpu": "1"}}}
+    body = {**updated, "spec": {**updated["spec"], "containers": [canonical]}}
+
+    assert api.ask("update", key="default/a", body=body).code == 200
+    patch = [{"op": "add", "path": "/metadata/annotations", "value": {"x": "y"}}]
+    assert api.ask("patch", key="default/a", body=patch, patch_type="json").code == 200
+    assert api.ask("patch", key="default/a", body=container_of("2"), patch_type="strategic").code == 422
+
+
+def container_of(cpu: str) -> Raw:
+    return {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]}}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -16,13 +17,13 @@ import msgspec
 
 from podium.api.meta import Raw, list_at, object_at, objects_at
 from podium.api.pod import PodSpec
-from podium.api.quantity import milli_value
+from podium.api.quantity import canonical_quantity, milli_value
 from podium.api.resource_requests import pod_level_requests
-from podium.api.schemas.schema import ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
+from podium.api.schemas.schema import Leaf, ListOf, MapOf, Object, Type, defaults_of, fields_of, is_type
 
 
 def with_defaults(kind: str, raw: Raw) -> Raw:
-    """Return the object with defaults for unset fields; the object itself if nothing is unset."""
+    """Return the object with defaults for unset fields and canonical amounts; the object itself if it has these."""
     fill = _OF_KIND.get(kind)
     raw = raw if fill is None else fill(raw)
     return _filled_object(raw, kind) if is_type(kind) else raw
@@ -219,8 +220,12 @@ _OF_KIND: Mapping[str, Callable[[Raw], Raw]] = {
 
 
 def _filled(value: Any, type_: Type) -> Any:
-    """Return the value with defaults filled in; itself if nothing is unset. Values of a wrong type are left alone."""
+    """Return the value with defaults and canonical amounts; itself if it has these. Wrong values are left alone."""
     match type_:
+        case Leaf("quantity") if isinstance(value, str | int | float):
+            with suppress(ValueError):
+                found = canonical_quantity(value)
+                return value if found == value else found
         case Object(name) if isinstance(value, dict):
             return _filled_object(value, name)
         case ListOf(item) if isinstance(value, list):
@@ -265,14 +270,14 @@ def _plan_of(name: str) -> tuple[list[tuple[str, Any, tuple[Any, ...]]], list[tu
 
 @cache
 def _is_concerned(type_: Type) -> bool:
-    """Return whether a value of the type may contain unset defaults; no type contains itself."""
+    """Return whether a value of the type may contain unset defaults or amounts; no type contains itself."""
     match type_:
         case ListOf(item) | MapOf(item):
             return _is_concerned(item)
         case Object(name):
             has_own = name in _FOLLOWING or bool(defaults_of(name))
             return has_own or any(_is_concerned(field.type) for field in fields_of(name).values())
-    return False
+    return type_ == Leaf("quantity")
 
 
 def _image_policy(image: Any) -> str:
