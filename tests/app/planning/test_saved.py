@@ -50,6 +50,19 @@ def test_the_same_cluster_gives_the_same_answer(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("question", [("drain", "a"), ("pending",)])
+def test_the_end_of_a_name_chooses_what_is_saved_and_several_files_may_be(
+    question: tuple[str, ...], tmp_path: Path
+) -> None:
+    cluster, plan = written(tmp_path, *CLUSTER), str(tmp_path / "plan.json")
+    scenarios = [tmp_path / "scenario.yaml", tmp_path / "scenario.yml"]
+
+    ask(*question, "-f", cluster, "--save", str(scenarios[0]), "--save", plan, "--save", str(scenarios[1]))
+
+    assert checked(plan, cluster, code=0)["question"] == question[0]
+    assert [file.read_text().startswith(f"# podium simulate -f {file.name}") for file in scenarios] == [True, True]
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     target = tmp_path / "missing" / "x.plan"
 
