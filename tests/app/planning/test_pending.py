@@ -74,6 +74,7 @@ def test_pods_that_would_get_a_node_are_no_cause(tmp_path: Path) -> None:
     ("sort", "change", "spec"),
     [
         ("gate", "removal of scheduling gate example.com/wait", {"schedulingGates": [{"name": "example.com/wait"}]}),
+        ("gate", "removal of scheduling gates a, b", {"schedulingGates": [{"name": "a"}, {"name": "b"}]}),
         ("scheduler", "schedulerName default-scheduler in place of mine", {"schedulerName": "mine"}),
         ("label", "label disk=ssd on a", {"nodeSelector": {"disk": "ssd"}}),
         (
