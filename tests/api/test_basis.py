@@ -141,6 +141,23 @@ def test_classes_of_claims_that_are_not_bound_must_be_there() -> None:
     assert found.names == ("other",)
 
 
+def test_claims_of_pods_on_nodes_must_be_there() -> None:
+    def user(name: str, claim: str | None, **spec: Any) -> Raw:
+        own = [{"name": "gpu", "resourceClaimTemplateName": "gpus"}]
+        statuses = [] if claim is None else [{"name": "gpu", **({"resourceClaimName": claim} if claim else {})}]
+        return {**pod(name, resourceClaims=own, **spec), "status": {"resourceClaimStatuses": statuses}}
+
+    known = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "known"}}
+    fine = [user("a", "known", nodeName="n"), user("b", "other"), user("c", "", nodeName="n"), user("d", None)]
+    named = pod("e", nodeName="n", resourceClaims=[{"name": "gpu", "resourceClaimName": "shared"}])
+    ended = user("f", "gone", nodeName="n")
+    ended["status"]["phase"] = "Failed"
+
+    assert caveats(node("n"), known, *fine, ended) == {}
+    found = caveats(node("n"), known, named, user("g", "other", nodeName="n"), user("h", None, nodeName="n"))
+    assert found["device-claims-missing"].names == ("default/e", "default/g", "default/h")
+
+
 def test_only_skipped_kinds_that_may_create_pods_are_reported() -> None:
     clusters = [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}} for name in "abc"]
     maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab"]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from podium.api import meta, policy, storage, workloads
+from podium.api.devices import ResourceClaim
 from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import passed_over, snapshots_of
@@ -201,6 +202,21 @@ def _storage_classes_missing(basis: Basis) -> Iterator[Caveat]:
     yield caveat_of("storage-classes-missing", message, missing)
 
 
+def _device_claims_missing(basis: Basis) -> Iterator[Caveat]:
+    """Yield a caveat for pods on nodes whose ResourceClaims are missing, and with them the devices that they hold."""
+    known = {claim.key for claim in basis.objects(ResourceClaim)}
+
+    def lacks_one(pod: Pod) -> bool:
+        made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        names = (each.resource_claim_name or made.get(each.name, "") for each in pod.spec.resource_claims)
+        return any(name is not None and f"{pod.metadata.namespace}/{name}" not in known for name in names)
+
+    users = (pod for pod in basis.objects(Pod) if pod.spec.resource_claims and not pod.is_terminal)
+    keys = [pod.key for pod in users if pod.spec.node_name and lacks_one(pod)]
+    message = f"{_counted(keys, 'pod')} with ResourceClaims that are not in the input: devices held there count as free"
+    yield caveat_of("device-claims-missing", message, keys)
+
+
 def _input_warnings(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for each reason of the input's warnings."""
     by_reason: dict[Reason, list[str]] = {}
@@ -228,6 +244,7 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _other_schedulers,
     _namespaces_missing,
     _storage_classes_missing,
+    _device_claims_missing,
     _input_warnings,
 )
 
