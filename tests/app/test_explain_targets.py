@@ -188,6 +188,25 @@ def test_a_pod_that_has_ended_is_not_called_missing() -> None:
         loaded(done).ask("done", "shop")
 
 
+@pytest.mark.parametrize(
+    ("wanted", "allocated", "reason", "outcome"),
+    [("3", "1", "Infeasible", "unschedulable"), ("1", "3", "", "schedulable")],
+)
+def test_the_replacement_of_a_resized_pod_asks_for_what_its_spec_says(
+    wanted: str, allocated: str, reason: str, outcome: str
+) -> None:
+    resized = pod("web-1-a", WEB_1, nodeName="full", cpu=wanted)
+    amounts = {"allocatedResources": {"cpu": allocated}, "resources": {"requests": {"cpu": allocated}}}
+    conditions = [{"type": "PodResizePending", "status": "True", "reason": reason}] if reason else []
+    resized["status"] = {"conditions": conditions, "containerStatuses": [{"name": "main", **amounts}]}
+    cluster = podium.load([node("full", "3", unschedulable=True), node("free", "2"), WEB_1, resized])
+
+    answer = cluster.explain("shop/web-1-a")
+
+    assert answer.placed is not None
+    assert answer.placed.then == outcome
+
+
 def test_a_placed_pod_is_decided_about_as_if_it_were_not_there_and_nothing_changes_by_it() -> None:
     cluster = loaded(WEB_1, pod("web-1-a", WEB_1, nodeName="small", cpu="2"), pod("more", cpu="2"))
     before = cluster.explain("shop/more").to_dict()

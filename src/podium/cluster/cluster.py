@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from podium.api.disruption_policy import SCHEDULER, CapBucket, CapScope, DisruptionPolicy, Rate, full_times
 from podium.api.meta import Kubernetes, OwnerReference
@@ -86,6 +87,9 @@ class Cluster:
         if is_new:
             self.matchers.admit(pod_class)
             self.carried.admit(pod_class)
+            if self.classes.counted_spec(pod) is not pod.spec:
+                unbound = structs.replace(pod, spec=structs.replace(pod.spec, node_name=""))
+                pod_class.recreated = self.read(unbound).pod_class
         return read_pod(pod, pod_class, honors_policy=self._honors_policy)
 
     def put(self, item: Kubernetes) -> None:

@@ -178,7 +178,7 @@ class PodClass(msgspec.Struct, eq=False, weakref=True):
     units. ``nonzero`` is (cpu milli, memory bytes) with defaults for containers that request none;
     ``nonzero_of_containers`` ignores pod-level requests. ``index_keys`` are for `podium.cluster.selector_index`.
     ``pod_group`` is the key of the PodGroup, or "". ``memo`` is for plugins' compiled data; it must not refer to the
-    class.
+    class. ``recreated`` is the class of a new pod of the same spec if a resize lets this one count differently.
     """
 
     id: int
@@ -198,6 +198,7 @@ class PodClass(msgspec.Struct, eq=False, weakref=True):
     index_keys: tuple[selector_index.IndexKey, ...] = ()
     pod_group: str = ""
     memo: dict[Hashable, Any] = {}
+    recreated: PodClass | None = None
 
 
 def claim_names(meta: ObjectMeta, spec: PodSpec) -> tuple[str, ...]:
@@ -418,6 +419,12 @@ class PodClasses:
                 self._count_port(port, -1)
         return ended
 
+    def counted_spec(self, pod: Pod) -> PodSpec:
+        """Return the spec with the effective requests, which of a pending pod are those of its spec in any case."""
+        if not pod.spec.node_name or not self._rules.resizes:
+            return pod.spec
+        return resource_requests.effective_spec(pod, resizes_pods=self._rules.pod_resizes)
+
     def of(self, pod: Pod) -> tuple[PodClass, bool]:
         """Return the class of ``pod``, and whether it is new."""
         spec, meta = pod.spec, pod.metadata
@@ -429,9 +436,7 @@ class PodClasses:
         is_bare = not spec.node_name and not spec.volumes
         anywhere = spec if is_bare else msgspec.structs.replace(spec, node_name="", volumes=volumes)
         claims = claim_names(meta, spec) if volumes else ()
-        # A pending pod counts with the requests of its spec, whatever its status says.
-        is_resized = spec.node_name and self._rules.resizes
-        counted = resource_requests.effective_spec(pod, resizes_pods=self._rules.pod_resizes) if is_resized else spec
+        counted = self.counted_spec(pod)
         resized = None if counted is spec else (counted.containers, counted.init_containers, counted.resources)
         described = meta.namespace, meta.labels, meta.owner_references, claims
         alike = self._by_containers.get(id(spec.containers))

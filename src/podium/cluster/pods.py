@@ -92,7 +92,8 @@ class PodRecord(Struct, eq=False):
         return replace(self, node_name=node_name, nominated_node_name="", row=NO_ROW, slot=-1, **changes)
 
     def without_node(self, **changes: Any) -> PodRecord:
-        return self.on_node("", **changes)
+        """Return the pod as its controller creates it again: without a node, and with the requests of its spec."""
+        return self.on_node("", pod_class=self.pod_class.recreated or self.pod_class, **changes)
 
     @property
     def is_healthy(self) -> bool:

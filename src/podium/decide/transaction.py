@@ -139,7 +139,7 @@ class ClusterTransaction(RollbackLog):
         self._undo.append(lambda: self.cluster.remove_pod(pod.uid))
 
     def take_off(self, uid: str) -> PodRecord:
-        """Remove a pod from its node; return it as it was without a node."""
+        """Remove a pod from its node; return it as its controller creates it again."""
         record = self.cluster.remove_pod(uid)
         self._undo.append(lambda: self.cluster.add_pod(record))
         if self.follower is not None:

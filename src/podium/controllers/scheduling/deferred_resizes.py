@@ -115,7 +115,8 @@ class DeferredResizes:
         attempts.known.forget()
         try:
             with ClusterTransaction(self._cluster, self._runners) as changes:
-                arriving, state = changes.take_off(pod.uid), CycleState()
+                changes.take_off(pod.uid)
+                arriving, state = pod.on_node(""), CycleState()
                 runner.pre_filter(state, arriving)
                 outcome = runner.filter(state, arriving, rows)
                 if len(outcome.feasible):
