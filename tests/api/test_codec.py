@@ -180,7 +180,7 @@ def test_an_object_without_a_name_is_found_by_its_path_in_the_document() -> None
         ),
         (
             'kind: Status\napiVersion: v1\nstatus: Failure\nmessage: "no right"\ncode: 403',
-            'in.yaml, document 1: a server answered this Status instead of objects, with the message "no right"',
+            'in.yaml, document 1: a server answered this instead of objects: "no right"',
         ),
     ],
 )

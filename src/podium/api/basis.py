@@ -211,8 +211,8 @@ def _device_claims_missing(basis: Basis) -> Iterator[Caveat]:
         names = (each.resource_claim_name or made.get(each.name, "") for each in pod.spec.resource_claims)
         return any(name is not None and f"{pod.metadata.namespace}/{name}" not in known for name in names)
 
-    users = (pod for pod in basis.objects(Pod) if pod.spec.resource_claims and not pod.is_terminal)
-    keys = [pod.key for pod in users if pod.spec.node_name and lacks_one(pod)]
+    users = [pod for pod in basis.objects(Pod) if pod.spec.node_name and pod.spec.resource_claims]
+    keys = [pod.key for pod in users if not pod.is_terminal and lacks_one(pod)]
     message = f"{_counted(keys, 'pod')} with ResourceClaims that are not in the input: devices held there count as free"
     yield caveat_of("device-claims-missing", message, keys)
 

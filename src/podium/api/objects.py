@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -183,6 +182,7 @@ _ANY = "any"
 # Larger annotations are not typical of a class of pods; this is far below the size limit of all annotations.
 _SMALL = 10_000
 _ENCODER = msgspec.msgpack.Encoder()
+_part = lru_cache(maxsize=_CACHE)(msgspec.msgpack.decode)
 
 
 class SharedSpec(msgspec.Struct, eq=False):
@@ -243,11 +243,6 @@ def _known(packed: bytes) -> SharedSpec:
         _SHARED.clear()
     _SHARED[id(shared.raw)] = shared
     return shared
-
-
-@lru_cache(maxsize=_CACHE)
-def _part(packed: bytes) -> Any:
-    return msgspec.msgpack.decode(packed)
 
 
 def plain_pod(raw: Raw) -> tuple[Raw, Pod] | None:

@@ -33,6 +33,7 @@ _SHARED_PARTS = {"metadata": ("annotations", "labels", "ownerReferences"), "stat
 _FIELDS = "fieldsV1"
 _MOST_SHARED = 4_096
 _ENCODER = msgspec.msgpack.Encoder()
+_known = lru_cache(maxsize=_MOST_SHARED)(msgspec.msgpack.decode)
 
 _LABELS = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 
@@ -92,11 +93,6 @@ def _shared(part: Any) -> Any:
     except (OverflowError, RecursionError, TypeError, UnicodeEncodeError):
         return part
     return found if found == part else part
-
-
-@lru_cache(maxsize=_MOST_SHARED)
-def _known(packed: bytes) -> Any:
-    return msgspec.msgpack.decode(packed)
 
 
 class _Pattern:

@@ -261,8 +261,7 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
         if isinstance(kind, str) and kind.lower() == "list":
             raise InputError(f"there is no kind {shown(kind)}; write List", path=f"{path}.kind")
         if kind == "Status" and root.get("apiVersion") == "v1":
-            message = shown(root.get("message", ""))
-            raise InputError(f"a server answered this Status instead of objects, with the message {message}", path=path)
+            raise InputError(f"a server answered this instead of objects: {shown(root.get('message', ''))}", path=path)
         yield root, path
         return
     items = root.get("items", [])

@@ -90,15 +90,10 @@ def _table_type(written: str) -> Schema:
     return dict(_TYPES[written]) if written in _TYPES else reference(written)
 
 
-def _own_schema(type_: Any) -> Schema:
-    """Return the schema of a type that reads its values itself."""
-    return {**type_.SCHEMA}
-
-
 def scenario_schema() -> Schema:
     """Return the schema of a Scenario: each step has exactly one action, each applied object the fields of its kind."""
     (root,), defined = msgspec.json.schema_components(
-        [WrittenScenario], schema_hook=_own_schema, ref_template="#/$defs/{name}"
+        [WrittenScenario], schema_hook=lambda type_: {**getattr(type_, "SCHEMA", {})}, ref_template="#/$defs/{name}"
     )
     for type_ in defined.values():
         for field in type_["properties"].values():

@@ -15,10 +15,11 @@ from podium.api import devices as api
 from podium.api.node import Node
 from podium.api.pod import Quantity
 from podium.api.quantity import MEMORY, exact_quantity, parse_quantity, whole_value
-from podium.api.selectors import NodeSelector, NodeTerm, compile_node_selector, node_selector_matches
+from podium.api.selectors import NodeSelector, compile_node_selector, node_selector_matches
 from podium.cluster.devices import DeviceID, Devices, PoolID, pool_of
 from podium.plugins.dynamic_resources.selectors import AllocationError, selects
 
+_terms = lru_cache(maxsize=1_024)(compile_node_selector)
 Counters = dict[str, dict[str, int]]
 """Amounts in nano units, by counter set and counter."""
 
@@ -66,11 +67,6 @@ def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector:
     if selector is None:
         return False
     return node_selector_matches(_terms(selector), node.metadata.labels, node.metadata.name)
-
-
-@lru_cache(maxsize=1_024)
-def _terms(selector: NodeSelector) -> tuple[NodeTerm, ...]:
-    return compile_node_selector(selector)
 
 
 def gather_pools(devices: Devices, node: Node) -> list[Pool]:

@@ -249,8 +249,8 @@ def _not_attempted(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iter
     """Yield the removal of scheduling gates, and a scheduler that is configured."""
     gates = _grouped(_held_before(waiting, GATED), lambda blocked: filter(None, [blocked.pods[0].gates]))
     for names, held in sorted(gates.items()):
-        noun = "gate" if len(names) == 1 else "gates"
-        text, ungated = f"removal of scheduling {noun} {', '.join(names)}", partial(_with, scheduling_gates=())
+        noun, ungated = "gate" if len(names) == 1 else "gates", partial(_with, scheduling_gates=())
+        text = f"removal of scheduling {noun} {', '.join(names)}"
         yield ProposedChange("gate", text, to_pod=ungated, kinds=_kinds(held), objects=len(held))
     known = sorted(decisions.runners)[0]
     unknown = _grouped(_held_before(waiting, SCHEDULER), lambda blocked: [blocked.pods[0].scheduler_name])

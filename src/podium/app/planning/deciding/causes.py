@@ -89,8 +89,7 @@ def blocked_on(decisions: Decisions, pods: tuple[PodRecord, ...]) -> BlockedPods
         return BlockedPods(pods, Obstacle(ENDING, "it is being deleted"))
     gate = runner.pre_enqueue(pod)
     if not gate.is_success:
-        message = gate.message.removeprefix(f'pod "{pod.key}": ')
-        return BlockedPods(pods, Obstacle(GATED, cut(message), gate.plugin))
+        return BlockedPods(pods, Obstacle(GATED, cut(gate.message.removeprefix(f'pod "{pod.key}": ')), gate.plugin))
     try:
         gang = decide_gang(runner, pod, preempts=False)
         if gang is None or gang.placement.is_enough:

@@ -164,12 +164,10 @@ def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
         )
     state, more = f"({health.healthy:,} healthy, {health.desired:,} have to be)", _pods_that_help(health)
     change = "raise maxUnavailable" if health.spec.min_available is None else "lower minAvailable"
-    ways = (
-        f"scale up what budget {budget} covers by {more:,} {state}, {change}"
-        if more
-        else f"{change} of {budget} {state}"
-    )
-    return f"{ways}, or delete past budgets with --disable-eviction"
+    rest = "or delete past budgets with --disable-eviction"
+    if more:
+        return f"scale up what budget {budget} covers by {more:,} {state}, {change}, {rest}"
+    return f"{change} of {budget} {state}, {rest}"
 
 
 def _pods_that_help(health: BudgetHealth) -> int:
