@@ -37,6 +37,10 @@ if sys.version_info < (3, 12):
     for _name in ("_get_protocol_attrs", "_is_callable_members_only"):
         vars(typing)[_name] = functools.cache(vars(typing)[_name])
 
+# A shell starts background jobs with SIGINT ignored, and the processes of tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Tests make many objects and few cycles. It is not the threshold of Podium's programs, at which they ignore objects.
 gc.set_threshold(20_000)
 
