@@ -547,21 +547,6 @@ def test_the_plan_counts_with_its_moves() -> None:
     assert found.share == pytest.approx(1, abs=0.001)
 
 
-def test_a_state_is_needless_if_another_one_costs_no_more_and_leaves_as_much_room() -> None:
-    picture = picture_of([node("node-0"), node("node-1")])
-    costs = np.array([[3.0, 1.0], [2.0, 1.0], [np.inf, 1.0]])
-    spare = np.array([[[5.0, 4.0]], [[7.0, 4.0]], [[9.0, 4.0]]])
-
-    kept = certificate._undominated(Departures(picture), costs, spare)
-
-    assert kept[:, 0].tolist() == [False, True, False]
-    # Of equal states one stays.
-    assert kept[:, 1].sum() == 1
-    # A cheaper state with less room replaces none.
-    costs[1], spare[1] = 1.0, 3.0
-    assert certificate._undominated(Departures(picture), costs, spare)[:, 0].tolist() == [True, True, False]
-
-
 def test_the_largest_pods_of_a_node_leave_first() -> None:
     picture = picture_of([node("node-0"), node("node-1"), *[pod(f"p-{at}", on="node-0") for at in range(3)]])
     departures = Departures(picture)

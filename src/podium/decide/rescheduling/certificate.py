@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import permutations, product
 from operator import attrgetter
 
 import numpy as np
@@ -141,10 +141,11 @@ class Relaxation:
         Pods that are better gone leave for nothing: where costs do not rise as more pods leave, that loses nothing.
         """
         departures = self.departures
-        worth = self.requests @ prices.capacity.T
-        offers = np.where(self.allowed, worth, _NOWHERE)
+        offers = np.where(self.allowed, self.requests @ prices.capacity.T, _NOWHERE)
+        homes = offers.argmin(axis=1)[self.shape_of]
+        sizes, own = self.requests[self.shape_of], self.kinds[departures.pod_rows]
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
-        moving += offers.min(axis=1)[self.shape_of] - worth[self.shape_of, self.kinds[departures.pod_rows]]
+        moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
         alone, grouped, group, further = self.reliefs
         moving -= alone
         moving[grouped[np.lexsort((moving[grouped], group))]] -= further
@@ -157,15 +158,14 @@ class Relaxation:
         chosen = at[np.searchsorted(at, self.starts)]
         value = self.base + float(least.sum() + np.minimum(moving, 0.0).sum() - prices.limits @ self.limits)
         leaving = (moving < 0) | departures.leaving(self.entries[chosen], np.maximum(moving, 0.0))
-        return PricedBound(prices, value, chosen, offers.argmin(axis=1), leaving)
+        return PricedBound(prices, value, chosen, homes, leaving)
 
     def slope(self, found: PricedBound) -> Prices:
         """Return by how much the choice of an evaluation exceeds each constraint: a supergradient of the bound."""
         leaving, rows = found.leaving, self.departures.pod_rows
-        left = np.zeros((len(self.requests), len(found.prices.capacity)))
-        np.add.at(left, (self.shape_of[leaving], self.kinds[rows[leaving]]), 1.0)
-        wanted = -left.T @ self.requests
-        np.add.at(wanted, found.homes, left.sum(axis=1)[:, None] * self.requests)
+        sizes, wanted = self.requests[self.shape_of[leaving]], np.zeros(found.prices.capacity.shape)
+        np.add.at(wanted, found.homes[leaving], sizes)
+        np.add.at(wanted, self.kinds[rows[leaving]], -sizes)
         np.add.at(wanted, self.kinds, -self.spare[found.states])
         moved = np.bincount(self.limit_of, leaving[self.pod_of], len(self.limits))
         return Prices(wanted, moved - self.limits)
@@ -175,8 +175,8 @@ class Relaxation:
 class PricedBound:
     """The lower bound ``value`` by some prices, and the choice that gives it.
 
-    ``states`` is the chosen state of each row, ``homes`` the kind of node that pods of each shape would choose,
-    ``leaving`` which pods leave (`[pods]`).
+    ``states`` is the chosen state of each row, ``homes`` the kind of node that each pod would choose, ``leaving`` which
+    pods leave (`[pods]` each).
     """
 
     prices: Prices
@@ -367,14 +367,15 @@ def relax(
         ]
     most, fixed, held = _capacities(departures, resources)
     number = len(states)
-    costs = np.array([state.costs for state in states])
-    spare = np.zeros((number, len(resources), entries))
+    costs = np.array([state.costs for state in states]).T
+    spare = np.zeros((len(resources), entries, number))
     for at, resource in enumerate(resources):
         for place, state in enumerate(states):
             load = next((load for index, load in state.loads if index == resource), np.inf)
             load = np.maximum(np.minimum(most[at, departures.rows], load), fixed[at, departures.rows])
-            spare[place, at] = load - held[at, departures.rows]
-    of_state, which = np.nonzero(_undominated(departures, costs, spare).T)
+            spare[at, :, place] = load - held[at, departures.rows]
+    possible = np.flatnonzero(_undominated(departures, costs, spare))
+    of_state = possible // number
     departures.keep(of_state)
     kinds, requests, allowed, shape_of = _shapes(departures, resources)
     total = np.maximum(requests[shape_of].sum(axis=0), 1.0)
@@ -384,9 +385,9 @@ def relax(
         sum(weight * bound.base for bound, weight in bounds),
         price,
         np.searchsorted(departures.rows[of_state], np.arange(nodes.count)),
-        costs[which, of_state],
+        costs.reshape(-1)[possible],
         of_state,
-        spare[which, :, of_state] / total,
+        spare.reshape(len(resources), entries * number)[:, possible].T / total,
         kinds,
         requests / total,
         allowed,
@@ -428,24 +429,22 @@ def limited(relaxation: Relaxation, limits: Sequence[MoveLimit]) -> Relaxation:
 
 
 def _undominated(departures: Departures, costs: Float64s, spare: Float64s) -> Bools:
-    """Return the possible states (`[states, entries]`), without those that another one makes needless.
+    """Return the possible states (`[entries * states]`), without those that another one makes needless.
 
-    That costs no more, leaves as much room, and no pod leaves that stays in the first. Of the states of an entry, the
-    cheapest one after each, and then before it, is compared.
+    That costs no more, leaves as much room, and no pod leaves that stays in the first.
     """
-    kept, number = np.isfinite(costs), len(costs)
-    for order in (range(number)[::-1], range(number)):
-        least, room = np.full(costs.shape[1], np.inf), np.full(spare.shape[1:], -np.inf)
-        for one in order:
-            kept[one] &= ~((costs[one] >= least) & (spare[one] <= room).all(axis=0))
-            is_cheapest = kept[one] & (costs[one] < least)
-            least, room = np.where(is_cheapest, costs[one], least), np.where(is_cheapest, spare[one], room)
+    kept = np.isfinite(costs)
+    for one, other in permutations(range(costs.shape[1]), 2):
+        no_worse = (costs[:, other] <= costs[:, one]) & (spare[:, :, other] >= spare[:, :, one]).all(axis=0)
+        is_same = (costs[:, other] == costs[:, one]) & (spare[:, :, other] == spare[:, :, one]).all(axis=0)
+        kept[:, one] &= ~(no_worse & (~is_same | (other < one)))
     entries, before = departures.fewer
-    for one in range(number):
-        fewer = costs[one, before] <= costs[one, entries]
-        fewer &= (spare[one][:, before] >= spare[one][:, entries]).all(axis=0)
-        kept[one, entries[fewer]] = False
-    return kept
+    for one in range(costs.shape[1]):
+        fewer = (costs[before, one] <= costs[entries, one]) & (spare[:, before, one] >= spare[:, entries, one]).all(
+            axis=0
+        )
+        kept[entries[fewer], one] = False
+    return kept.reshape(-1)
 
 
 def _both(state: NodeState, other: NodeState, weight: float) -> NodeState:

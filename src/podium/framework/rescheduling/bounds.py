@@ -64,10 +64,13 @@ class Departures:
         stacks = np.arange(len(entries)) - np.repeat(each.cumsum() - each - first[self.rows], each)
         numbers = (entries - self.starts[self.rows[entries]]) // self._strides[stacks] % (self._sizes[stacks] + 1)
         leaving = numbers > 0
-        # An item for each entry and stack of which pods leave: which ones, in an order by stack.
+        # An item for each entry and stack of which pods leave: the entry, and the place of their sum in a table of the
+        # sums of the first pods of each stack, from none to all.
         self._entries, stacks, numbers = entries[leaving], stacks[leaving], numbers[leaving]
-        self._first: Int64s = self._sizes.cumsum() - self._sizes
-        self._begins, self._ends = self._first[stacks], self._first[stacks] + numbers
+        self._first: Int64s = np.concatenate([[0], self._sizes.cumsum()])
+        self._items = self._first[stacks] + stacks + numbers
+        tabled = np.repeat(np.arange(len(self._sizes)), self._sizes + 1)
+        self._from, self._upto = self._first[tabled], np.arange(len(tabled)) - tabled
         self.numbers: Int64s = np.bincount(self._entries, numbers, len(self.rows)).astype(np.int64)
         self.fewer: tuple[Int64s, Int64s] = (self._entries, self._entries - self._strides[stacks])
 
@@ -80,14 +83,14 @@ class Departures:
         is_kept = np.zeros(len(self.rows), dtype=np.bool_)
         is_kept[entries] = True
         kept = is_kept[self._entries]
-        self._entries, self._begins, self._ends = self._entries[kept], self._begins[kept], self._ends[kept]
+        self._entries, self._items = self._entries[kept], self._items[kept]
 
     def most(self, amounts: Float64s) -> Float64s:
         """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave."""
         if not len(self._entries):
             return np.zeros(len(self.rows))
         sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self.stacks))].cumsum()])
-        each = sums[self._ends] - sums[self._begins]
+        each = (sums[self._upto] - sums[self._from])[self._items]
         return np.bincount(self._entries, each, len(self.rows)).astype(np.float64, copy=False)
 
     def leaving(self, entries: Int64s, amounts: Float64s) -> Bools:
