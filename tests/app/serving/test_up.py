@@ -7,7 +7,6 @@ import socket
 import stat
 import urllib.error
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from podium.app.console.command import podium
-from podium.app.serving.serving import DEFAULT_PORT
-from tests.app.processes import run
+from tests.app.processes import START, run
 from tests.app.serving.lives import up
 from tests.store.objects import Raw, pod
 
@@ -166,13 +164,12 @@ def test_audit_annotations_of_policies_are_in_the_audit_log(tmp_path: Path) -> N
 
 
 def test_an_occupied_default_port_is_not_taken(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        # If another program has the port, all the better.
-        with suppress(OSError):
-            taken.bind(("127.0.0.1", DEFAULT_PORT))
-            taken.listen()
-        with up(tmp_path) as life:
-            assert not life.server.endswith(f":{DEFAULT_PORT}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        # Other programs may have the real default port, and leave it at any time.
+        code = f"from podium.app.serving import serving; serving.DEFAULT_PORT = {port}; {START}"
+        with up(tmp_path, code=code) as life:
+            assert not life.server.endswith(f":{port}")
             assert life.ask("GET", PODS)[0] == 200
 
 
