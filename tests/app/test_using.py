@@ -195,7 +195,7 @@ def waiting_for_input(folder: Path) -> subprocess.Popen[bytes]:
     """Start a question that reads its manifests from a pipe, and wait until the session has it."""
     words = [sys.executable, "-c", START, "plan", "deploy", "-"]
     asked = subprocess.Popen(words, stdin=subprocess.PIPE, cwd=folder, env=environment(folder))
-    wait_until(lambda: children(folder))
+    wait_until(lambda: answering(asked))
     return asked
 
 
@@ -226,22 +226,20 @@ def test_a_question_ends_with_its_client(home: Path) -> None:
     with waiting_for_input(home) as asked:
         asked.kill()
 
-        wait_until(lambda: not children(home))
+        wait_until(lambda: not answering(asked))
 
 
-def children(folder: Path) -> list[str]:
-    """Return the processes that answer questions in a folder."""
+def answering(asked: subprocess.Popen[bytes]) -> list[str]:
+    """Return the processes that read the standard input of a question in its place."""
+    assert asked.stdin is not None
+    pipe = os.readlink(f"/proc/self/fd/{asked.stdin.fileno()}")
     found = []
     for process in Path("/proc").glob("[0-9]*"):
-        try:
-            where, name = os.readlink(process / "cwd"), (process / "status").read_text()
-            parent = name.partition("PPid:\t")[2].partition("\n")[0]
-            is_session = Path(f"/proc/{parent}/cmdline").read_bytes().endswith(b"use\0cluster.json\0")
-        except OSError:
-            continue
-        if where == str(folder) and is_session and (process / "cmdline").exists():
-            found.append(process.name)
-    return found
+        # Processes and their files may be gone, or another user's.
+        with suppress(OSError):
+            if any(os.readlink(file) == pipe for file in (process / "fd").iterdir()):
+                found.append(process.name)
+    return sorted({*found} - {str(os.getpid()), str(asked.pid)})
 
 
 def wait_until(is_so: Any) -> None:
