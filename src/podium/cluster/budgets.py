@@ -20,7 +20,7 @@ from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import Selector, compile_label_selector
 from podium.cluster.arrays import BoundedLog
 from podium.cluster.pod_classes import PodClass
-from podium.cluster.selector_index import NAMESPACE, RequiredKeys, selector_keys
+from podium.cluster.selector_index import NAMESPACE, QueryIndex, RequiredKeys, selector_keys
 
 _LOG_LIMIT = 512
 
@@ -99,8 +99,9 @@ class Budgets:
 
     def __init__(self) -> None:
         self.requires_all = False
-        # By namespace and name.
+        # By namespace and name; and the names of those of a namespace by the labels that they require.
         self._budgets: dict[str, dict[str, Budget]] = {}
+        self._requiring: dict[str, QueryIndex[str]] = {}
         # By namespace and class, the sorted names of the budgets that count the class.
         self._over: dict[str, WeakKeyDictionary[PodClass, list[str]]] = {}
         self._now = 0
@@ -129,8 +130,9 @@ class Budgets:
         for names in self._over.get(namespace, {}).values():
             if name in names:
                 names.remove(name)
+        self._requiring[namespace].remove(name)
         if not in_namespace:
-            del self._budgets[namespace]
+            del self._budgets[namespace], self._requiring[namespace]
             self._over.pop(namespace, None)
         self.changes.append(before)
 
@@ -178,7 +180,8 @@ class Budgets:
             names_of = self._over[pod_class.namespace] = WeakKeyDictionary()
         names = names_of.get(pod_class)
         if names is None:
-            names = names_of[pod_class] = sorted(name for name, budget in here.items() if budget.counts(pod_class))
+            found = self._requiring[pod_class.namespace].candidates(pod_class.labels.items())
+            names = names_of[pod_class] = sorted(name for name in found if here[name].counts(pod_class))
         return map(here.__getitem__, names)
 
     def counts(self, pod_class: PodClass) -> bool:
@@ -197,6 +200,7 @@ class Budgets:
         if before == budget:
             return
         if before is None or before.selector != budget.selector:
+            self._requiring.setdefault(budget.namespace, QueryIndex()).put(budget.name, selector_keys(budget.selector))
             for pod_class, names in self._over.get(budget.namespace, {}).items():
                 is_known = budget.name in names
                 if budget.counts(pod_class) and not is_known:

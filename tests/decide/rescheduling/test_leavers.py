@@ -78,3 +78,20 @@ def test_the_reserve_of_a_budget_is_not_for_the_best_leavers() -> None:
     found = best_leavers(picture_of(shared(allowed=1)[:-1]), [(underused(), 1.0)], 0.1, there.inputs(), room)
 
     assert {uid.rpartition("/")[2] for uid in found} == {"b-free"}
+
+
+def test_a_pod_that_fits_nowhere_else_is_not_among_the_best_leavers() -> None:
+    """The larger pod relieves its node more, but the only other node of its pool has no room for it."""
+    pool = {"pool": "full"}
+    objects = [
+        *[node(name, cpu="10", labels=pool) for name in ("over", "full")],
+        *[node(name, cpu="10") for name in ("empty-1", "empty-2")],
+        web("a-bound", "over", cpu="5200m", node_selector=pool),
+        web("b-free", "over", cpu="3500m"),
+        web("c-bound", "full", cpu="5", node_selector=pool),
+    ]
+    inputs, settings = given(*objects).inputs(), free_settings()
+
+    found = best_leavers(picture_of(objects), [(underused(), 1.0)], 0.1, inputs, BudgetRoom(inputs, settings, NOW))
+
+    assert {uid.rpartition("/")[2] for uid in found} == {"b-free"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podium.app.console.page import Page, Part, Section, listed
@@ -56,7 +56,9 @@ class PlanCertificate:
 def lower_bounds_of(rescheduler: Rescheduler, now: int) -> tuple[Certificate, Certificate]:
     """Return the bounds on every plan that the rescheduler could make now, and on any number of plans."""
     (picture, policies, inputs), settings = rescheduler.show(now), rescheduler.settings
-    limits = tuple(_limits_of(list(picture.movable_pods()), picture, settings, inputs))
+    movable = {pod.uid: pod for pod in picture.movable_pods()}
+    picture = replace(picture, is_movable=lambda pod: pod.uid in movable)
+    limits = tuple(_limits_of([*movable.values()], picture, settings, inputs))
     return lower_bounds(picture, policies, settings.threshold, limits)
 
 

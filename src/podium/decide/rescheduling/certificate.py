@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import product
 from operator import attrgetter
 
 import numpy as np
@@ -35,8 +35,15 @@ _MOST_RESOURCES = 3
 # The most steps of an ascent, and after how many without progress the next ones are smaller.
 _MOST_STEPS, _PATIENCE = 400, 5
 _GOOD_ENOUGH = 1e-4
+# The common prices of limits from which an ascent may start.
+_COMMON = (0.0, *(2.0**power for power in range(-5, 5)))
+# Limits count by the root of the number of their pods if some matter more, and by that number if all matter alike.
+_POWERS = (0.5, 1.0)
 # What a place costs pods that none takes: more than any pod is worth.
 _NOWHERE = 1e3
+
+FEW_STATES = 20_000
+"""An ascent evaluates all of so many states; of more, only those that matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,37 +142,53 @@ class Relaxation:
         """Prices of 0."""
         return Prices(np.zeros((self.allowed.shape[1], self.spare.shape[1])), np.zeros(len(self.limits)))
 
-    def evaluate(self, prices: Prices) -> PricedBound:
-        """Return the lower bound by these prices.
+    def only(self, states: Int64s) -> Relaxation:
+        """Return the relaxation with some states alone, in ascending order, at least one of each row.
+
+        Its values are not below those with all states, and so are no bounds.
+        """
+        entries, places = np.unique(self.entries[states], return_inverse=True)
+        departures = self.departures.of(entries)
+        starts = np.searchsorted(departures.rows[places], np.arange(len(self.starts)))
+        few = replace(self, departures=departures, starts=starts, entries=places)
+        return replace(few, costs=self.costs[states], spare=self.spare[states])
+
+    def evaluate(self, prices: Prices, width: float = 0.0) -> PricedBound:
+        """Return the lower bound by these prices; states within ``width`` of the best of their row are ``near``.
 
         Pods that are better gone leave for nothing: where costs do not rise as more pods leave, that loses nothing.
         """
         departures = self.departures
-        offers = np.where(self.allowed, self.requests @ prices.capacity.T, _NOWHERE)
-        homes = offers.argmin(axis=1)[self.shape_of]
-        sizes, own = self.requests[self.shape_of], self.kinds[departures.pod_rows]
+        worth = self.requests @ prices.capacity.T
+        offers = np.where(self.allowed, worth, _NOWHERE)
+        homes = offers.argmin(axis=1)
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
-        moving += offers[self.shape_of, homes] - (prices.capacity[own] * sizes).sum(axis=1)
+        moving += offers.min(axis=1)[self.shape_of] - worth[self.shape_of, self.kinds[departures.pod_rows]]
         alone, grouped, group, further = self.reliefs
         moving -= alone
         moving[grouped[np.lexsort((moving[grouped], group))]] -= further
         numbers = np.diff(self.starts, append=len(self.costs))
-        values = self.costs - departures.most(-np.maximum(moving, 0.0))[self.entries]
+        paid = np.maximum(moving, 0.0)
+        order = departures.order(paid)
+        values = self.costs - departures.most(-paid, order)[self.entries]
         for place in np.flatnonzero(prices.capacity.any(axis=0)):
             values -= np.repeat(prices.capacity[self.kinds, place], numbers) * self.spare[:, place]
         least = np.minimum.reduceat(values, self.starts)
-        at = np.flatnonzero(values <= np.repeat(least, numbers))
+        beyond = values - np.repeat(least, numbers)
+        at = np.flatnonzero(beyond <= 0)
         chosen = at[np.searchsorted(at, self.starts)]
         value = self.base + float(least.sum() + np.minimum(moving, 0.0).sum() - prices.limits @ self.limits)
-        leaving = (moving < 0) | departures.leaving(self.entries[chosen], np.maximum(moving, 0.0))
-        return PricedBound(prices, value, chosen, homes, leaving)
+        leaving = (moving < 0) | departures.leaving(self.entries[chosen], order)
+        return PricedBound(prices, value, chosen, homes, leaving, np.flatnonzero(beyond <= width) if width else at)
 
     def slope(self, found: PricedBound) -> Prices:
         """Return by how much the choice of an evaluation exceeds each constraint: a supergradient of the bound."""
         leaving, rows = found.leaving, self.departures.pod_rows
-        sizes, wanted = self.requests[self.shape_of[leaving]], np.zeros(found.prices.capacity.shape)
-        np.add.at(wanted, found.homes[leaving], sizes)
-        np.add.at(wanted, self.kinds[rows[leaving]], -sizes)
+        shapes, (kinds, number) = self.shape_of[leaving], self.allowed.T.shape
+        # How many pods of each shape leave each kind, by their nodes; those of a shape all go to one kind.
+        left = np.bincount(self.kinds[rows[leaving]] * number + shapes, minlength=kinds * number).reshape(kinds, number)
+        wanted = -left.astype(np.float64) @ self.requests
+        np.add.at(wanted, found.homes, left.sum(axis=0)[:, None] * self.requests)
         np.add.at(wanted, self.kinds, -self.spare[found.states])
         moved = np.bincount(self.limit_of, leaving[self.pod_of], len(self.limits))
         return Prices(wanted, moved - self.limits)
@@ -175,8 +198,8 @@ class Relaxation:
 class PricedBound:
     """The lower bound ``value`` by some prices, and the choice that gives it.
 
-    ``states`` is the chosen state of each row, ``homes`` the kind of node that each pod would choose, ``leaving`` which
-    pods leave (`[pods]` each).
+    ``states`` is the chosen state of each row, ``homes`` the kind of node that pods of each shape would choose,
+    ``leaving`` which pods leave (`[pods]`). ``near`` are nearly best states.
     """
 
     prices: Prices
@@ -184,10 +207,38 @@ class PricedBound:
     states: Int64s
     homes: Int64s
     leaving: Bools
+    near: Int64s
 
 
-def ascend(relaxation: Relaxation, target: float) -> PricedBound:
+def ascend(relaxation: Relaxation, target: float, rounds: int = 8) -> PricedBound:
     """Return the best evaluation found by an ascent of prices, if no bound can exceed ``target``.
+
+    Good prices make few states of each node the best. Of many states, an ascent first evaluates those that are nearly
+    the best by some common prices, and then, in some ``rounds``, also those that are nearly the best by the prices that
+    it finds. The result is always an evaluation of all states: those that an ascent leaves out cannot make it too high.
+    """
+    if len(relaxation.costs) <= FEW_STATES:
+        return _climb(relaxation, target)
+    free, width = relaxation.free, 2 * relaxation.price
+    common = _COMMON if len(relaxation.limits) else _COMMON[:1]
+    begun = [relaxation.evaluate(replace(free, limits=free.limits + price), width) for price in common]
+    best, states = max(begun, key=attrgetter("value")), np.unique(np.concatenate([each.near for each in begun]))
+    found = _climb(relaxation.only(states), target)
+    for number in range(rounds + 1):
+        whole = relaxation.evaluate(found.prices, width)
+        best = max(best, whole, key=attrgetter("value"))
+        if number == rounds or whole.value >= found.value - _GOOD_ENOUGH * max(found.value, 1.0):
+            break
+        states = np.union1d(states, whole.near)
+        few = relaxation.only(states)
+        begin = few.evaluate(best.prices)
+        power = _POWERS[number % 2] if len(relaxation.limits) else np.inf
+        found = _ascent(few, begin, found.value - begin.value, power, 2 * _PATIENCE)
+    return best
+
+
+def _climb(relaxation: Relaxation, target: float) -> PricedBound:
+    """Return the best evaluation found by an ascent of prices from 0.
 
     Prices of capacity rise first, then those of limits with them, from the best common price of all limits, with those
     of capacity or without.
@@ -197,20 +248,21 @@ def ascend(relaxation: Relaxation, target: float) -> PricedBound:
     best = _ascent(relaxation, best, (target - best.value) / 10, np.inf)
     if not len(relaxation.limits):
         return best
-    starts = product((best.prices.capacity, free.capacity), (0.0, *(2.0**power for power in range(-5, 5))))
+    starts = product((best.prices.capacity, free.capacity), _COMMON)
     begun = [relaxation.evaluate(Prices(capacity, free.limits + price)) for capacity, price in starts]
     best = max(begun, key=attrgetter("value"))
-    # Limits count by the number of their pods if all matter alike, and by its root if some matter more.
-    ends = [_ascent(relaxation, best, (target - best.value) / 10, power) for power in (0.5, 1.0)]
+    ends = [_ascent(relaxation, best, (target - best.value) / 10, power) for power in _POWERS]
     return max(ends, key=attrgetter("value"))
 
 
-def _ascent(relaxation: Relaxation, best: PricedBound, ahead: float, power: float) -> PricedBound:
+def _ascent(
+    relaxation: Relaxation, best: PricedBound, ahead: float, power: float, patience: int = _PATIENCE
+) -> PricedBound:
     """Return the best evaluation of a subgradient ascent to levels.
 
-    Polyak's steps aim ``ahead`` of the best bound, and at half of that whenever it is out of reach. Each goes half in
-    the present direction, half in those before. A limit counts by a ``power`` of twice the number of its pods; if that
-    is infinite, prices of limits stay.
+    Polyak's steps aim ``ahead`` of the best bound, and at half of that after ``patience`` steps without progress. Each
+    goes half in the present direction, half in those before. A limit counts by a ``power`` of twice the number of
+    its pods; if that is infinite, prices of limits stay.
     """
     # Each constraint counts by its size, so that one step suits all prices.
     offered = np.zeros(best.prices.capacity.shape)
@@ -234,7 +286,7 @@ def _ascent(relaxation: Relaxation, best: PricedBound, ahead: float, power: floa
         each = relaxation.evaluate(Prices(prices[: offered.size].reshape(offered.shape), prices[offered.size :]))
         stuck = 0 if each.value > best.value + ahead / 10 else stuck + 1
         best = max(best, each, key=attrgetter("value"))
-        if stuck == _PATIENCE:
+        if stuck == patience:
             each, way, ahead, stuck = best, np.zeros(len(sizes)), ahead / 2, 0
     return best
 
@@ -264,7 +316,7 @@ def lower_bounds(
 def best_leavers(
     picture: Picture, policies: Sequence[tuple[Policy, float]], price: float, inputs: PlanInputs, room: BudgetRoom
 ) -> frozenset[str]:
-    """Return the uids of the pods that leave their nodes by the best prices of disruption budgets, wherever they go.
+    """Return the uids of the pods that leave their nodes by the best prices of disruption budgets and of capacity.
 
     The largest gain first spends a budget on the node that comes first, though other nodes may have no other pod to
     give. Prices weigh that for all nodes together. These pods may exceed a budget, or leave a part of it unused.
@@ -276,8 +328,8 @@ def best_leavers(
     relaxation, _ = _relaxed(Departures(picture, pods), policies, price, resources=())
     gains = relaxation.costs[relaxation.starts] - np.minimum.reduceat(relaxation.costs, relaxation.starts)
     pods = [pod for pod in pods if gains[pod.row] > price]
-    relaxation = limited(_relaxed(Departures(picture, pods), policies, price, resources=())[0], limits)
-    found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()))
+    relaxation = limited(_relaxed(Departures(picture, pods), policies, price)[0], limits)
+    found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()), rounds=1)
     return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
 
 
@@ -367,16 +419,17 @@ def relax(
         ]
     most, fixed, held = _capacities(departures, resources)
     number = len(states)
-    costs = np.array([state.costs for state in states]).T
-    spare = np.zeros((len(resources), entries, number))
+    costs = np.array([state.costs for state in states])
+    spare = np.zeros((number, len(resources), entries))
     for at, resource in enumerate(resources):
         for place, state in enumerate(states):
             load = next((load for index, load in state.loads if index == resource), np.inf)
             load = np.maximum(np.minimum(most[at, departures.rows], load), fixed[at, departures.rows])
-            spare[at, :, place] = load - held[at, departures.rows]
-    possible = np.flatnonzero(_undominated(departures, costs, spare))
-    of_state = possible // number
-    departures.keep(of_state)
+            spare[place, at] = load - held[at, departures.rows]
+    possible, which = np.nonzero(_undominated(departures, costs, spare).T)
+    costs, spare = costs[which, possible], spare[which, :, possible]
+    kept, of_state = np.unique(possible, return_inverse=True)
+    departures = departures.of(kept)
     kinds, requests, allowed, shape_of = _shapes(departures, resources)
     total = np.maximum(requests[shape_of].sum(axis=0), 1.0)
     relaxation = Relaxation(
@@ -385,9 +438,9 @@ def relax(
         sum(weight * bound.base for bound, weight in bounds),
         price,
         np.searchsorted(departures.rows[of_state], np.arange(nodes.count)),
-        costs.reshape(-1)[possible],
+        costs,
         of_state,
-        spare.reshape(len(resources), entries * number)[:, possible].T / total,
+        spare / total,
         kinds,
         requests / total,
         allowed,
@@ -429,22 +482,24 @@ def limited(relaxation: Relaxation, limits: Sequence[MoveLimit]) -> Relaxation:
 
 
 def _undominated(departures: Departures, costs: Float64s, spare: Float64s) -> Bools:
-    """Return the possible states (`[entries * states]`), without those that another one makes needless.
+    """Return the possible states (`[states, entries]`), without those that another one makes needless.
 
-    That costs no more, leaves as much room, and no pod leaves that stays in the first.
+    That costs no more, leaves as much room, and no pod leaves that stays in the first. Of the states of an entry, the
+    cheapest one after each, and then before it, is compared.
     """
-    kept = np.isfinite(costs)
-    for one, other in permutations(range(costs.shape[1]), 2):
-        no_worse = (costs[:, other] <= costs[:, one]) & (spare[:, :, other] >= spare[:, :, one]).all(axis=0)
-        is_same = (costs[:, other] == costs[:, one]) & (spare[:, :, other] == spare[:, :, one]).all(axis=0)
-        kept[:, one] &= ~(no_worse & (~is_same | (other < one)))
+    kept, number = np.isfinite(costs), len(costs)
+    for order in (range(number)[::-1], range(number)):
+        least, room = np.full(costs.shape[1], np.inf), np.full(spare.shape[1:], -np.inf)
+        for one in order:
+            kept[one] &= ~((costs[one] >= least) & (spare[one] <= room).all(axis=0))
+            is_cheapest = kept[one] & (costs[one] < least)
+            least, room = np.where(is_cheapest, costs[one], least), np.where(is_cheapest, spare[one], room)
     entries, before = departures.fewer
-    for one in range(costs.shape[1]):
-        fewer = (costs[before, one] <= costs[entries, one]) & (spare[:, before, one] >= spare[:, entries, one]).all(
-            axis=0
-        )
-        kept[entries[fewer], one] = False
-    return kept.reshape(-1)
+    for one in range(number):
+        fewer = costs[one, before] <= costs[one, entries]
+        fewer &= (spare[one][:, before] >= spare[one][:, entries]).all(axis=0)
+        kept[one, entries[fewer]] = False
+    return kept
 
 
 def _both(state: NodeState, other: NodeState, weight: float) -> NodeState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -58,48 +59,63 @@ class Departures:
             choices[row] *= self._sizes[stack] + 1
         self.starts: Int64s = np.concatenate([[0], choices.cumsum()])
         self.rows: Int64s = np.repeat(np.arange(count, dtype=np.int64), choices)
+        self._choices = np.arange(len(self.rows)) - self.starts[self.rows]
         first = np.searchsorted(keys[0], np.arange(count + 1))
         each = np.diff(first)[self.rows]
         entries = np.repeat(np.arange(len(self.rows), dtype=np.int64), each)
         stacks = np.arange(len(entries)) - np.repeat(each.cumsum() - each - first[self.rows], each)
-        numbers = (entries - self.starts[self.rows[entries]]) // self._strides[stacks] % (self._sizes[stacks] + 1)
+        numbers = self._choices[entries] // self._strides[stacks] % (self._sizes[stacks] + 1)
         leaving = numbers > 0
-        # An item for each entry and stack of which pods leave: the entry, and the place of their sum in a table of the
-        # sums of the first pods of each stack, from none to all.
-        self._entries, stacks, numbers = entries[leaving], stacks[leaving], numbers[leaving]
-        self._first: Int64s = np.concatenate([[0], self._sizes.cumsum()])
-        self._items = self._first[stacks] + stacks + numbers
-        tabled = np.repeat(np.arange(len(self._sizes)), self._sizes + 1)
-        self._from, self._upto = self._first[tabled], np.arange(len(tabled)) - tabled
-        self.numbers: Int64s = np.bincount(self._entries, numbers, len(self.rows)).astype(np.int64)
-        self.fewer: tuple[Int64s, Int64s] = (self._entries, self._entries - self._strides[stacks])
+        entries, stacks, numbers = entries[leaving], stacks[leaving], numbers[leaving]
+        self.numbers: Int64s = np.bincount(entries, numbers, len(self.rows)).astype(np.int64)
+        self.fewer: tuple[Int64s, Int64s] = (entries, entries - self._strides[stacks])
+        self._read(entries, stacks, numbers)
+
+    def _read(self, entries: Int64s, stacks: Int64s, numbers: Int64s) -> None:
+        """Read the items: an entry, a stack, and the number of its pods that leave, above 0."""
+        self._entries, self._stacks, self._numbers = entries, stacks, numbers
+        used = np.bincount(stacks, minlength=len(self._sizes)) > 0
+        sizes = self._sizes[used]
+        first = sizes.cumsum() - sizes
+        # The pods that leave by an item, in the order by stack of those that may leave.
+        self._begins: Int64s = first[used.cumsum()[stacks] - 1]
+        self._ends: Int64s = self._begins + numbers
+        self._ranks = np.arange(sizes.sum()) - np.repeat(first, sizes)
+        self._stacked = np.flatnonzero(used[self.stacks])
 
     def pods_of(self, classes: Collection[int]) -> Int64s:
         """Return the indices of the pods of some classes (ids), ascending."""
         return np.flatnonzero(np.isin(self._classes, [*classes]))
 
-    def keep(self, entries: Int64s) -> None:
-        """Forget all other entries: their sums become 0."""
-        is_kept = np.zeros(len(self.rows), dtype=np.bool_)
-        is_kept[entries] = True
-        kept = is_kept[self._entries]
-        self._entries, self._items = self._entries[kept], self._items[kept]
+    def of(self, entries: Int64s) -> Departures:
+        """Return a copy with some entries alone, in ascending order, at least one of each row; without ``fewer``."""
+        few, place = copy(self), np.full(len(self.rows), -1)
+        place[entries] = np.arange(len(entries))
+        kept = place[self._entries] >= 0
+        few._read(place[self._entries[kept]], self._stacks[kept], self._numbers[kept])
+        few.rows, few.numbers, few._choices = self.rows[entries], self.numbers[entries], self._choices[entries]
+        few.starts, few.fewer = np.searchsorted(few.rows, np.arange(len(self.starts))), (entries[:0], entries[:0])
+        return few
 
-    def most(self, amounts: Float64s) -> Float64s:
-        """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave."""
+    def order(self, amounts: Float64s) -> Int64s:
+        """Return the pods that leave by some entry (indices), by stack, the least amounts (`[pods]`) first."""
+        return self._stacked[np.lexsort((amounts[self._stacked], self.stacks[self._stacked]))]
+
+    def most(self, amounts: Float64s, order: Int64s | None = None) -> Float64s:
+        """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave, the first by an order."""
         if not len(self._entries):
             return np.zeros(len(self.rows))
-        sums = np.concatenate([[0.0], amounts[np.lexsort((-amounts, self.stacks))].cumsum()])
-        each = (sums[self._upto] - sums[self._from])[self._items]
+        order = self.order(-amounts) if order is None else order
+        sums = np.concatenate([[0.0], amounts[order].cumsum()])
+        each = sums[self._ends] - sums[self._begins]
         return np.bincount(self._entries, each, len(self.rows)).astype(np.float64, copy=False)
 
-    def leaving(self, entries: Int64s, amounts: Float64s) -> Bools:
-        """Return `[pods]` which pods leave by an entry of each row (`[rows]`), the least amounts of a stack first."""
-        order = np.lexsort((amounts, self.stacks))
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order)) - self._first[self.stacks[order]]
-        chosen = (entries - self.starts[:-1])[self.pod_rows] // self._strides[self.stacks]
-        return np.asarray(rank < chosen % (self._sizes[self.stacks] + 1))
+    def leaving(self, entries: Int64s, order: Int64s) -> Bools:
+        """Return `[pods]` which pods leave by an entry of each row (`[rows]`), the first of each stack in an order."""
+        found, stacks = np.zeros(len(self.pods), dtype=np.bool_), self.stacks[order]
+        chosen = self._choices[entries][self.pod_rows[order]] // self._strides[stacks] % (self._sizes[stacks] + 1)
+        found[order] = self._ranks < chosen
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -212,7 +212,7 @@ class Picture:
     or emptied. ``waiting`` are the unschedulable pods, by priority, then key. ``is_movable`` returns whether a pod may
     be moved; policies need not propose any other. ``waits`` returns whether a proposal to move the pod would wait,
     because its owner has no budget and was moved recently. ``leavers`` returns the pods (uids) that are best moved as
-    far as budgets are concerned, wherever they go; none if limits on moves matter more.
+    far as budgets and capacity are concerned; none if limits on moves matter more.
     """
 
     cluster: Cluster
