@@ -216,6 +216,17 @@ def test_pods_that_differ_only_in_what_is_their_own_share_a_class() -> None:
         assert cluster.read(other).pod_class is not one.pod_class
 
 
+def test_pods_may_request_numbers_of_more_than_64_bits() -> None:
+    cluster = cluster_of(node("n"))
+
+    first, same, other = (cluster.read(pod(name, cpu=cpu)) for name, cpu in (("a", 2**64), ("b", 2**64), ("c", 2**65)))
+
+    assert first.pod_class is same.pod_class
+    assert first.pod_class is not other.pod_class
+    # As all amounts, they count as 2**63 - 1 at most.
+    assert first.pod_class.requests[CPU] == other.pod_class.requests[CPU]
+
+
 def test_pods_with_differently_named_volumes_share_a_class_if_nothing_else_differs() -> None:
     cluster = Cluster()
     plain = pod("q")

@@ -456,7 +456,12 @@ class PodClasses:
             security_context=None,
         )
         # A digest, since an encoded spec takes kilobytes and DaemonSets make as many classes as there are nodes.
-        written = self._encoder.encode((meta.namespace, meta.labels, owner_key, claims, shared, resized))
+        content = meta.namespace, meta.labels, owner_key, claims, shared, resized
+        try:
+            written = self._encoder.encode(content)
+        except OverflowError:
+            # An amount is a number of more than 64 bits.
+            written = repr(content).encode()
         key = blake2b(written, digest_size=_KEY_BYTES).digest()
         known = self._by_key.get(key)
         pod_class = None if known is None else known()
