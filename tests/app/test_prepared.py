@@ -22,6 +22,7 @@ from podium.app.forking import CAN_FORK
 from podium.app.planning import question as questions
 from podium.app.planning.question import simulation_before_steps
 from podium.app.using import client
+from podium.app.using import session as session_module
 from podium.app.using.session import SessionServer, UseOptions, stamps_of
 from podium.sim.run_options import RunOptions, run_options
 from tests.app.planning.dumps import as_list, dump
@@ -206,6 +207,28 @@ def test_a_session_stays_if_nothing_can_be_prepared(tmp_path: Path, monkeypatch:
         session._wishing.send(RunOptions())
         session.service_actions()
         assert not session.active_children
+
+
+def test_a_successor_does_not_take_over_from_a_session_that_is_ended_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    stamps = session_module.code_stamps
+
+    with session_of(tmp_path, files_of_a_crowded_cluster(tmp_path)) as session:
+        path = Path(session._path)
+
+        def ending() -> Any:
+            # In the fork, once its simulation is prepared.
+            path.unlink()
+            return stamps()
+
+        monkeypatch.setattr(session_module, "code_stamps", ending)
+        session._wishing.send(RunOptions())
+        session.service_actions()
+        os.waitpid(session._successor, 0)
+
+        assert not path.exists()
 
 
 def test_a_successor_takes_over_with_each_simulation_that_it_has_prepared(tmp_path: Path) -> None:

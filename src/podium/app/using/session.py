@@ -6,6 +6,7 @@ interrupted ends alone. After a question that is played, a fork prepares a simul
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import io
 import os
@@ -16,7 +17,8 @@ import socketserver
 import struct
 import sys
 import time
-from contextlib import chdir, suppress
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing import Pipe
@@ -95,6 +97,17 @@ def code_stamps() -> Stamps:
     return stamps_of(tuple(file for module in modules if (file := getattr(module, "__file__", None))))
 
 
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Keep other sessions from putting a socket at a path, and from removing it."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
     """A cluster that was read, and the server of the socket at which it is asked about.
 
@@ -117,7 +130,8 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
         self.active_children: set[int] = set()
         self._path = client.socket_path()
         super().__init__(self._path, socketserver.BaseRequestHandler, bind_and_activate=False)
-        self._listen()
+        with _locked(self._path):
+            self._listen()
 
     def _listen(self) -> None:
         """Listen, at the path of the session before."""
@@ -147,7 +161,9 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
         if self.active_children:
             self._busy_ns = time.monotonic_ns()
         elif time.monotonic_ns() - self._busy_ns > self.use.idle_ns:
-            os.unlink(self._path)
+            with _locked(self._path):
+                if self._is_current():
+                    os.unlink(self._path)
 
     def _is_current(self) -> bool:
         with suppress(OSError):
@@ -172,11 +188,13 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
             self.socket.close()
             with collector_paused():
                 self._prepared = options, simulation_before_steps(self.cluster.read, options)
-            if self._is_current():
-                self._code = {**code_stamps(), **self._code}
-                self.socket = socket.socket(self.address_family, self.socket_type)
+            self._code = {**code_stamps(), **self._code}
+            self.socket = socket.socket(self.address_family, self.socket_type)
+            with _locked(self._path):
+                if not self._is_current():
+                    return
                 self._listen()
-                self.serve()
+            self.serve()
         finally:
             os._exit(0)
 
@@ -336,7 +354,8 @@ def use(
         if reply is None:
             click.echo(f"no cluster is used{'' if stop else '; podium use FILE or podium use --context NAME'}")
         elif stop:
-            os.unlink(client.socket_path())
+            with _locked(client.socket_path()):
+                os.unlink(client.socket_path())
             click.echo("ended")
         elif reply.get("why"):
             click.echo(f"a cluster is used that the next question reads again: {reply['why']}")
