@@ -478,6 +478,16 @@ def test_each_pod_is_counted_once_wherever_the_controller_crashes(count: int) ->
     assert len(rig.active()) == 2
 
 
+def restart_behind(rig: Rig, behind: int) -> None:
+    """Restart the controller: it observes objects as they were ``behind`` writes ago, then the Job before pods."""
+    rig.lags = True
+    rig.restart(behind=behind)
+    rig.show("Job")
+    rig.settle()
+    rig.lags = False
+    rig.rest()
+
+
 @pytest.mark.parametrize("behind", range(12))
 def test_each_pod_is_counted_once_when_an_old_state_is_seen_after_a_crash(behind: int) -> None:
     rig = rig_of(job(completions=4, parallelism=2, backoffLimit=9))
@@ -486,12 +496,7 @@ def test_each_pod_is_counted_once_when_an_old_state_is_seen_after_a_crash(behind
     rig.end(second)
     rig.pass_to(20)
 
-    rig.lags = True
-    rig.restart(behind=behind)
-    rig.show("Job")
-    rig.settle()
-    rig.lags = False
-    rig.rest()
+    restart_behind(rig, behind)
 
     assert counts(rig) == (1, 1)
 
@@ -504,12 +509,7 @@ def test_each_pod_is_counted_once_when_a_controller_begins_in_the_second_of_its_
     rig.end(first, phase="Succeeded")
     rig.end(second)
 
-    rig.lags = True
-    rig.restart(behind=behind)
-    rig.show("Job")
-    rig.settle()
-    rig.lags = False
-    rig.rest()
+    restart_behind(rig, behind)
 
     assert counts(rig) == (1, 1)
 
