@@ -19,6 +19,7 @@ from tests.store.objects import Raw
 from tests.waiting import GUARD_SECONDS
 
 LONG = "x" * 40_000
+POLICY = "ValidatingAdmissionPolicy"
 
 
 def plane_of() -> EmbeddedControlPlane:
@@ -130,6 +131,78 @@ def test_requests_with_large_bodies_or_about_large_objects_leave_the_loop(
     assert plane.answer(creation("large", LONG)).code == 201
     assert plane.answer(creation("small")).code == 201
     assert plane._takes_long(request_, size) is is_long
+
+
+def policy_of(*expressions: str, resources: tuple[str, ...] = ("configmaps",)) -> Raw:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [*resources]}
+    validations = [{"expression": expression} for expression in expressions]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": POLICY,
+        "metadata": {"name": "checks"},
+        "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": validations},
+    }
+
+
+def test_many_expressions_are_compiled_and_evaluated_off_the_loop() -> None:
+    plane, spec = plane_of(), {"policyName": "checks", "validationActions": ["Deny"]}
+    create = Request(verb="create", kind=POLICY, body=policy_of("object.data.size() < 9"))
+    assert not plane._takes_long(create, 300)
+    assert plane._takes_long(create, 10_000)
+
+    assert (
+        plane.answer(Request(verb="create", kind=POLICY, body=policy_of(*["object.data.size() < 9"] * 1_000))).code
+        == 201
+    )
+    assert not plane._takes_long(creation("a"), 100)
+    binding = {**policy_of(), "kind": f"{POLICY}Binding", "metadata": {"name": "checks"}, "spec": spec}
+    assert plane.answer(Request(verb="create", kind=f"{POLICY}Binding", body=binding)).code == 201
+    assert plane._takes_long(creation("a"), 100)
+
+
+def test_types_in_expressions_are_checked_a_few_at_a_time() -> None:
+    plane = plane_of()
+    texts = [f"object.data.k{index} == 'some text of a length'" for index in range(1_000)]
+    assert plane.answer(Request(verb="create", kind=POLICY, body=policy_of(*texts, "object.spec.a == 1"))).code == 201
+
+    turns = 0
+    while "status" not in (found := plane.store.get(POLICY, "checks").raw):
+        turns += 1
+        next_ns = plane.turn()
+        assert "status" in plane.store.get(POLICY, "checks").raw or (next_ns is not None and next_ns <= plane.now())
+    assert turns > 5
+    [warning] = found["status"]["typeChecking"]["expressionWarnings"]
+    assert warning["fieldRef"] == "spec.validations[1000].expression"
+    problem = "ERROR: <input>:1:7: undefined field 'spec'\n | object.spec.a == 1\n | ......^\n"
+    assert warning["warning"] == f"v1, Kind=ConfigMap: {problem}"
+
+
+def test_a_check_of_types_ends_with_its_policy_and_begins_again_when_it_changes() -> None:
+    plane, long = plane_of(), policy_of(*[f"object.data.k{index} == 'text'" for index in range(500)])
+    assert plane.answer(Request(verb="create", kind=POLICY, body=long)).code == 201
+    changed = policy_of("object.nothing == 1")
+    assert plane.answer(Request(verb="update", kind=POLICY, key="checks", body=changed)).code == 200
+    status = plane.store.get(POLICY, "checks").raw["status"]
+    assert (status["observedGeneration"], len(status["typeChecking"]["expressionWarnings"])) == (2, 1)
+
+    assert plane.answer(Request(verb="update", kind=POLICY, key="checks", body=long)).code == 200
+    assert plane.answer(Request(verb="delete", kind=POLICY, key="checks")).code == 200
+    while (next_ns := plane.turn()) is not None and next_ns <= plane.now():
+        pass
+    assert plane.store.find(POLICY, "checks") is None
+
+
+def test_types_are_checked_for_ten_kinds_at_most() -> None:
+    plane = plane_of()
+    kinds = tuple("configmaps endpoints events limitranges namespaces nodes pods secrets serviceaccounts".split())
+    kinds += tuple("persistentvolumes persistentvolumeclaims podtemplates services".split())
+    assert (
+        plane.answer(Request(verb="create", kind=POLICY, body=policy_of("object.no == 1", resources=kinds))).code == 201
+    )
+
+    [warning] = plane.store.get(POLICY, "checks").raw["status"]["typeChecking"]["expressionWarnings"]
+    assert warning["warning"].count("undefined field 'no'") == 10
+    assert warning["warning"].startswith("v1, Kind=ConfigMap: ")
 
 
 def test_long_requests_run_one_after_the_other_and_an_error_reaches_its_caller_alone(

@@ -106,7 +106,7 @@ class Router:
             or request.api_version
             or request.dry_run
             or request.patch_type == "apply"
-            or self._is_admitted(request)
+            or self.is_admitted(request)
         ):
             return self._answer_in_full(request, now)
         if self._kinds_version != self.store.resources.version:
@@ -142,7 +142,7 @@ class Router:
             held = self._held(request)
             has_rules = request.api_version == _EVENTS and request.verb in _OWNING and self._context.creates_new
             is_whole = is_owned or request.dry_run or resource.is_custom or held is not None or has_rules
-            is_whole |= self._is_admitted(request)
+            is_whole |= self.is_admitted(request)
             together = self.store.transaction(dry_run=request.dry_run) if is_whole else nullcontext()
             is_compared = bool(request.key) and (held is not None or has_rules)
             previous = self.store.find(request.kind, request.key) if is_compared else None
@@ -168,7 +168,7 @@ class Router:
         namespace = request.key.rpartition("/")[0] if request.key else request.namespace
         return tuple(self._authorizer.rules(request.identity, namespace))
 
-    def _is_admitted(self, request: Request) -> bool:
+    def is_admitted(self, request: Request) -> bool:
         """Return whether policies or webhooks may be asked about a request."""
         is_write = request.verb in _ADMITTED and request.subresource in ("", "status")
         return is_write and self.store.has_any(CONFIGURING)
@@ -180,7 +180,7 @@ class Router:
         a request that is denied, and CallNeededError for one that needs the answer of a webhook.
         """
         context, resource = self._context, self.store.resources.named(request.kind)
-        if not self._is_admitted(request) or resource.name in EXEMPT:
+        if not self.is_admitted(request) or resource.name in EXEMPT:
             return handle(context, request, now)
         warnings: list[str] = []
         previous = self.store.find(request.kind, request.key) if request.key else None

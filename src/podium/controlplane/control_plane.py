@@ -179,6 +179,10 @@ class EmbeddedControlPlane:
         stored = self.store.find(request.kind, request.key) if request.key and request.verb != "create" else None
         size += 0 if stored is None else len(stored.encoded)
         structural = self.resources.structural(resource)
+        if resource.name in _COMPILED:
+            size *= _COMPILED_FACTOR
+        elif self._router.is_admitted(request):
+            size += sum(len(policy.encoded) for kind in _POLICIES for policy in self.store.objects(kind))
         return (size if structural is None else unfolded_bytes(structural, size)) > _LONG_BYTES
 
     async def _answer_off_loop(self, request: Request, answers: WebhookAnswers, now: int) -> Response:
@@ -251,11 +255,12 @@ class EmbeddedControlPlane:
         self._expiry.expire(now, _EXPIRED_AT_ONCE)
         if self._leases is not None:
             self._leases.work(now)
+        are_types_left = self._required.check_types()
         self._publish(now)
         self.keep()
         if self.account is not None:
             self.account.flush(now)
-        if self._live.has_arrived:
+        if self._live.has_arrived or are_types_left:
             return now
         leases_ns = None if self._leases is None else self._leases.next_time()
         return earliest((next_ns, self._collectors.next_time(), self._expiry.next_time(), leases_ns))
@@ -412,8 +417,10 @@ _JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
 _WRITES = ("create", "update", "patch")
 # A webhook that changes with each answer what it is asked about must not be called for ever.
 _MOST_CALLS = 100
-# Writes of more bytes are answered off the event loop.
+# Writes of more bytes are answered off the event loop; those of expressions, which are compiled, count several times.
 _LONG_BYTES = 32 * 1024
+_POLICIES = ("MutatingAdmissionPolicy", "ValidatingAdmissionPolicy")
+_COMPILED, _COMPILED_FACTOR = frozenset((*_POLICIES, DEFINITION)), 4
 
 
 EVENT = "Event"

@@ -6,7 +6,7 @@ pkg/controlplane/controller/clusterauthenticationtrust.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from msgspec import ValidationError, convert
@@ -15,7 +15,7 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
-from podium.apirequests.admission.policies import type_checked
+from podium.apirequests.admission.policies import type_checks
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
 from podium.store.admission.service_addresses import IN_USE_RANGE, RANGE_FINALIZER, READY_RANGE, is_range_needed
 from podium.store.errors import StoreError
@@ -31,6 +31,8 @@ _LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
 # By kind: the kind whose objects' status may depend on it.
 _CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), _RANGE: (_RANGE,), _SERVICE: (_RANGE,)}
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
+# The total length of the expressions of policies whose types are checked at once.
+_CHECKED_AT_ONCE = 1_024
 _NAMESPACE, _ACCOUNT, _CONFIG_MAP, _ROLE = "Namespace", "ServiceAccount", "ConfigMap", "ClusterRole"
 _DESCRIPTION = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -61,6 +63,8 @@ class RequiredObjects:
         self._has_new_roles = True
         # The objects whose status may be outdated, by kind and key.
         self._stale: dict[tuple[str, str], None] = {}
+        # The checks of policies that are under way, by name.
+        self._checks: dict[str, Iterator[int | Raw]] = {}
         self.observe_all()
 
     def observe_all(self) -> None:
@@ -106,12 +110,28 @@ class RequiredObjects:
                     self._write(_config_map("extension-apiserver-authentication", name, self._client_authority), now)
         if has_new_roles and ROLE_AGGREGATION not in self._without:
             self._aggregate()
+        self.check_types()
         return self._store.version != version
+
+    def check_types(self) -> bool:
+        """Check the types in some expressions of policies, and return whether others are left."""
+        left = _CHECKED_AT_ONCE
+        while self._checks and left > 0:
+            name, checks = next(iter(self._checks.items()))
+            checked = next(checks)
+            if isinstance(checked, int):
+                left -= checked
+                continue
+            del self._checks[name]
+            if (stored := self._store.find(_POLICY, name)) is not None:
+                status = object_at(stored.raw, "status") | checked
+                self._store.update_status({**stored.raw, "status": status})
+        return bool(self._checks)
 
     def _renew(self, stored: Stored, now: int) -> None:
         """Write the status of an object again."""
         if stored.kind == _POLICY:
-            self._store.update_status(type_checked(self._store.resources, stored.raw))
+            self._checks[stored.key] = type_checks(self._store.resources, stored.raw)
         elif stored.kind == _RANGE:
             _keep_range(self._store, stored, now)
         elif stored.kind == _FLOW:

@@ -172,10 +172,14 @@ def test_long_and_deep_expressions_are_refused() -> None:
     with pytest.raises(CompileError, match="too long"):
         value_of("true" + " " * MAX_LENGTH)
     with pytest.raises(CompileError, match="nests deeper"):
-        value_of("!" * (MAX_DEPTH + 2) + "true")
-    # A chain is no nest, and neither are parentheses.
+        value_of("(" * (MAX_DEPTH + 1) + "true" + ")" * (MAX_DEPTH + 1))
+    # A chain of conditions is no nest, but operators that are evaluated one after the other are.
     assert value_of(" && ".join(["true"] * 1_000))
-    assert value_of("(" * 1_000 + "true" + ")" * 1_000)
+    assert value_of("!" * 1_000 + "true")
+    with pytest.raises(CompileError, match="nests deeper"):
+        value_of(" + ".join(["1"] * 1_000) + " > 0")
+    with pytest.raises(CompileError, match="nests deeper"):
+        value_of(f"x{'.a' * 1_000} > 0")
 
 
 def test_versions_are_ordered_as_semver_has_it() -> None:

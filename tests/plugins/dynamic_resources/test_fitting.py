@@ -248,5 +248,5 @@ def test_an_error_names_the_expression_that_cannot_be_compiled() -> None:
         assert known is not None
         cluster.put(known)
 
-    with pytest.raises(AllocationError, match=r"ERROR: <input>:1:1: undefined field 'nothing'"):
+    with pytest.raises(AllocationError, match=r"ERROR: <input>:1:7: undefined field 'nothing'"):
         allocate(cluster.devices, cluster.nodes.node(0), [("default/c", item)])

@@ -1,44 +1,33 @@
 """The parser from an expression's text to its syntax tree.
 
-cel-python's parser parses the text; its tree is converted into the few node types that the compiler needs. Its
-evaluator is not used: it does not count costs, and its error messages differ.
+Source: cel-go (parser/gen/CEL.g4, parser/parser.go), whose nodes have the same places in the text.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from podium.api.cel import MAX_LENGTH
 from podium.api.cel.values import MAX_INT, MAX_UINT, MIN_INT, CompileError, UInt, Value
-
-if TYPE_CHECKING:
-    from lark import Token, Tree
 
 MAX_DEPTH = 100
 """The maximum nesting of expressions; cel-go allows 250."""
 
 
-class TextPosition(NamedTuple):
-    """A position in the text; line and column count from 1."""
-
-    line: int = 1
-    column: int = 1
-
-
 class Literal(NamedTuple):
-    """A literal value."""
+    """A literal value. The ``place`` of a node is its position in the text."""
 
     value: Value
-    place: TextPosition
+    place: int
 
 
 class Ident(NamedTuple):
     """A variable."""
 
     name: str
-    place: TextPosition
+    place: int
 
 
 class Select(NamedTuple):
@@ -46,7 +35,7 @@ class Select(NamedTuple):
 
     operand: Node
     field: str
-    place: TextPosition
+    place: int
     is_optional: bool
 
 
@@ -59,195 +48,232 @@ class Call(NamedTuple):
     function: str
     args: tuple[Node, ...]
     target: Node | None
-    place: TextPosition
+    place: int
 
 
 Node = Literal | Ident | Select | Call
 
-_BINARY = {
-    "addition_add": "_+_",
-    "addition_sub": "_-_",
-    "multiplication_mul": "_*_",
-    "multiplication_div": "_/_",
-    "multiplication_mod": "_%_",
-    "relation_lt": "_<_",
-    "relation_le": "_<=_",
-    "relation_gt": "_>_",
-    "relation_ge": "_>=_",
-    "relation_eq": "_==_",
-    "relation_ne": "_!=_",
-    "relation_in": "@in",
-}
-_LOGIC = {"conditionalor": "_||_", "conditionaland": "_&&_"}
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\r\n\f]|//[^\n]*)+)"
+    r"|(?P<float>(?:[0-9]+\.[0-9]+|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)"
+    r"|(?P<int>(?:0x[0-9a-fA-F]+|[0-9]+)(?P<unsigned>[uU])?)"
+    r'''|(?P<text>[bB]?[rR](?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"[^"\r\n]*"|'[^'\r\n]*')'''
+    r'''|[bB]?(?:"""(?:\\[\s\S]|[^\\])*?"""|\'\'\'(?:\\[\s\S]|[^\\])*?\'\'\'|"(?:\\.|[^"\\\r\n])*"|'(?:\\.|[^'\\\r\n])*'))'''
+    r"|(?P<name>[a-zA-Z_][a-zA-Z0-9_]*)"
+    r"|(?P<mark>&&|\|\||[<>=!]=|[-+*/%<>!?:.,(){}\[\]])"
+)
+# The binary operators by precedence; those of the first two levels form chains.
+_LEVELS = {"||": 1, "&&": 2, **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "in"), 3), "+": 4, "-": 4}
+_LEVELS |= dict.fromkeys("*/%", 5)
+_CHAINS = 2
+_WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
+_RESERVED = frozenset(
+    "as break const continue else for function if import in let loop package namespace return var void while".split()
+)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    place: int
 
 
 def parse(text: str) -> Node:
     """Return the tree of an expression. Raises CompileError."""
     if len(text) > MAX_LENGTH:
         raise CompileError(f"too long: {len(text)} characters; at most {MAX_LENGTH} are taken")
-    # Imported with the first expression: most inputs have none.
-    from celpy.celparser import CELParseError, CELParser  # noqa: PLC0415
-
-    # The parser does not know the markers of optional access (`.?`, `[?`), so spaces replace them.
-    optional: set[int] = set()
-    plain = list(text)
-    for match in _TOKEN.finditer(text):
-        if match["mark"] is not None:
-            plain[match.end("mark") - 1] = " "
-            optional.add(match.end())
-    try:
-        tree = CELParser().parse("".join(plain))
-    except CELParseError as error:
-        raise CompileError(error_text(text, TextPosition(error.line or 1, error.column or 1), "Syntax error")) from None
-    reader = _Reader(text, optional)
-    found = reader.node(tree, 0)
-    if reader.optional:
-        raise CompileError(error_text(text, TextPosition(), "optional entries of lists and maps are not known here"))
+    parser = _Parser(text)
+    found = parser.expression(0)
+    parser.take("<EOF>")
     return found
 
 
-def error_text(text: str, place: TextPosition, problem: str) -> str:
+def error_text(text: str, place: int, problem: str) -> str:
     """Return a problem in cel-go's format: with the line, and a caret below it."""
-    lines = text.splitlines() or [""]
-    line = lines[min(place.line, len(lines)) - 1]
-    mark = "." * (place.column - 1)
-    return f"ERROR: <input>:{place.line}:{place.column}: {problem}\n | {line}\n | {mark}^"
+    start = text.rfind("\n", 0, place) + 1
+    line = text[start:].partition("\n")[0]
+    number, column = text.count("\n", 0, place) + 1, place - start
+    return f"ERROR: <input>:{number}:{column + 1}: {problem}\n | {line}\n | {'.' * column}^"
 
 
-class _Reader:
-    """A converter of the parser's tree, which has a level for each precedence, into nodes."""
+class _Parser:
+    """A parser by recursive descent of one text."""
 
-    def __init__(self, text: str, optional: set[int]) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        # The start positions of optional names and indexes; those that were read are removed.
-        self.optional = optional
+        self._tokens: list[_Token] = []
+        position = 0
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise self._error(position, f"Syntax error: token recognition error at: '{text[position]}'")
+            kind = "int" if match.lastgroup == "unsigned" else str(match.lastgroup)
+            if kind != "space":
+                self._tokens.append(_Token(kind, match[0], position))
+            position = match.end()
+        self._tokens.append(_Token("mark", "<EOF>", position))
+        self._next = 0
 
-    def node(self, tree: Any, depth: int) -> Node:
-        # Precedence levels with a single part are skipped.
-        while len(tree.children) == 1 and tree.data in _TRANSPARENT:
-            tree = tree.children[0]
-        if depth > MAX_DEPTH:
-            raise self._error(tree, f"nests deeper than {MAX_DEPTH} levels")
-        rule: str = tree.data
-        if rule == "literal":
-            return self._literal(tree.children[0])
-        if rule in _LOGIC:
-            # The chain is left-recursive, and read without recursion.
-            function = _LOGIC[rule]
-            parts = []
-            while tree.data in _LOGIC and _LOGIC[tree.data] == function and len(tree.children) == 2:
-                rest, last = tree.children
-                parts.append(self.node(last, depth + 1))
-                # The next link of the chain, or its first element.
-                while len(rest.children) == 1 and rest.data in _TRANSPARENT and rest.data != "paren_expr":
-                    rest = rest.children[0]
-                tree = rest
-            parts.append(self.node(tree, depth + 1))
-            return Call(function, tuple(reversed(parts)), None, _place(tree))
-        if rule in ("relation", "addition", "multiplication"):
-            left, right = tree.children
-            return Call(_BINARY[left.data], self._all((left.children[0], right), depth), None, _place(tree))
-        if rule == "expr":
-            return Call("_?_:_", self._all(tree.children, depth), None, _place(tree))
-        if rule == "unary":
-            operator = "!_" if tree.children[0].data == "unary_not" else "-_"
-            return Call(operator, self._all(tree.children[1:], depth), None, _place(tree))
-        return self._member(tree, depth)
+    def expression(self, depth: int) -> Node:
+        """Return the expression that begins here. Raises CompileError."""
+        found = self._binary(1, depth)
+        if self._token.text != "?":
+            return found
+        place = self.take("?")
+        chosen = self._binary(1, depth + 1)
+        self.take(":")
+        return Call("_?_:_", (found, chosen, self.expression(depth + 1)), None, place)
 
-    def _member(self, tree: Tree[Token], depth: int) -> Node:
-        place, children = _place(tree), tree.children
-        match str(tree.data):
-            case "ident" | "dot_ident":
-                return Ident(str(children[0]), place)
-            case "ident_arg" | "dot_ident_arg":
-                return Call(str(children[0]), self._listed(children[1:], depth), None, place)
-            case "member_dot":
-                operand = self.node(children[0], depth + 1)
-                return Select(operand, str(children[1]), place, self._is_optional(_start(children[1])))
-            case "member_dot_arg":
-                target = self.node(children[0], depth + 1)
-                return Call(str(children[1]), self._listed(children[2:], depth), target, place)
-            case "member_index":
-                is_optional = self._is_optional(_start(children[1]))
-                return Call("_[?_]" if is_optional else "_[_]", self._all(children, depth), None, place)
-            case "list_lit":
-                return Call("[]", self._listed(children, depth), None, place)
-            case "member_object":
-                return self._object(tree, depth)
-            case "map_lit":
-                return Call("{}", self._listed(children, depth), None, place)
-        raise self._error(tree, "is not known here")
+    def take(self, mark: str) -> int:
+        """Go beyond a mark, and return its place. Raises CompileError for any other token."""
+        token = self._token
+        if token.text != mark:
+            raise self._error(token.place, f"Syntax error: mismatched input '{token.text}' expecting '{mark}'")
+        self._next += 1
+        return token.place
 
-    def _object(self, tree: Tree[Token], depth: int) -> Node:
+    @property
+    def _token(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _has(self, mark: str) -> bool:
+        """Go beyond the mark if it is next, and return whether it was."""
+        found = self._tokens[self._next].text == mark
+        self._next += found
+        return found
+
+    def _binary(self, least: int, depth: int) -> Node:
+        """Return an expression of operators that bind as tightly as a level."""
+        self._check_depth(depth)
+        found = self._unary(depth)
+        while (level := _LEVELS.get(self._token.text, 0)) >= least:
+            operator, place = self._token.text, self._token.place
+            function = "@in" if operator == "in" else f"_{operator}_"
+            parts = [found]
+            while self._has(operator):
+                parts.append(self._binary(level + 1, depth + 1))
+                if level > _CHAINS:
+                    break
+            found, depth = Call(function, tuple(parts), None, place), depth + (level > _CHAINS)
+            self._check_depth(depth)
+        return found
+
+    def _unary(self, depth: int) -> Node:
+        token = self._token
+        if token.text not in ("!", "-"):
+            return self._member(depth)
+        count = 0
+        while self._has(token.text):
+            count += 1
+        if token.text == "-" and count == 1 and self._token.kind in ("int", "float"):
+            number = self._tokens[self._next]
+            self._tokens[self._next] = number._replace(text=f"-{number.text}", place=token.place)
+            return self._member(depth)
+        found = self._member(depth)
+        return Call(f"{token.text}_", (found,), None, token.place) if count % 2 else found
+
+    def _member(self, depth: int) -> Node:
+        found = self._primary(depth)
+        while self._token.text in (".", "[", "{"):
+            place, mark = self._token.place, self._token.text
+            if mark == "{" and not isinstance(found, Ident | Select):
+                break
+            self._next += 1
+            depth += 1
+            self._check_depth(depth)
+            if mark == "{":
+                found = self._object(found, place, depth)
+                continue
+            is_optional = self._has("?")
+            if mark == "[":
+                found = Call("_[?_]" if is_optional else "_[_]", (found, self.expression(depth)), None, place)
+                self.take("]")
+                continue
+            name, called = self._name(), self._token.place
+            if not is_optional and self._has("("):
+                found = Call(name, self._listed(")", depth), found, called)
+            else:
+                found = Select(found, name, place, is_optional)
+        return found
+
+    def _primary(self, depth: int) -> Node:
+        kind, text, place = self._token
+        self._next += 1
+        if kind in _LITERALS:
+            try:
+                return Literal(_LITERALS[kind](text), place)
+            except ValueError as error:
+                raise self._error(place, str(error)) from None
+        if kind == "name" and text in _WORDS:
+            return Literal(_WORDS[text], place)
+        if kind == "name" or text == ".":
+            name, called = text if kind == "name" else self._name(), self._token.place
+            if name in _RESERVED:
+                raise self._error(place, f"reserved identifier: {name}")
+            return Call(name, self._listed(")", depth), None, called) if self._has("(") else Ident(name, place)
+        if text == "(":
+            found = self.expression(depth + 1)
+            self.take(")")
+            return found
+        if text == "[":
+            return Call("[]", self._listed("]", depth), None, place)
+        if text == "{":
+            entry = lambda: self._entry(self.expression(depth + 1), depth)  # noqa: E731
+            return Call("{}", self._listed("}", depth, entry), None, place)
+        problem = "optional entries of lists and maps are not known here"
+        raise self._error(place, problem if text == "?" else f"Syntax error: mismatched input '{text}'")
+
+    def _object(self, type_: Node, place: int, depth: int) -> Node:
         """Return an object of a mutation (`Object.spec{...}`, `JSONPatch{...}`) as a map."""
-        root: Any = tree.children[0]
-        rest: Any = tree.children[1:]
-        while hasattr(root, "children"):
-            root = root.children[0]
-        if str(root) not in ("Object", "JSONPatch"):
-            raise self._error(tree, f"undeclared reference to '{root}' (in container '')")
-        entries = rest[0].children if rest else []
-        names = [Literal(str(name), _place(tree)) for name in entries[::2]]
-        values = self._all(entries[1::2], depth)
-        return Call("{}", tuple(chain.from_iterable(zip(names, values, strict=True))), None, _place(tree))
+        root = type_
+        while isinstance(root, Select):
+            root = root.operand
+        if not isinstance(root, Ident) or root.name not in ("Object", "JSONPatch"):
+            problem = f"undeclared reference to '{self._text[type_.place : place]}' (in container '')"
+            raise self._error(root.place, problem)
+        entry = lambda: self._entry(Literal(self._name(), place), depth)  # noqa: E731
+        return Call("{}", self._listed("}", depth, entry), None, place)
 
-    def _is_optional(self, position: int | None) -> bool:
-        if position not in self.optional:
-            return False
-        self.optional.discard(position)
-        return True
+    def _entry(self, key: Node, depth: int) -> tuple[Node, ...]:
+        self.take(":")
+        return key, self.expression(depth + 1)
 
-    def _all(self, trees: Any, depth: int) -> tuple[Node, ...]:
-        return tuple(self.node(tree, depth + 1) for tree in trees)
+    def _listed(self, end: str, depth: int, entry: Callable[[], tuple[Node, ...]] | None = None) -> tuple[Node, ...]:
+        """Return the expressions or entries up to the closing bracket; a comma may be last, except in arguments."""
+        found: list[Node] = []
+        while not self._has(end):
+            found += (self.expression(depth + 1),) if entry is None else entry()
+            if not self._has(","):
+                self.take(end)
+                break
+            if end == ")" and self._token.text == end:
+                raise self._error(self._token.place, f"Syntax error: extraneous input '{end}'")
+        return tuple(found)
 
-    def _listed(self, rest: Any, depth: int) -> tuple[Node, ...]:
-        return self._all(rest[0].children, depth) if rest else ()
+    def _name(self) -> str:
+        kind, text, place = self._token
+        if kind != "name" or text in _WORDS or text == "in":
+            raise self._error(place, f"Syntax error: no viable alternative at input '.{text}'")
+        self._next += 1
+        return text
 
-    def _literal(self, token: Token) -> Literal:
-        place = TextPosition(token.line or 1, token.column or 1)
-        try:
-            return Literal(_value(token.type, str(token)), place)
-        except ValueError as error:
-            raise CompileError(error_text(self._text, place, str(error))) from None
+    def _check_depth(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._error(self._token.place, f"nests deeper than {MAX_DEPTH} levels")
 
-    def _error(self, tree: Tree[Token], problem: str) -> CompileError:
-        return CompileError(error_text(self._text, _place(tree), problem))
-
-
-_TRANSPARENT = frozenset(
-    "expr conditionalor conditionaland relation addition multiplication unary member primary paren_expr".split()
-)
-
-
-def _place(tree: Any) -> TextPosition:
-    return TextPosition() if tree.meta.empty else TextPosition(tree.meta.line, tree.meta.column)
+    def _error(self, place: int, problem: str) -> CompileError:
+        return CompileError(error_text(self._text, place, problem))
 
 
-def _start(part: Any) -> int | None:
-    """Return the start position of a name or an expression."""
-    found: int | None = part.meta.start_pos if hasattr(part, "meta") else part.start_pos
-    return found
-
-
-def _value(kind: str, text: str) -> Value:
-    """Return the value of a literal. Raises ValueError."""
-    if kind == "BOOL_LIT":
-        return text == "true"
-    if kind == "NULL_LIT":
-        return None
-    if kind == "FLOAT_LIT":
-        return float(text)
-    if kind == "UINT_LIT":
-        unsigned = int(text[:-1], 0) if "x" in text else int(text[:-1])
-        if not 0 <= unsigned <= MAX_UINT:
-            raise ValueError("invalid uint literal")
-        return UInt(unsigned)
-    if kind == "INT_LIT":
-        signed = int(text, 0) if "x" in text else int(text)
-        if not MIN_INT <= signed <= MAX_INT:
-            raise ValueError("invalid int literal")
-        return signed
-    return unquoted(text)
+def _integer(text: str) -> Value:
+    """Return the value of an integer literal. Raises ValueError."""
+    is_unsigned, digits = text[-1] in "uU", text.rstrip("uU")
+    value = int(digits, 16 if "x" in digits else 10)
+    if is_unsigned and not 0 <= value <= MAX_UINT:
+        raise ValueError("invalid uint literal")
+    if not is_unsigned and not MIN_INT <= value <= MAX_INT:
+        raise ValueError("invalid int literal")
+    return UInt(value) if is_unsigned else value
 
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
@@ -291,7 +317,4 @@ def _unescaped(match: re.Match[str]) -> str:
     return _PLAIN[match[5]]
 
 
-_TOKEN = re.compile(
-    r'''(?P<text>[bB]?[rR]?(?:"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))'''
-    r"|//[^\n]*|(?P<mark>[.\[]\s*\?)\s*"
-)
+_LITERALS: dict[str, Callable[[str], Value]] = {"float": float, "int": _integer, "text": unquoted}

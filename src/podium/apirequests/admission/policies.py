@@ -39,6 +39,8 @@ _DECLARED = policy_variables()
 _OF_KINDS = ("apiGroups", "apiVersions", "resources")
 _LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
 _LONGEST_ANNOTATION = 10 * 1024
+# The maximum number of kinds that the types of a policy's expressions are checked for.
+_MOST_KINDS = 10
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -67,26 +69,29 @@ def _program(text: str) -> Compiled:
         raise AdmissionPolicyError(f"compilation error: {error}") from None
 
 
-def type_checked(resources: api_resources.APIResources, policy: Raw) -> Raw:
-    """Return a validating policy with warnings about expressions that do not fit the kinds that it names.
+def type_checks(resources: api_resources.APIResources, policy: Raw) -> Iterator[int | Raw]:
+    """Check whether the expressions of a validating policy fit the kinds that it names.
+
+    Yield the length of each checked expression, for each kind, and then the status with the warnings.
 
     Source: apiserver's pkg/admission/plugin/policy/validating/typechecking.go.
     """
     spec, warnings = object_at(policy, "spec"), []
-    kinds = list(_named_kinds(resources, objects_at(spec, "matchConstraints", "resourceRules")))
+    named = dict(_named_kinds(resources, objects_at(spec, "matchConstraints", "resourceRules")))
+    kinds = sorted(named.items(), key=lambda item: item[0])[:_MOST_KINDS]
     for index, validation in enumerate(objects_at(spec, "validations")):
         for field in ("expression", "messageExpression"):
-            text, problems = str(validation.get(field) or "true"), []
-            for kind, type_ in kinds:
+            text, problems = str(validation.get(field) or ""), []
+            for kind, type_ in kinds if text else ():
                 try:
                     Compiler(text, {**_DECLARED, "object": type_, "oldObject": type_}).compile(parse(text))
                 except (CompileError, RecursionError) as error:
                     problems.append(f"{kind}: {error}\n")
+                yield len(text)
             if problems:
-                warnings.append({"fieldRef": f"spec.validations[{index}].{field}", "warning": "".join(problems)})
+                warnings.append({"fieldRef": f"spec.validations[{index}].{field}", "warning": "\n".join(problems)})
     checked = {"typeChecking": {"expressionWarnings": warnings} if warnings else {}}
-    generation = policy["metadata"].get("generation")
-    return {**policy, "status": object_at(policy, "status") | checked | {"observedGeneration": generation}}
+    yield {**checked, "observedGeneration": policy["metadata"].get("generation")}
 
 
 def _named_kinds(resources: api_resources.APIResources, rules: Iterable[Raw]) -> Iterator[tuple[str, Declaration]]:
