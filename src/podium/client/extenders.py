@@ -53,7 +53,7 @@ class UnansweredError(extenders.ExtenderError):
 
 
 class HTTPExtender:
-    """An extender (see `podium.framework.extenders.Extender`), which may bind pods (`podium.client.transport.Binder`).
+    """An extender (see `podium.framework.extenders.Extender`), which may bind pods, too.
 
     Each call is limited to the configured timeout in total. ``name`` is the URL, without any password. A scheduler
     calls it on another thread than the event loop's; ``find`` and ``loop`` must be set before.
@@ -158,6 +158,7 @@ class HTTPExtender:
         return isinstance(pod, Pod) and extenders.is_interested(self.settings, pod.spec)
 
     async def bind(self, action: Bind, most_s: float) -> Problem | None:
+        """Bind a pod within ``most_s``; return None, or the problem: one of code 0 if the outcome is unknown."""
         namespace, _, name = action.pod.rpartition("/")
         args = {"PodName": name, "PodNamespace": namespace, "PodUID": action.uid, "Node": action.node_name}
         try:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Protocol
 
 from podium.api.use import uses_of_nodes, uses_of_pods
 from podium.apirequests.observations import ObjectObservation, first_seen
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import NoAnswerError, Session
+from podium.client.transport import DryTransport, HTTPTransport
 from podium.controllers.observations import ActionFinished, Measured, Observation
 from podium.runtime.live import LiveRuntime, OnFailure
-from podium.runtime.runtime import Component, RequestedAction, Transport
+from podium.runtime.runtime import Component, RequestedAction
 from podium.store.stored import Stored
 
 _SLICE_NS = 5_000_000
@@ -33,15 +33,6 @@ _LOOK_S = 1.0
 _PATIENCE_S = 300.0
 
 Answer = Callable[[RequestedAction, ActionFinished], None]
-
-
-class ClosableTransport(Transport, Protocol):
-    """A transport with actions in flight."""
-
-    async def drain(self, patience_s: float) -> bool:
-        """Wait up to ``patience_s`` for all actions in flight; return whether all were answered."""
-
-    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +63,7 @@ class LiveCluster:
         session: Session,
         watched: Watched,
         now: Callable[[], int],
-        make_transport: Callable[[Answer], ClosableTransport],
+        make_transport: Callable[[Answer], HTTPTransport | DryTransport],
         *,
         on_problem: Callable[[str, str], None] = lambda kind, problem: None,
         on_failure: OnFailure | None = None,
@@ -163,7 +154,7 @@ class LiveCluster:
                 continue
 
     def send(self, requested: RequestedAction, now: int) -> None:
-        """Send an action of a component on the event loop, in order; see `Transport`."""
+        """Send an action of a component on the event loop, in order; see `podium.runtime.runtime.Transport`."""
         if self._is_closed:
             return
         if self._in_thread:

@@ -13,13 +13,14 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from podium.api.meta import value_at
 from podium.api.times import SECOND
 from podium.apirequests.actions import conversation_of, is_repeatable
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.request import Conversation, Request, Response, problem_of
+from podium.client.extenders import HTTPExtender
 from podium.client.session import NoAnswerError, Session
 from podium.controllers.actions import Action, Bind, CreateObject, DeleteObject, Evict, Record, ReplaceStatus
 from podium.controllers.observations import ActionFinished, Answer, Problem
@@ -61,27 +62,15 @@ class TransportCounts:
     dropped_events: int = 0
 
 
-class Binder(Protocol):
-    """An interface to a component other than the API server that binds pods."""
-
-    @property
-    def is_ignorable(self) -> bool:
-        """Whether the API server binds the pod if this binder fails."""
-
-    def binds(self, action: Bind) -> bool: ...
-
-    async def bind(self, action: Bind, most_s: float) -> Problem | None:
-        """Bind a pod within ``most_s``; return None, or the problem: one of code 0 if the outcome is unknown."""
-
-
 @dataclass(slots=True, eq=False)
 class HTTPTransport:
     """A transport for a driver on an event loop.
 
     ``answer`` receives the result of each action. ``now`` returns the time. ``seconds_to_write`` limits writes: none is
     sent or waited for after that time. ``may_disrupt`` says whether pods may currently be deleted and evicted.
-    ``on_fault`` receives unexpected errors. ``binder``, if set, carries out the bindings that it is responsible for.
-    ``is_podium_server`` is whether the API server is Podium's own, which records eviction hints.
+    ``on_fault`` receives unexpected errors. ``binder``, if set, binds the pods that it is responsible for; if an
+    ignorable one fails, the API server binds them. ``is_podium_server`` is whether the API server is Podium's own,
+    which records eviction hints.
     """
 
     session: Session
@@ -92,7 +81,7 @@ class HTTPTransport:
     seconds_to_write: Callable[[], float] = lambda: float("inf")
     may_disrupt: Callable[[], bool] = lambda: True
     on_fault: Callable[[BaseException], None] = lambda error: None
-    binder: Binder | None = None
+    binder: HTTPExtender | None = None
     is_podium_server: bool = True
     counts: TransportCounts = field(default_factory=TransportCounts)
     _room: asyncio.Semaphore = field(init=False)

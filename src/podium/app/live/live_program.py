@@ -26,7 +26,7 @@ from podium.app.live.logs import Format, Log
 from podium.app.live.metrics import Health, HealthSettings, Posts, ProgramMetrics, of_ledger
 from podium.client.credentials import ClusterAccess, Credentials
 from podium.client.leader_election import Elector, LeaderElection, LeaseSettings
-from podium.client.live_cluster import Answer, ClosableTransport, LiveCluster, Watched
+from podium.client.live_cluster import Answer, LiveCluster, Watched
 from podium.client.session import Session, server_version
 from podium.client.transport import DryTransport, HTTPTransport, TransportSettings
 from podium.controllers.actions import Record
@@ -218,7 +218,7 @@ class LiveProgram(ABC):
         ending.push_async_callback(session.close)
         return session
 
-    def _transport(self, answer: Answer) -> ClosableTransport:
+    def _transport(self, answer: Answer) -> HTTPTransport | DryTransport:
         if self._settings.dry_run:
             return DryTransport(answer, self.log_dry_run)
         return self.writing_transport(answer)
