@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import podium
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text, read_input
 from podium.api.input.documents import (
@@ -22,7 +23,6 @@ from podium.api.input.documents import (
     read_snapshot,
 )
 from podium.api.meta import ObjectMeta
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import parse_time
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions

@@ -12,12 +12,12 @@ from podium.api.basis import lacks_status
 from podium.api.input.codec import Document, load_text
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget, PodDisruptionBudgetStatus
-from podium.api.present import as_running
 from podium.api.reading import read
 from podium.app.cluster_session import with_budget_statuses
 from podium.controllers.actions import ReplaceStatus
 from podium.controllers.disruption.disruption_controller import DisruptionController
 from podium.controllers.observations import Changed, Observation, Tick
+from podium.controlplane.assembly import as_running
 from podium.store.stored import reread
 
 Raw = dict[str, Any]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import podium
+from podium.api.clock_inference import start_time
 from podium.api.pod import Pod
-from podium.api.present import start_time
 from podium.app.simulating.simulation_result import SimulationResult
 from podium.controllers.controller import Controller
 from podium.runtime.runtime import Component

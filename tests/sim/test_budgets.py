@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.policy import PodDisruptionBudget
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.sim.simulation import Simulation
 from tests.sim.objects import budget, job, owned, scenario, workload

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.pod import PodCondition
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.controllers.actions import (
     Action,

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from podium.api.clock_inference import DEFAULT_START_NS, start_time
 from podium.api.errors import InputError
-from podium.api.present import DEFAULT_START_NS, start_time
 from podium.api.times import format_time
 from tests.sim.objects import documents, owned, workload
 from tests.sim.played import played, reported

@@ -3,8 +3,8 @@
 import pytest
 
 import podium
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.errors import InputError
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.scenario.scenario import split_documents

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.errors import InputError
 from podium.api.node import MAINTENANCE_TIME
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import format_time
 from podium.controllers.kubelets.pod_run import TROUBLE
 from podium.sim.simulation import Simulation

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from podium.api.clock_inference import start_time
 from podium.api.errors import InputError
 from podium.api.input.codec import load_text
 from podium.api.meta import Raw
-from podium.api.present import start_time
 from podium.runtime.runtime import Component
 from podium.sim.results.result import result_of
 from podium.sim.scenario.scenario import Scenario, split_documents

@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api import basis, collector, disruption_policy, policy, reading
+from podium.api.clock_inference import DEFAULT_START_NS, last_time
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
-from podium.api.present import DEFAULT_START_NS, last_time
 from podium.api.selectors import compile_label_selector
 from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
 from podium.app.explaining.explainer import Explainer
@@ -229,7 +229,7 @@ def _followed(documents: Sequence[Document], budgets: Sequence[Document]) -> Ite
 
 
 def _as_running(pod: Pod, document: Document) -> Pod:
-    """Return the pod with the health that `podium.api.present.as_running` gives it."""
+    """Return the pod with the health that `podium.controlplane.assembly.as_running` gives it."""
     status = pod.status
     if not pod.spec.node_name or status.condition("Ready") is not None:
         return pod

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podium.api import kinds, node, present
+from podium.api import kinds, node
 from podium.api.errors import InputError, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import Encoded
 from podium.api.input.pod_stencil import FilledStencil, PodStencil, WireTemplate
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.pod import Pod
+from podium.api.times import format_time
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane import components, control_plane, ledger_file
 from podium.controlplane.account import DisruptionAccount
@@ -62,12 +63,25 @@ def create_objects(
                 store.create_alike(*pattern.pod(object_, filled.values), pattern.stored)
                 continue
             written = _with_shared_parts(document.read_raw())
-            raw = complete(present.as_running(written, object_, now))
+            raw = complete(as_running(written, object_, now))
             stored = store.create(raw, now=now, reading=reread(object_, written, raw), was_there=True)
         except errors.StoreError as error:
             raise located(InputError(error.message), document) from None
         if filled is not None and filled.stencil not in patterns:
             patterns[filled.stencil] = _pattern_of(document, filled, stored)
+
+
+def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
+    """Return a pod with a node as running and ready since `now`, unless its status says otherwise."""
+    if not isinstance(object_, Pod) or not object_.spec.node_name:
+        return raw
+    status: Raw = {"phase": "Running", **raw.get("status", {})}
+    if status["phase"] != "Running":
+        return raw
+    status.setdefault("startTime", format_time(now))
+    if object_.status.condition("Ready") is None:
+        status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
+    return {**raw, "status": status}
 
 
 def _with_shared_parts(raw: Raw) -> Raw:

@@ -10,12 +10,12 @@ from itertools import chain
 from msgspec.structs import replace as changed
 
 from podium.api.basis import Basis, Caveat, caveat_of
+from podium.api.clock_inference import current_time
 from podium.api.collector import collector_paused
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.present import present_time
 from podium.api.storage import PersistentVolumeClaim, StorageClass
 from podium.api.times import MAX_TIME_NS
 from podium.api.versions.release import DEFAULT_RELEASE, Release
@@ -90,7 +90,7 @@ def simulation_of(
     without_extenders(options.configuration, ignore=options.ignore_extenders)
     release, _ = options.release.for_documents(documents)
     objects, scenario = split_documents(documents)
-    start_ns = present_time(documents, objects) if options.start_ns is None else options.start_ns
+    start_ns = current_time(documents, objects) if options.start_ns is None else options.start_ns
     given_ns = scenario.latency_ns if options.latency_ns is None else options.latency_ns
     latency_ns = options.usual_latency_ns if given_ns is None else given_ns
     until_ns = scenario.until_ns if options.until_ns is None else options.until_ns

@@ -15,10 +15,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
+from podium.api.clock_inference import DEFAULT_START_NS
 from podium.api.errors import PodiumError
 from podium.api.input.codec import Document, Reader
 from podium.api.meta import Raw
-from podium.api.present import DEFAULT_START_NS
 from podium.api.times import SECOND, format_duration, parse_duration, parse_time
 from podium.api.versions.choice import read_choice
 from podium.apirequests.context import RequestRules

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
+from podium.api.clock_inference import newest_time
 from podium.api.devices import ResourceClaim, ResourceClaimTemplate
 from podium.api.disruption_policy import DisruptionPolicy
 from podium.api.errors import InputError, PodiumError
@@ -19,7 +20,6 @@ from podium.api.node import Namespace, Node, RuntimeClass
 from podium.api.pod import Pod, PodResourceClaimStatus
 from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
-from podium.api.present import newest_time
 from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.app.console.cells import listed

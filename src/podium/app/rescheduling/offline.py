@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace as changed
 
-from podium.api import errors, present, times
+from podium.api import clock_inference, errors, times
 from podium.api.basis import MOST_NAMES, Basis, Caveat
 from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.input.documents import snapshots_of
@@ -82,7 +82,7 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     release, of_release = question.release.for_documents(read.documents)
     further += (*of_release, *question.release.dropped(read.documents, release))
     objects = [document for document in read.documents if document.object is not None]
-    now = present.present_time(read.documents, objects)
+    now = clock_inference.current_time(read.documents, objects)
     snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
     is_own = any(is_podium(snapshot.server_version) for snapshot in snapshots)
     honors = is_own if question.honors_avoid_lists is None else question.honors_avoid_lists

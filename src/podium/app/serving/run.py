@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from podium.api import collector, meta, present
+from podium.api import clock_inference, collector, meta
 from podium.api.errors import InputError, Validation, escape, locating, os_error_as, shown
 from podium.api.input.codec import Document, Input, objects_in, only_one
 from podium.api.input.documents import API_VERSION, is_snapshot, refuse_empty_pods
@@ -216,7 +216,8 @@ def assembled(
         store = assembly.open_store(settings.seed, journal)
         store.keeps_custom_objects = GARBAGE_COLLECTOR not in settings.without
         # The clock starts no earlier than the newest object, since the cluster may have had a faster clock.
-        clock = SystemClock(wanted.speed, present.newest_time(assembly.all_objects(store)) if store.version else 0)
+        objects = assembly.all_objects(store)
+        clock = SystemClock(wanted.speed, clock_inference.newest_time(objects) if store.version else 0)
         beginning = assembly.InitialContent(_served(found.documents), wanted.nodes, template)
         return clock, assembly.assemble(store, clock, settings, beginning, journal, ledger), settings
     except BaseException:

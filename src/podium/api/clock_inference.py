@@ -1,4 +1,4 @@
-"""The present according to an input: its current time, and its running pods."""
+"""The current time that the objects of an input imply, since they were written before it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from itertools import chain
 
 from podium.api.input.codec import Document
 from podium.api.input.documents import snapshots_of
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, deletion_ns
-from podium.api.times import format_time, parse_time
+from podium.api.times import parse_time
 
 DEFAULT_START_NS = parse_time("2026-01-01T00:00:00Z")
 """The start time of a simulation whose input has no timestamp."""
@@ -41,29 +41,15 @@ def last_time(objects: Iterable[Kubernetes], enough_ns: int | None = None) -> in
     return last_ns
 
 
-def present_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:
-    """Return the newest time in the objects among the documents, or the time of their snapshot."""
+def current_time(documents: Iterable[Document], objects: Iterable[Document]) -> int:
+    """Return the `start_time` of the documents' objects, or the time of their newest snapshot if that is later."""
     taken = (snapshot.taken_ns for snapshot, _ in snapshots_of(documents))
     return max(start_time(objects), *(taken_ns for taken_ns in taken if taken_ns is not None), 0)
 
 
 def newest_time(objects: Iterable[Kubernetes]) -> int:
     """Return the newest time as `start_time` does, for typed objects."""
-    found = last_time(objects)
-    return DEFAULT_START_NS if found is None else found
-
-
-def as_running(raw: Raw, object_: Kubernetes, now: int) -> Raw:
-    """Return a pod with a node as running and ready since `now`, unless its status says otherwise."""
-    if not isinstance(object_, Pod) or not object_.spec.node_name:
-        return raw
-    status: Raw = {"phase": "Running", **raw.get("status", {})}
-    if status["phase"] != "Running":
-        return raw
-    status.setdefault("startTime", format_time(now))
-    if object_.status.condition("Ready") is None:
-        status["conditions"] = [*status.get("conditions", ()), {"type": "Ready", "status": "True"}]
-    return {**raw, "status": status}
+    return max(chain.from_iterable(map(_times, objects)), default=DEFAULT_START_NS)
 
 
 def _times(object_: Kubernetes) -> Iterator[int]:
