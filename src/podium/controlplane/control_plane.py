@@ -213,10 +213,10 @@ class EmbeddedControlPlane:
             # The runner must be notified even if writes can no longer be persisted.
             self.on_work()
         # Simulated kubelets warn about annotations of the written object that they do not understand.
-        judged = _JUDGED.get(request.kind)
-        if judged is None or request.subresource or request.verb not in _WRITES or response.object is None:
+        checked = _CHECKED_ANNOTATIONS.get(request.kind)
+        if checked is None or request.subresource or request.verb not in _WRITES or response.object is None:
             return response
-        path, problems_of = judged
+        path, problems_of = checked
         annotations = value_at(response.object, *path, "metadata", "annotations")
         problems = problems_of(annotations) if annotations else {}
         found = [
@@ -405,10 +405,10 @@ class EmbeddedControlPlane:
         _LOG.error("%s failed and restarts in %d s", component.name, wait_seconds, exc_info=error)
 
 
-_Judge = Callable[[Mapping[str, str]], Mapping[str, str]]
+_AnnotationCheck = Callable[[Mapping[str, str]], Mapping[str, str]]
 _WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 # By kind: the location of the annotations that configure simulated behavior, and the function that checks them.
-_JUDGED: Mapping[str, tuple[tuple[str, ...], _Judge]] = {
+_CHECKED_ANNOTATIONS: Mapping[str, tuple[tuple[str, ...], _AnnotationCheck]] = {
     "Node": ((), node_problems),
     "Pod": ((), pod_problems),
     **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_problems)),

@@ -52,11 +52,11 @@ _Type = TypeVar("_Type", bound=Kubernetes)
 def _containers(pod: Pod, use: Use) -> list[Raw]:
     """Return the containers, each with its share of the pod's usage."""
     annotations, containers = pod.metadata.annotations, pod.spec.containers
+    says_cpu = pod_run.annotated_amount(annotations, pod_run.CPU_USAGE) is not None
+    says_memory = pod_run.annotated_amount(annotations, pod_run.MEMORY_USAGE) is not None
     requests = [requests_of(container.resources) for container in containers]
-    cpu_requests = [milli_value(amounts.get(CPU, 0)) for amounts in requests]
-    cpu = _parts(use.cpu_milli, cpu_requests, pod_run.stated(annotations, pod_run.CPU_USAGE) is not None)
-    memory_requests = [whole_value(amounts.get(MEMORY, 0)) for amounts in requests]
-    memory = _parts(use.memory_bytes, memory_requests, pod_run.stated(annotations, pod_run.MEMORY_USAGE) is not None)
+    cpu = _parts(use.cpu_milli, [milli_value(amounts.get(CPU, 0)) for amounts in requests], says_cpu)
+    memory = _parts(use.memory_bytes, [whole_value(amounts.get(MEMORY, 0)) for amounts in requests], says_memory)
     return [{"name": of.name, "usage": _usage(*used)} for of, *used in zip(containers, cpu, memory, strict=True)]
 
 

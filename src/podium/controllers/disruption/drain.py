@@ -140,7 +140,7 @@ class NodeDrain:
         is_blocked = bool(left) and all(self._evictions.of(action.pod.metadata.uid).is_stuck for action in left)
         return self._end or self._report("blocked" if is_blocked else "running", "")
 
-    # What the API shows
+    # Observations
 
     def _node_changed(self, node: Node) -> None:
         if node.metadata.uid != self._uid:
@@ -196,7 +196,7 @@ class NodeDrain:
         self._evictions.on_finished(finished, now)
         self._next_ns = 0
 
-    # What follows from it
+    # Actions
 
     def _work(self, now: int) -> list[Action]:
         """Do what is due and compute the next deadline; or end the drain."""

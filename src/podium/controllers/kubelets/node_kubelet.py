@@ -226,7 +226,7 @@ class NodeKubelet:
             for run in list(self._there.runs.values()):
                 trouble_ns = trouble_after_ns(self._there.trouble, run.pod)
                 if trouble_ns != run.trouble_ns:
-                    run.suffer(trouble_ns, now)
+                    run.set_trouble(trouble_ns, now)
                     self._workers.plan(run)
                 self._workers.assert_ready(run)
             self._has_news = True

@@ -149,7 +149,7 @@ def pod_problems(annotations: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def stated(annotations: Mapping[str, str], name: str) -> int | None:
+def annotated_amount(annotations: Mapping[str, str], name: str) -> int | None:
     """Return the nanoseconds, bytes or milli of cpu in an annotation; None if it is missing, invalid, or `never`."""
     try:
         return READERS[name][1](annotations[name]) if name in annotations else None
@@ -194,7 +194,7 @@ def uid_of(pod: Pod) -> str:
 
 def cpu_want(pod: Pod) -> CPUWant:
     """Return the cpu that a pod would use if it were alone."""
-    usage = stated(pod.metadata.annotations, CPU_USAGE)
+    usage = annotated_amount(pod.metadata.annotations, CPU_USAGE)
     if usage is None:
         usage = sum(_cpu_milli(requests_of(container.resources)) for container in pod.spec.containers)
     return CPUWant(usage, pod_requests(pod.spec).get(CPU, 0), limit_milli(pod))
@@ -202,7 +202,7 @@ def cpu_want(pod: Pod) -> CPUWant:
 
 def memory_used(pod: Pod) -> int:
     """Return the bytes that a pod uses."""
-    if (usage := stated(pod.metadata.annotations, MEMORY_USAGE)) is not None:
+    if (usage := annotated_amount(pod.metadata.annotations, MEMORY_USAGE)) is not None:
         return usage
     return sum(whole_value(requests_of(container.resources).get(MEMORY, 0)) for container in pod.spec.containers)
 
@@ -241,7 +241,7 @@ PLAIN = PodBehaviour()
 
 def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
     """Return the behavior in the annotations of a pod; invalid ones are ignored."""
-    found = ((READERS[name][0], stated(annotations, name)) for name in annotations if name in READERS)
+    found = ((READERS[name][0], annotated_amount(annotations, name)) for name in annotations if name in READERS)
     fields: dict[str, Any] = {field: value for field, value in found if field and value is not None}
     if annotations.get(TERMINATION) == NEVER:
         fields["never_terminates"] = True
@@ -251,7 +251,7 @@ def behaviour_of(annotations: Mapping[str, str]) -> PodBehaviour:
 _FIRST_NS = 10 * times.SECOND
 _LONGEST_NS = 300 * times.SECOND
 # After a longer run, containers count as healthy again.
-_WELL_NS = 2 * _LONGEST_NS
+_HEALTHY_AFTER_NS = 2 * _LONGEST_NS
 
 
 class CrashBackOff(msgspec.Struct, gc=False):
@@ -266,7 +266,7 @@ class CrashBackOff(msgspec.Struct, gc=False):
 
     def next_start_ns(self, failed_ns: int) -> int:
         """Return when containers that failed at ``failed_ns`` are restarted."""
-        if failed_ns - self._restarted_ns > _WELL_NS:
+        if failed_ns - self._restarted_ns > _HEALTHY_AFTER_NS:
             self.crashes = self._wait_ns = 0
         self.crashes += 1
         self._restarted_ns = failed_ns + self._wait_ns
@@ -371,7 +371,7 @@ class PodRun(msgspec.Struct, eq=False):
         if self.active_ns is None:
             self.active_ns = started_ns
         self.exit_ns = None if behaviour.duration_ns is None else started_ns + behaviour.duration_ns
-        self.suffer(self.trouble_ns, started_ns)
+        self.set_trouble(self.trouble_ns, started_ns)
         if self.is_over_limit:
             self.crash_ns = started_ns
         self.is_ready = not behaviour.ready_after_ns
@@ -391,7 +391,7 @@ class PodRun(msgspec.Struct, eq=False):
         self.is_over_limit = _exceeds(pod, self.behaviour)
         self.pod, self.raw = pod, raw
 
-    def suffer(self, trouble_ns: int | None, now: int) -> None:
+    def set_trouble(self, trouble_ns: int | None, now: int) -> None:
         """Set how long after each start, and from now, its node makes it fail; None: never."""
         self.trouble_ns = trouble_ns
         if self.started_ns is not None and not self.is_over_limit:

@@ -67,13 +67,13 @@ def is_ended_by_kubelet(pod: Pod) -> bool:
     """Return whether a kubelet has ended the pod, which it does not delete."""
     if pod.status.phase != "Failed":
         return False
-    target = _target(pod)
+    target = _disruption_target(pod)
     return target is not None and target.reason == _KUBELET
 
 
 def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     """Return why a pod ends, from its condition and the request; None for a deletion without either."""
-    target = _target(pod)
+    target = _disruption_target(pod)
     by = "" if announced is None else announced.by
     component = "" if announced is None else announced.component or announced.by
     if target is not None and target.reason in _BY_REASON:
@@ -95,7 +95,7 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     return None
 
 
-def _target(pod: Pod) -> PodCondition | None:
+def _disruption_target(pod: Pod) -> PodCondition | None:
     target = pod.status.condition("DisruptionTarget") if pod.status.conditions else None
     return target if target is not None and target.status == "True" else None
 

@@ -128,7 +128,7 @@ class SchedulingAttempts:
         failed = _FailedAttempt(queued, placement, plugins, message, result, warnings)
         if not self.preemptions.synchronous:
             self._nominate(pod, result)
-        victims, called_back = self.cancel_bindings(pod, result.victims, now)
+        victims, cancelled = self.cancel_bindings(pod, result.victims, now)
         self.futile.begin(runner, placement.state, pod, node_name, victims, now)
         deletions = self.preemptions.start(
             pod,
@@ -139,7 +139,7 @@ class SchedulingAttempts:
             attempt=failed if self.preemptions.synchronous else None,
         )
         concluded = [] if self.preemptions.blocking else self.conclude(failed, now)
-        return [*concluded, *self.futile.note(pod), *called_back, *deletions]
+        return [*concluded, *self.futile.note(pod), *cancelled, *deletions]
 
     def conclude(self, failed: _FailedAttempt, now: int, failure: str | None = None) -> list[Action]:
         """Return a pod to the queue after a failed attempt; ``failure`` is why its victims could not be deleted."""

@@ -131,10 +131,10 @@ class DeferredResizes:
         actions: list[Action] = [_failed(pod, fit_error(placement, len(self._cluster.nodes), reason))]
         if put_off or not result.victims:
             return actions
-        victims, called_back = attempts.cancel_bindings(pod, result.victims, now)
+        victims, cancelled = attempts.cancel_bindings(pod, result.victims, now)
         grounds = preemption_grounds(result.plan)
         deletions = attempts.preemptions.start(pod, victims, evicts=result.evicts, rationale=grounds)
-        return [*actions, *called_back, *deletions]
+        return [*actions, *cancelled, *deletions]
 
 
 def resize_runners(configuration: Configuration, cluster: Cluster, seed: int) -> dict[str, Runner]:

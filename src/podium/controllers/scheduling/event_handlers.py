@@ -175,7 +175,7 @@ class EventHandlers:
         is_new = uid not in self.queue.uids
         self.queue.update(record, now)
         if is_new and record.pod_class.pod_group:
-            self.gangs.came(record, now)
+            self.gangs.on_new_pending(record, now)
         if known and not is_on_its_way and known != wanted:
             self.capacity.nomination_ended(record, known, now)
 
@@ -331,7 +331,7 @@ class EventHandlers:
         self.updater.update_object(group)
         self.gangs.group_changed(before, group, now)
         # It may be complete.
-        return actions + self.gangs.look_at(group, now)
+        return actions + self.gangs.report_if_scheduled(group, now)
 
     def _node_changed(self, node: Node, now: int) -> None:
         old = self.updater.known_node(node.metadata.name)

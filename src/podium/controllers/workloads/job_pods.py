@@ -281,12 +281,12 @@ def progress_of(
     }
     progress = Progress({"succeeded": status.succeeded, "failed": status.failed}, counted, set(counted))
     if status.start_time is None and not (status.succeeded or status.failed or status.conditions):
-        _take_over(job, known, progress)
+        _count_untracked(job, known, progress)
     for outcome, uids in uncounted.items():
         for uid in uids:
             if uid in state.ended:
                 progress.released.append(state.ended[uid])
-            # The others are released, and count now.
+            # The others have no finalizer any more, so they count in the numbers from now on.
             is_held = is_tracked(known[uid]) if uid in known else uid not in state.gone and uid not in missing
             if is_held:
                 progress.uncounted[outcome].append(uid)
@@ -299,7 +299,7 @@ def progress_of(
             progress.ended.append((pod, found))
             if uid not in written:
                 is_doubtful = pod.created_ns <= older_than_ns and uid not in state.checked
-                _enter(job, pod, found, progress, is_doubtful=is_doubtful)
+                _count_ended(job, pod, found, progress, is_doubtful=is_doubtful)
     # The pods that a failing Job deletes fail no index.
     before = read_indexes(status.failed_indexes or "", job.spec.completions or 0)
     progress.failed = before if is_failing else before | progress.failed
@@ -310,7 +310,7 @@ def _is_indexed(job: Job) -> bool:
     return job.spec.completion_mode == "Indexed"
 
 
-def _enter(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, *, is_doubtful: bool) -> None:
+def _count_ended(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, *, is_doubtful: bool) -> None:
     """Add an ended pod to those to be counted, or release it if it does not count."""
     index = index_of(pod.pod, job.spec.completions or 0) if _is_indexed(job) else None
     if _is_indexed(job) and (index is None or (outcome == "succeeded" and index in progress.counted)):
@@ -333,7 +333,7 @@ def _enter(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, *, is_
                 progress.failed.add(index)
 
 
-def _take_over(job: Job, known: Mapping[str, OwnedPod], progress: Progress) -> None:
+def _count_untracked(job: Job, known: Mapping[str, OwnedPod], progress: Progress) -> None:
     """Count the pods that ended before any controller wrote the Job's status, without the finalizer."""
     for pod in known.values():
         if pod.pod.is_terminal and not is_tracked(pod):

@@ -219,6 +219,7 @@ class BudgetRoom(Allowance):
         self._planned_in_all = 0
 
     def is_protected(self, pod: PodRecord) -> bool:
+        """Return whether a budget counts the pod, so that its limits apply instead of `withoutBudget`."""
         return self._budgets.counts(pod.pod_class)
 
     def why(self, pods: Collection[PodRecord]) -> str:

@@ -474,9 +474,8 @@ class NodeLoads:
 
     def _measure(self, picture: Picture, slots: Int64s, resource: str, amounts: Int64s) -> None:
         """Fill in the measured use of pods that have one; a replacement uses what its predecessor did."""
-        of_pod, record = picture.signals.of_pod, picture.cluster.pods.record
         for place, slot in enumerate(slots.tolist()):
-            reported = of_pod(predecessor(record(slot).uid))
+            reported = picture.signals.of_pod(predecessor(picture.cluster.pods.record(slot).uid))
             used = reported.cpu_used_milli if resource == "cpu" else reported.memory_used_bytes
             if used is not None:
                 amounts[place] = min(used, _MOST)

@@ -239,12 +239,12 @@ class Frames:
     def chunk(self, notice: Notice, *, in_protobuf: bool = False) -> bytes:
         """Return the event with the object as it is, as an HTTP chunk."""
         # The notice keeps the stored object alive, so its id is not reused meanwhile.
-        known = id(notice.stored), notice.type, in_protobuf
-        made = None if notice.stored is None else self._made.get(known)
+        key = id(notice.stored), notice.type, in_protobuf
+        made = None if notice.stored is None else self._made.get(key)
         if made is None:
             made = _protobuf_chunk(notice.type, notice.raw) if in_protobuf else chunked(notice.encoded())
             if notice.stored is not None:
-                self._made[known] = made
+                self._made[key] = made
         return made
 
 

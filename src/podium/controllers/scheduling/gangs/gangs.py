@@ -63,7 +63,7 @@ class Gangs:
         """Return whether something new is going to happen without other events."""
         return self.bindings.next_deadline() is not None or self.releases.keeps_alive
 
-    def came(self, pod: PodRecord, now: int) -> None:
+    def on_new_pending(self, pod: PodRecord, now: int) -> None:
         """Handle a pending pod that is observed for the first time: there may be enough pods now."""
         group = self._groups.of(pod) if self.concerns(pod) else None
         if group is not None and group.is_gang and not is_short(self._groups, group):
@@ -72,9 +72,9 @@ class Gangs:
     def on_assigned(self, pod: PodRecord, now: int) -> list[Action]:
         """Handle a pod on a node: the scheduler that bound it may have ended before it reported its group."""
         group = self.state.group(pod.pod_class.pod_group)
-        return [] if group is None or not self.concerns(pod) else self.look_at(group, now)
+        return [] if group is None or not self.concerns(pod) else self.report_if_scheduled(group, now)
 
-    def look_at(self, group: PodGroup, now: int) -> list[Action]:
+    def report_if_scheduled(self, group: PodGroup, now: int) -> list[Action]:
         """Report that a group was scheduled, if it was and is not reported."""
         if not self.is_on or self.reports.is_scheduled(group):
             return []
@@ -267,7 +267,7 @@ class GroupAttempts:
                 actions += self.attempts.start_binding(node_name, each, runner, state, now, is_together=group.is_gang)
         for each, member in zip(queued, found.members, strict=True):
             if each.record.uid not in going:
-                message = self._staying(member, attempt, result, is_going=False)
+                message = self._message_of_staying(member, attempt, result, is_going=False)
                 actions += self.attempts.requeue_unscheduled(each, (*found.rejected_by, NAME), message, now)
         if group.is_gang:
             return actions
@@ -294,7 +294,7 @@ class GroupAttempts:
         going = {pod.uid for pod, _ in result.placements}
         for place, each in enumerate(queued):
             member = found.members[place] if found.members else None
-            message = self._staying(member, attempt, result, is_going=each.record.uid in going)
+            message = self._message_of_staying(member, attempt, result, is_going=each.record.uid in going)
             plugins = (*found.rejected_by, NAME, *result.waits_for)
             actions += self.attempts.requeue_unscheduled(each, plugins, message, now)
         message = f"{found.message}, {PREEMPTING}" if result.placements else found.message
@@ -324,9 +324,10 @@ class GroupAttempts:
             actions += self.attempts.requeue_unscheduled(each, (), problem, now, error=True)
         return [*actions, *self.reports.report(group, "False", "SchedulerError", problem, now)]
 
-    def _staying(
+    def _message_of_staying(
         self, member: MemberPlacement | None, attempt: _Attempt, result: GroupPostFilterResult, *, is_going: bool
     ) -> str:
+        """Return why a member stays pending; ``is_going``: the plan has a node for it."""
         found = attempt.found
         if member is None:
             return f"{UNSCHEDULABLE}, {found.problem}"
@@ -361,7 +362,7 @@ class GroupAttempts:
         for pod, node_name in result.placements:
             nominations.put(pod, node_name, victims_on.pop(node_name, ()))
         leader, node_name = result.placements[0]
-        victims, called_back = self.attempts.cancel_bindings(leader, result.victims, now)
+        victims, cancelled = self.attempts.cancel_bindings(leader, result.victims, now)
         self.attempts.futile.begin_plan(result.placements, victims, now)
         what = f"{len(result.victims):,} victims for room for {len(result.placements):,} pods"
         rationale = Rationale("one plan for a whole gang", what, node_name)
@@ -370,7 +371,7 @@ class GroupAttempts:
         )
         if leader.uid in self.attempts.preemptions:
             self.state.leaders[group.key] = leader.uid
-        return [*called_back, *deletions]
+        return [*cancelled, *deletions]
 
     def with_group(self, pod: PodRecord) -> list[str]:
         """Return the uids of the pods for which one pod's victims were deleted (it, or its group); end its lead."""
