@@ -56,6 +56,12 @@ def test_a_complete_cluster_has_no_caveats() -> None:
         assert caveats(*objects, simulates=simulates) == {}
 
 
+def test_an_input_without_objects_is_a_caveat() -> None:
+    assert caveats()["no-objects"].message == "the input holds no objects"
+    for text in ("null", "# nothing\n", "---\n---\n"):
+        assert [each.about for each in Basis(Input(load_text(text, "input")), (), False).caveats()] == ["no-objects"]
+
+
 def test_pods_with_a_missing_owner_are_not_replaced() -> None:
     owner = {"kind": "ReplicaSet", "name": "web", "uid": "r1"}
     found = caveats(*(pod(f"p{number}", owner=owner) for number in range(30)))

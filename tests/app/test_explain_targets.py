@@ -333,3 +333,13 @@ def test_a_later_file_s_objects_take_the_place_of_others_and_keep_what_refers_to
         "small",
         "NodeUnschedulable",
     )
+
+
+def test_a_pod_of_owners_that_own_each_other_is_listed_once() -> None:
+    first, second = workload("ReplicaSet", "first", replicas=1), workload("ReplicaSet", "second", replicas=1)
+    for one, other in ((first, second), (second, first)):
+        one["metadata"]["ownerReferences"] = [reference(other)]
+    answer = podium.load([node("a", "4"), first, second, pod("web-1", first)]).ask("rs/first", "shop")
+
+    assert isinstance(answer, WorkloadExplanation)
+    assert [each.key for each in answer.pods] == ["shop/web-1"]

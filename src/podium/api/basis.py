@@ -99,6 +99,11 @@ def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
+def _no_objects(basis: Basis) -> Iterator[Caveat]:
+    """Yield a caveat for input without any object, such as a file of comments."""
+    yield Caveat("no-objects", "the input holds no objects", int(not basis.found.documents))
+
+
 def _snapshots(basis: Basis) -> Iterator[Caveat]:
     """Yield caveats for snapshots: their age, and what they omit."""
     for snapshot, document in snapshots_of(basis.found.documents):
@@ -235,6 +240,7 @@ _WARNED: dict[Reason, str] = {
     "left-out": "files were left out",
 }
 _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
+    _no_objects,
     _snapshots,
     _kinds_passed_over,
     _missing_owners,

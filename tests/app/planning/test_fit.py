@@ -249,7 +249,7 @@ def test_as_many_fit_as_can_be_placed_one_after_another(seed: int) -> None:
     port = [{"containerPort": 80, "hostPort": 80}] if seed % 3 == 0 else []
     wanted = pod("web", f"{random.choice((300, 700, 1100))}m", priority=random.choice((0, 5)))
     wanted["spec"]["containers"][0]["ports"] = port
-    record = decisions.read(podium.load([wanted]).read.documents[0].object)  # type: ignore[arg-type]
+    record = decisions.create(podium.load([wanted]).read.documents[0].object)  # type: ignore[arg-type]
 
     found = capacity_of(decisions, record)
 

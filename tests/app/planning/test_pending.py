@@ -256,6 +256,27 @@ def test_pods_rejected_by_a_quota_are_reported_with_the_needed_limits(tmp_path: 
     assert [finding["code"] for finding in answer["findings"]] == ["refused"]
 
 
+def test_a_quota_refuses_pods_that_state_no_amount_and_a_limit_range_states_it(tmp_path: Path) -> None:
+    limited, web = quota(**{"requests.cpu": "3"}), replica_set("web", 2)
+    del web["spec"]["template"]["spec"]["containers"][0]["resources"]
+    each = {"type": "Container", "defaultRequest": {"cpu": "2"}}
+    defaults = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "defaults", "namespace": "default"}}
+    defaults |= {"spec": {"limits": [each]}}
+
+    unstated = reported("pending", "-f", written(tmp_path, limited, node("a"), web))
+    assert [each["why"] for each in unstated["notCreated"]] == [
+        "ResourceQuota default/compute: must specify requests.cpu for: main"
+    ]
+    assert unstated["changes"] == []
+
+    assert reported("pending", "-f", written(tmp_path, limited, node("a"), web, defaults))["notCreated"] == []
+    limited["spec"]["hard"]["requests.cpu"] = "1"
+    stated = reported("pending", "-f", written(tmp_path, limited, node("a"), web, defaults))
+    assert [each["why"] for each in stated["notCreated"]] == [
+        "ResourceQuota default/compute: requests.cpu 0 of 1 used, 2 asked"
+    ]
+
+
 def test_quota_usage_is_counted_once_for_all_rejected_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [replica_set(f"web-{number}", 2) for number in range(9)]
     running = [pod(f"web-{number}-0", on="a", owner=f"web-{number}") for number in range(9)]
@@ -323,3 +344,14 @@ def test_pods_that_differ_by_an_unused_label_are_of_one_kind(tmp_path: Path) -> 
 
     assert len(set(map(kind_of, decisions.pending))) == 1
     assert len(set(map(kind_of, avoided.pending))) == 5
+
+
+def test_nodes_with_the_same_obstacle_are_counted_together_whatever_else_they_tolerate(tmp_path: Path) -> None:
+    """The taint of b is tolerated, and that of c is not."""
+    spot, other = ({"key": key, "value": "true", "effect": "NoSchedule"} for key in ("spot", "other"))
+    waiting = pod("web", "5", tolerations=[{"key": "spot", "operator": "Exists"}])
+    cluster = written(tmp_path, node("a"), node("b", taints=[spot]), node("c", "8", taints=[other]), waiting)
+
+    (cause,) = reported("pending", "-f", cluster)["causes"]
+
+    assert cause["cause"] == "2 nodes: asks for more cpu than the node has; 1 node: taint other=true:NoSchedule"

@@ -123,7 +123,7 @@ def test_a_decision_has_what_would_have_to_change_and_the_text_of_the_terminal()
 
     assert outcome.facts == ["priority 1000, Burstable, asks for 10 cpu"]
     assert outcome.changes_title == "What would have to change to run without preempting"
-    assert outcome.changes == ["node-1  cpu short by 10 (10 asked, 0 of 10 free)"]
+    assert outcome.changes == ["node-1: cpu short by 10 (10 asked, 0 of 10 free)"]
     assert outcome.text.startswith("default/c preempts on node-1: victims default/a, default/b\n")
 
 

@@ -306,6 +306,7 @@ def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s)
     table = np.stack([column for column in columns if column.any()] or [nominated])
     order = np.lexsort(table)
     groups = np.split(order, np.flatnonzero(np.diff(table[:, order]).any(axis=0)) + 1)
+    by_obstacles: dict[frozenset[Obstacle], list[Int64s]] = {}
     for positions in sorted(groups, key=lambda found: int(found[0])):
         position = int(positions[0])
         row, found = int(rows[position]), list[Obstacle]()
@@ -314,7 +315,8 @@ def node_groups(runner: Runner, state: CycleState, pod: PodRecord, rows: Int64s)
             found += obstacles_of(cluster, pod, row, each.status(code).by(name)) if code else ()
         if nominated[position]:
             found.append(Obstacle(OTHER, "room kept for pods nominated there"))
-        yield ObstacleGroup(frozenset(found), rows[positions])
+        by_obstacles.setdefault(frozenset(found), []).append(rows[positions])
+    yield from (ObstacleGroup(found, np.concatenate(parts)) for found, parts in by_obstacles.items())
 
 
 def obstacles_of(cluster: Cluster, pod: PodRecord, row: int, status: Status) -> Iterator[Obstacle]:

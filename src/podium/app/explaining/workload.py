@@ -144,13 +144,13 @@ def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, .
         if controller is not None:
             place = f"{controller.kind} {found.metadata.namespace}/{controller.name}"
             by_owner.setdefault(place, []).append(found)
-    pods: list[Pod] = []
+    pods: dict[str, Pod] = {}
     owners = [workload]
     for _ in range(_MAX_OWNERS):
         owned = [item for owner in owners for item in by_owner.get(label_of(owner), ()) if _is_of(item, owner)]
-        pods += [item for item in owned if isinstance(item, Pod) and not item.is_terminal]
+        pods |= {item.key: item for item in owned if isinstance(item, Pod) and not item.is_terminal}
         owners = [item for item in owned if item.kind != POD]
-    return tuple(sorted(pods, key=lambda pod: pod.key))
+    return tuple(pod for _, pod in sorted(pods.items()))
 
 
 def _is_of(item: Kubernetes, owner: Kubernetes) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -54,7 +55,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
         facts=[*_lines(about), *[_plain(fact) for fact in (*found, explanation.error) if fact]],
         tables=tables,
         decision=_decision(explanation),
-        changes=changes,
+        changes=[re.sub(" {2,}", ": ", change, count=1) for change in changes],
         changes_title=title.partition("  ")[0],
         caveats=caveat_texts(explanation.caveats),
         text=page.text,

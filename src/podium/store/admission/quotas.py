@@ -228,8 +228,9 @@ class QuotaAccounting(Struct, frozen=True):
     def _charge(self, stored: Stored, quota: ResourceQuota, previous: Stored | None, after: Stored | None) -> None:
         change = dict.fromkeys(quota.spec.hard, 0)
         if after is not None and is_counted(quota, after):
-            if previous is None and isinstance(after.object, Pod):
-                _check_named(quota, after, after.object.spec)
+            item = after.object
+            if previous is None and isinstance(item, Pod) and (missing := unstated_amounts(quota, item.spec)):
+                raise forbidden(after.resource, after.key, f"failed quota: {quota.metadata.name}: {missing}")
             _add(change, usage_of(after), 1)
         if previous is not None and is_counted(quota, previous):
             _add(change, usage_of(previous), -1)
@@ -256,8 +257,8 @@ def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:
             used[name] += factor * amount
 
 
-def _check_named(quota: ResourceQuota, after: Stored, spec: PodSpec) -> None:
-    """Raise StoreError 403 for a pod whose containers do not state the amounts of cpu and memory that are limited.
+def unstated_amounts(quota: ResourceQuota, spec: PodSpec) -> str:
+    """Return the limited amounts of cpu and memory that a pod's containers must state and do not; "" for none.
 
     A quota on cpu or memory refuses pods that could use any amount of it. Pod-level resources count for all containers.
     """
@@ -276,9 +277,7 @@ def _check_named(quota: ResourceQuota, after: Stored, spec: PodSpec) -> None:
         ]
         if containers:
             missing.append(f"{name} for: {','.join(containers)}")
-    if missing:
-        problem = f"failed quota: {quota.metadata.name}: must specify {'; '.join(missing)}"
-        raise forbidden(after.resource, after.key, problem)
+    return f"must specify {'; '.join(missing)}" if missing else ""
 
 
 def _written(amounts: Mapping[str, int]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, Node
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
+from podium.api.selectors import NodeSelector, compile_node_selector
 from podium.app.console.cells import by_key
 from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
@@ -59,7 +60,7 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     values = by_key(label for node in every for label in node.metadata.labels.items())
     # Without the labels that have another value on each of many nodes.
     identifying = {key for key, some in values.items() if len(some) > _FEW and len(set(some)) == len(some)}
-    keys = _label_keys(pods) - identifying - {HOSTNAME_LABEL}
+    keys = _label_keys(cluster, pods) - identifying - {HOSTNAME_LABEL}
     found: dict[bytes, list[tuple[str, int]]] = {}
     models: dict[bytes, Node] = {}
     encoder = msgpack.Encoder(order="deterministic")
@@ -96,10 +97,15 @@ def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
     return rows
 
 
-def _label_keys(pods: Iterable[PodRecord]) -> set[str]:
-    """Return the instance type and the node labels that the pods refer to."""
-    keys = {INSTANCE_TYPE_LABEL}
+def _label_keys(cluster: Cluster, pods: Iterable[PodRecord]) -> set[str]:
+    """Return the instance type and the node labels that the pods and their volumes refer to."""
+    keys, storage = {INSTANCE_TYPE_LABEL}, cluster.storage
     for pod_class in {pod.pod_class: None for pod in pods}:
+        claims = (storage.claims.get(f"{pod_class.namespace}/{name}") for name in pod_class.claims)
+        for volume in (storage.volumes.get(claim.spec.volume_name) for claim in claims if claim is not None):
+            affinity = None if volume is None else volume.spec.node_affinity
+            terms = compile_node_selector((affinity and affinity.required) or NodeSelector())
+            keys |= {requirement.key for term in terms for requirement in term.labels}
         required = required_nodes(pod_class)
         keys |= {requirement.key for requirement in required.selector.requirements}
         keys |= {requirement.key for term in required.terms or () for requirement in term.labels}

@@ -22,7 +22,7 @@ from podium.cluster.pods import PodRecord
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError, Status
-from podium.store.admission.quotas import Amounts, is_counted, read_amount, usage_of, written_amount
+from podium.store.admission.quotas import Amounts, is_counted, read_amount, unstated_amounts, usage_of, written_amount
 from podium.store.api_resources import POD
 from podium.store.stored import Stored
 
@@ -123,7 +123,10 @@ def _blocked_on_nodes(runner: Runner, pod: PodRecord, pods: tuple[PodRecord, ...
 
 
 class RefusedPods(msgspec.Struct, frozen=True):
-    """The pods of a workload that a quota refuses for the resources ``names``; ``pod`` is one of them."""
+    """The pods of a workload that a quota refuses for the resources ``names``; ``pod`` is one of them.
+
+    It refuses them with any limits if they do not state amounts: ``unstated`` says which.
+    """
 
     workload: str
     number: int
@@ -132,6 +135,7 @@ class RefusedPods(msgspec.Struct, frozen=True):
     used: Amounts
     requested: Amounts
     names: tuple[str, ...]
+    unstated: str = ""
 
     @property
     def text(self) -> str:
@@ -140,7 +144,7 @@ class RefusedPods(msgspec.Struct, frozen=True):
             f"{written_amount(name, self.requested[name])} asked"
             for name in self.names
         ]
-        return f"ResourceQuota {self.quota.key}: {'; '.join(parts)}"
+        return f"ResourceQuota {self.quota.key}: {self.unstated or '; '.join(parts)}"
 
 
 def refused_pods(decisions: Decisions, namespace: str = "") -> list[RefusedPods]:
@@ -169,12 +173,11 @@ def _refused(
     used: dict[str, dict[str, int]],
 ) -> RefusedPods | None:
     """Return the missing pods of a workload if a quota refuses them; ``used`` keeps the usage of quotas by key."""
-    manifest, _ = next_pod(document, ())
     try:
-        pod = decisions.read(manifest)
+        admitted = decisions.admitted(next_pod(document, ())[0])
     except InputError:
         return None
-    stored = _stored(manifest)
+    stored = _stored(admitted)
     for quota in quotas:
         if not is_counted(quota, stored):
             continue
@@ -186,8 +189,10 @@ def _refused(
             for name, hard in sorted(quota.spec.hard.items())
             if asked.get(name, 0) > 0 and usage[name] + asked[name] > read_amount(name, hard)
         )
-        if names:
-            return RefusedPods(decisions.workloads.of(pod), missing, pod, quota, usage, asked, names)
+        unstated = unstated_amounts(quota, admitted.spec)
+        if names or unstated:
+            pod = decisions.cluster.read(admitted)
+            return RefusedPods(decisions.workloads.of(pod), missing, pod, quota, usage, asked, names, unstated)
     return None
 
 

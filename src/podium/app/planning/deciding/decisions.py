@@ -32,6 +32,7 @@ from podium.cluster.pods import NOT_STARTED_NS, PodRecord
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import ClusterTransaction
+from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
 from podium.sim.run_options import RunOptions
@@ -185,12 +186,12 @@ class Decisions:
         self.added.append(item)
         self.scratch.on_roll_back(self.added.pop)
 
-    def reserve(self, runner: Runner, placement: Placement, pod: PodRecord, node: str) -> bool:
+    def reserve(self, runner: Runner, state: CycleState, pod: PodRecord, node: str) -> bool:
         """Reserve volumes and devices for the pod as its scheduler does. Return whether that succeeds."""
         mark = self.scratch.savepoint()
         for plugin in runner.profile.reserve:
-            self.scratch.on_roll_back(partial(plugin.unreserve, placement.state, pod, node))
-            if not plugin.reserve(placement.state, pod, node).is_success:
+            self.scratch.on_roll_back(partial(plugin.unreserve, state, pod, node))
+            if not plugin.reserve(state, pod, node).is_success:
                 self.scratch.roll_back(mark)
                 return False
         return True
@@ -256,9 +257,9 @@ class Decisions:
         """The pods of the input, by key."""
         return {item.key: item for item in self.objects if isinstance(item, Pod)}
 
-    def read(self, pod: Pod) -> PodRecord:
+    def admitted(self, pod: Pod) -> Pod:
         """Return a new pod as the API server would store it, without its claims. Raises InputError."""
-        return self.cluster.read(self._made(pod)[0])
+        return self._made(pod)[0]
 
     def create(self, pod: Pod) -> PodRecord:
         """Return a new pod as the API server would store it, and add the claims that are made for it."""
@@ -286,7 +287,7 @@ class Decisions:
         manifest = None if pod is None else change(pod)
         if manifest is None or manifest is pod:
             return record
-        found = self.read(manifest)
+        found = self.cluster.read(self.admitted(manifest))
         return replace(
             record,
             pod_class=found.pod_class,
@@ -381,7 +382,7 @@ class Decisions:
                     return ()
                 return self._preempt(runner, placement, pod, {} if postponed is None else postponed, nominates)
             name = self.cluster.nodes.name(placement.row)
-            if self.reserve(runner, placement, pod, name):
+            if self.reserve(runner, placement.state, pod, name):
                 self.place(pod, name)
                 return (PlacedPod(pod, name),)
         except PluginError:
@@ -406,6 +407,7 @@ class Decisions:
             if nominates:
                 self.nominate(pod, node, victims)
             else:
+                self.reserve(runner, placement.state, pod, node)
                 self.place(pod, node)
             return (PlacedPod(pod, node, victims),)
         if plan.put_off is not None:
@@ -424,7 +426,7 @@ class Decisions:
         if gang.placement.is_enough:
             members = [member for member in gang.placement.members if member.fits]
             for member in members:
-                self.reserve(runner, member.placement, member.pod, member.node_name)
+                self.reserve(runner, member.placement.state, member.pod, member.node_name)
                 self.place(member.pod, member.node_name)
             return tuple(PlacedPod(member.pod, member.node_name) for member in members)
         if gang.way_out is None or not placements:
@@ -432,6 +434,8 @@ class Decisions:
         self.preempt(gang.way_out.victims)
         nodes, first = {node for _, node in placements}, placements[0][1]
         for pod, node in placements:
+            runner.pre_filter(state := CycleState(), pod)
+            self.reserve(runner, state, pod, node)
             self.place(pod, node)
         victims = by_key((each.node_name if each.node_name in nodes else first, each) for each in gang.way_out.victims)
         # The first of several members on one node is the preemptor.

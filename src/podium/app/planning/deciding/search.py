@@ -188,7 +188,7 @@ def _nodes_for_blocked_gangs(
 
 def raised_quotas(decisions: Decisions, refused: Sequence[RefusedPods]) -> Iterator[VerifiedChange]:
     """Yield each quota raised so that it admits all pods, and which of these get a node then."""
-    by_quota = by_key((each.quota.key, each) for each in refused)
+    by_quota = by_key((each.quota.key, each) for each in refused if not each.unstated)
     for key, some in sorted(by_quota.items()):
         quota = some[0].quota
         enough = {

@@ -289,7 +289,7 @@ def _replicas_answer(
     by_node: list[dict[str, Any]] = [{"node": node, "pods": number} for node, number in sorted(placed.items())]
     lost = sorted(victims.items())
     rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
-    limits = ({"pods": len(each.pods), "why": each.text} for each in why)
+    limits = by_key((each.text, len(each.pods)) for each in why)
     return decided_answer(
         decisions,
         "fit",
@@ -298,7 +298,12 @@ def _replicas_answer(
             Section("fit", "", (), data=data),
             Section("placed", "Where they go", tuple(taken), data=by_node, most=_MAX_ROWS, noun="node"),
             Section("victims", "Preempted", rows, data=dict(lost)),
-            Section.of("limits", "Limits", limits, lambda each: (f"{each['pods']:,} wait", each["why"])),
+            Section.of(
+                "limits",
+                "Limits",
+                ({"pods": sum(numbers), "why": text} for text, numbers in limits.items()),
+                lambda each: (f"{each['pods']:,} wait", each["why"]),
+            ),
         ),
         outcomes,
         findings=tuple(findings),
