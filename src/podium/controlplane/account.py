@@ -6,7 +6,7 @@ from podium.api.meta import object_at, value_at
 from podium.api.pod import Pod
 from podium.apirequests.context import RequestRules
 from podium.apirequests.request import COMPONENT, Request, Response
-from podium.controllers.ledger.disruption import Consumption, Disruption, DisruptionTotals, FollowUp, since
+from podium.controllers.ledger.disruption import Consumption, since
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.controlplane.ledger_file import LedgerFile
 from podium.store.store import Store
@@ -24,21 +24,18 @@ class DisruptionAccount:
         self._store = store
         self._file = file
         self._rules = rules
-        self._ledger = DisruptionLedger(self._keep, store.reading, last_id=file.last_id)
+        self._ledger = DisruptionLedger(file.put, store.reading, last_id=file.last_id)
         # They take an action of a component before it is carried out, and the problem with it.
         self.on_action = self._ledger.on_action
         self.on_result = self._ledger.on_result
-        self.tallies = DisruptionTotals(file.last_id)
+        self.tallies = file.tallies
         self._consumption = Consumption()
         self._usage_due_ns = now + _USAGE_PERIOD_NS
         pods = self._store.typed(Pod)
         for pod in pods:
             self._ledger.known(pod)
             self._consumption.on_update(pod, now)
-        earlier = file.earlier()
-        for record, _ in earlier.followed:
-            self.tallies.known(record)
-        self._ledger.resume(earlier, pods, self._since, now)
+        self._ledger.resume(file.earlier(), pods, self._since, now)
 
     def on_request(self, request: Request) -> None:
         """Record a client's request before it is answered, if it deletes or evicts a pod."""
@@ -102,10 +99,6 @@ class DisruptionAccount:
         if request.kind != _POD or request.verb not in ("delete", "deletecollection") or request.subresource:
             return False
         return not _is_dry(request) and self._rules.is_person(request)
-
-    def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
-        self._file.put(record, trail)
-        self.tallies.put(record)
 
     def _since(self, pod: Pod, condition: str) -> int | None:
         stored = self._store.find(_POD, pod.key)

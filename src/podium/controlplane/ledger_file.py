@@ -22,7 +22,14 @@ import msgspec
 
 from podium.api.errors import InputError, os_error_as
 from podium.api.times import SECOND
-from podium.controllers.ledger.disruption import Disruption, EarlierRecords, FollowUp, UsageEntry, disruption_of
+from podium.controllers.ledger.disruption import (
+    Disruption,
+    DisruptionTotals,
+    EarlierRecords,
+    FollowUp,
+    UsageEntry,
+    disruption_of,
+)
 from podium.controllers.ledger.outcomes import MOST_OPEN
 from podium.store.journal_tables import check_identity
 
@@ -84,7 +91,7 @@ class LedgerFile:
     The file is opened, or created. ``on_problem`` receives a problem once; "" when it is resolved. Records wait until
     `flush`; without new records, nothing is written. With new records, those older than ``kept_seconds`` (0: no limit)
     or beyond the maximum number are dropped, in the order of their numbers, so that no others are scanned. ``lost`` is
-    the number of records that could not be written in time.
+    the number of records that could not be written in time, and ``tallies`` count the new ones.
 
     Raises InputError for a file that is damaged, not a ledger, or open for writing in another process.
     """
@@ -97,6 +104,7 @@ class LedgerFile:
     most_waiting: int = MOST_WAITING
     lost: int = 0
     last_id: int = field(init=False)
+    tallies: DisruptionTotals = field(init=False)
     # The records that are not yet in the file, by number.
     waiting: dict[int, tuple[Disruption, FollowUp | None]] = field(default_factory=dict)
     # Usage that is not yet in the file, by the key of its row.
@@ -114,9 +122,11 @@ class LedgerFile:
             os.close(self._lock)
             raise
         (self.last_id,) = self._connection.execute("SELECT coalesce(max(id), 0) FROM disruptions").fetchone()
+        self.tallies = DisruptionTotals(self.last_id)
 
     def put(self, record: Disruption, trail: FollowUp | None = None) -> None:
         """Add or update a record; ``trail`` is the state needed to continue it, None if the record is complete."""
+        self.tallies.put(record)
         self.waiting.pop(record.id, None)
         self.waiting[record.id] = record, trail
         if len(self.waiting) > self.most_waiting:
@@ -144,6 +154,8 @@ class LedgerFile:
             (_record(number, record, self.path), _read(trail, f"trail of disruption {number}", self.path, read_trail))
             for number, record, trail in rows
         ]
+        for known, _ in followed:
+            self.tallies.known(known)
         replacements = [_record(number, record, self.path).replacement for number, record in recent] if followed else []
         return EarlierRecords(tuple(followed), frozenset(found.uid for found in replacements if found is not None))
 

@@ -13,7 +13,7 @@ from podium.api.times import SECOND
 from podium.controllers.actions import Action
 from podium.controllers.controller import NO_CHANGE, Controller
 from podium.controllers.deadlines import Deadline, soonest
-from podium.controllers.ledger.disruption import Disruption, DisruptionTotals, FollowUp, since
+from podium.controllers.ledger.disruption import since
 from podium.controllers.ledger.ledger import DisruptionLedger, is_disrupted
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
 from podium.controlplane.ledger_file import LedgerFile
@@ -42,7 +42,7 @@ class LiveAccount:
         except InputError:
             self.file.close()
             raise
-        self.tallies = DisruptionTotals(self.file.last_id)
+        self.tallies = self.file.tallies
         self._find = find
         self._ledgers: list[DisruptionLedger] = []
 
@@ -54,11 +54,9 @@ class LiveAccount:
     def of(self, controller: Controller, name: str) -> AccountedController:
         """Return the controller, with its disruptions recorded. Follow-ups of its earlier runs are resumed."""
         find = partial(self._object, controller.watches)
-        ledger = DisruptionLedger(self._keep, find, hears_requests=False, last_id=self.tallies.last_id)
+        ledger = DisruptionLedger(self.file.put, find, hears_requests=False, last_id=self.tallies.last_id)
         self._ledgers.append(ledger)
         earlier = self.file.earlier()
-        for record, _ in earlier.followed:
-            self.tallies.known(record)
 
         def resume(pods: Iterable[Pod], now: int) -> None:
             ledger.resume(earlier, pods, self._since, now)
@@ -67,10 +65,6 @@ class LiveAccount:
 
     def close(self) -> None:
         self.file.close()
-
-    def _keep(self, record: Disruption, trail: FollowUp | None) -> None:
-        self.file.put(record, trail)
-        self.tallies.put(record)
 
     def _since(self, pod: Pod, condition: str) -> int | None:
         stored = self._find("Pod", pod.key)
