@@ -48,7 +48,8 @@ class Answering:
         self._limits = limits
         self._flights = InFlightLimits({_ASKING: limits.at_once})
         self._processes: set[Process] = set()
-        self._spare: asyncio.Task[Process] | None = None
+        self._spare: Process | None = None
+        self._preparing = asyncio.Lock()
         self._is_closed = False
 
     @asynccontextmanager
@@ -69,26 +70,22 @@ class Answering:
                 await asyncio.gather(sending, return_exceptions=True)
                 await self._end(process)
 
-    def prepare(self) -> None:
-        """Start a process for the next question."""
-        spare = self._spare
-        if self._is_closed or (spare is not None and not (spare.done() and _has_ended(spare))):
-            return
-        self._spare = asyncio.ensure_future(self._start())
+    async def prepare(self) -> None:
+        """Start a process for the next question, unless one waits or none can be started."""
+        async with self._preparing:
+            if not self._is_closed and (self._spare is None or self._spare.returncode is not None):
+                with suppress(OSError):
+                    self._spare = await self._start()
 
     async def close(self) -> None:
         self._is_closed = True
-        spare, self._spare = self._spare, None
-        if spare is not None:
-            await asyncio.gather(spare, return_exceptions=True)
-        for process in list(self._processes):
-            await self._end(process)
+        async with self._preparing:
+            for process in list(self._processes):
+                await self._end(process)
 
     async def _take(self) -> Process:
         spare, self._spare = self._spare, None
-        if spare is not None and not _has_ended(spare):
-            return await spare
-        return await self._start()
+        return spare if spare is not None and spare.returncode is None else await self._start()
 
     async def _start(self) -> Process:
         for ended in [process for process in self._processes if process.returncode is not None]:
@@ -137,12 +134,6 @@ class Answering:
                     pass
         await process.wait()
         self._processes.discard(process)
-
-
-def _has_ended(spare: asyncio.Task[Process]) -> bool:
-    """Return whether a process that was to wait for a question has ended, or was never started."""
-    has_failed = spare.done() and (spare.cancelled() or spare.exception() is not None)
-    return has_failed or (spare.done() and spare.result().returncode is not None)
 
 
 async def _send(process: Process, question: bytes, objects: Sequence[Stored], options: RunOptions) -> None:

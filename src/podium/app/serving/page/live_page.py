@@ -129,7 +129,7 @@ class LivePage:
     async def _about(self, exchange: Exchange) -> StreamResponse:
         """Return the content of the page, and prepare for a question."""
         found = self._shown()
-        self._answering.prepare()
+        await self._answering.prepare()
         about = {
             "mode": found.mode,
             "title": found.title,
@@ -156,7 +156,7 @@ class LivePage:
             async for line in lines:
                 await response.write(line)
             await response.write_eof()
-        self._answering.prepare()
+        await self._answering.prepare()
         return response
 
     async def _read(self, exchange: Exchange) -> StreamResponse:
