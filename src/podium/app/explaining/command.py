@@ -73,7 +73,8 @@ def explain(
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import cluster_of, read_shown
     from podium.app.explaining.on_node import answer_on
-    from podium.app.explaining.workload import WorkloadExplanation, write_answer
+    from podium.app.explaining.text import write_explanation
+    from podium.app.explaining.workload import WorkloadExplanation
 
     if decision is not None:
         _show_decision(decision, target if "/" in target else f"{namespace}/{target}", form)
@@ -87,7 +88,12 @@ def explain(
 
     def write(page: Page) -> None:
         with ProgressBar("finding what would have to change"):
-            write_answer(page, answer, on_node, all_nodes=all_nodes, outcomes=outcomes)
+            if isinstance(answer, WorkloadExplanation):
+                answer.write_pods(page)
+            if on_node is not None:
+                on_node.write(page)
+            else:
+                write_explanation(page, explanation, all_nodes=all_nodes, outcomes=outcomes)
 
     show_answer(answer if on_node is None else on_node, form, write)
 

@@ -18,8 +18,6 @@ from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet
 from podium.app.answers import Frame, Renderable
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
-from podium.app.explaining.on_node import NodeAnswer
-from podium.app.explaining.text import write_explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
 from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
 from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
@@ -209,21 +207,3 @@ def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[Persis
     if not isinstance(made, Pod):
         raise AssertionError(f"{workload.label} makes no pod")
     return made, tuple(claim for claim in map(decode, claims.values()) if isinstance(claim, PersistentVolumeClaim))
-
-
-def write_answer(
-    page: Page,
-    answer: Explanation | WorkloadExplanation,
-    on_node: NodeAnswer | None,
-    *,
-    all_nodes: bool,
-    outcomes: bool = False,
-) -> None:
-    """Write a workload's pods, then the decision: about one node if one is given, or about all."""
-    if isinstance(answer, WorkloadExplanation):
-        answer.write_pods(page)
-        answer = answer.explanation
-    if on_node is not None:
-        on_node.write(page)
-    else:
-        write_explanation(page, answer, all_nodes=all_nodes, outcomes=outcomes)
