@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,14 +20,14 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, Input
+from podium.api.times import parse_nonnegative_duration
 from podium.api.versions.release import own_version, read_gates, read_version
-from podium.app.console.options import Duration
 from podium.app.inputs import DecisionSettings, in_one_line
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, load_document, read_configuration
 from podium.sim.latencies import USUAL_LATENCY_NS
 from podium.sim.results.result import Result
 from podium.sim.run import components_of, play
-from podium.sim.run_options import RunOptions
+from podium.sim.run_options import DURATIONS, RunOptions
 from podium.sim.scenario.scenario import split_documents
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ _FIELDS = ("percentageOfNodesToScore", "maxFutilePreemptions", "nominationCleari
 _ARGUMENT = re.compile(r"([A-Z]\w*)\.(\w+(?:\.\w+)*)")
 
 
-_duration = Duration().parsed
+def _with_duration(field: str, options: RunOptions, text: str) -> RunOptions:
+    change: dict[str, Any] = {field: parse_nonnegative_duration(text)}
+    return replace(options, **change)
+
+
 _OPTIONS: dict[str, Callable[[RunOptions, str], RunOptions]] = {
-    "until": lambda options, text: replace(options, until_ns=_duration(text)),
-    "start-delay": lambda options, text: replace(options, start_delay_ns=_duration(text)),
-    "bind-delay": lambda options, text: replace(options, bind_delay_ns=_duration(text)),
-    "latency": lambda options, text: replace(options, latency_ns=_duration(text)),
-    "termination": lambda options, text: replace(options, termination_ns=_duration(text)),
+    **{name.replace("_", "-"): partial(_with_duration, f"{name}_ns") for name in DURATIONS},
     "expendable-pods-priority-cutoff": lambda options, text: replace(options, priority_cutoff=int(text)),
     "kubernetes-version": lambda options, text: replace(
         options, release=replace(options.release, version=str(read_version(text)))
@@ -259,11 +259,6 @@ class PlayedRun(msgspec.Struct, frozen=True):
             "error": self.outcome.error or None,
             "summary": self.outcome.summary,
         }
-
-
-def caveats_of(played: Sequence[PlayedRun]) -> tuple[Caveat, ...]:
-    """Return the distinct caveats of the runs, in the order of the runs."""
-    return tuple(dict.fromkeys(caveat for run in played for caveat in run.outcome.caveats))
 
 
 def make_sweep(

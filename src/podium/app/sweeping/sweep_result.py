@@ -10,7 +10,7 @@ from podium.app.answers import Frame, Renderable, Value
 from podium.app.console.cells import by_key, text_of
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted, names_of
-from podium.app.sweeping.sweep import Combination, PlayedRun, Sweep, caveats_of
+from podium.app.sweeping.sweep import Combination, PlayedRun, Sweep
 from podium.sim.results.result import Result
 
 _INDENT = 2
@@ -184,8 +184,8 @@ class SweepResult(Renderable):
 
     @property
     def caveats(self) -> tuple[basis.Caveat, ...]:
-        """The distinct caveats of the runs."""
-        return caveats_of(self.runs)
+        """The distinct caveats of the runs, in the order of the runs."""
+        return tuple(dict.fromkeys(caveat for run in self.runs for caveat in run.outcome.caveats))
 
     @property
     def headline(self) -> str:
@@ -225,7 +225,7 @@ class SweepResult(Renderable):
             reasons = by_key((run.outcome.error, name) for run, name in zip(failed, named, strict=True))
             rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in reasons.items()]
             page.table(rows, most=_MOST_RUNS, noun="reason")
-        page.caveats(caveats_of(self.runs))
+        page.caveats(self.caveats)
 
     def replayed(self) -> Iterator[tuple[str, Result]]:
         """Play the first runs of some settings again; yield the results, each with the text of its settings."""
