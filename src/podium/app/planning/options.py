@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +101,11 @@ class QuestionCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # One pause from reading to the answer: at each end of a pause the collector visits all objects.
+        with collector_paused():
+            return super().invoke(ctx)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,14 +309,13 @@ def deciding_options(part: str) -> shared.Decorator[Any]:
 
 def _with_inputs(
     command: Callable[..., Any], kind: type[QuestionInputs], known: Collection[str] = tuple(_PARTS.values())
-) -> Callable[..., Any]:
+) -> Any:
     """Add the options that all questions share; with the other ones they become the inputs.
 
     The command raises UsageError for requested parts that are not ``known``.
     """
 
-    @wraps(command)
-    def with_inputs(**given: Any) -> Any:
+    def inputs_of(given: dict[str, Any]) -> QuestionInputs:
         context = click.get_current_context()
         given["parts"] = tuple(part for option, part in _PARTS.items() if given.pop(option))
         for part in given["parts"]:
@@ -325,12 +328,6 @@ def _with_inputs(
         if "options" in given and given["form"] == shared.HTML:
             given["options"] = replace(given["options"], records_placements=True)
         given["release"] = given["options" if "options" in given else "settings"].release
-        own = {name: given.pop(name) for name in kind.__dataclass_fields__ if name in given}
-        # One pause from reading to the answer: at each end of a pause the collector visits all objects.
-        with collector_paused():
-            return command(inputs=kind(**own), **given)
+        return kind(**{name: given.pop(name) for name in kind.__dataclass_fields__ if name in given})
 
-    decorated: Callable[..., Any] = with_inputs
-    for add in reversed(_OPTIONS):
-        decorated = add(decorated)
-    return decorated
+    return shared.adding("inputs", inputs_of, *_OPTIONS)(command)
