@@ -167,6 +167,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str = ""
     reasons: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The reasons with the plugin's name; `fits` for success."""
+        why = "; ".join(self.reasons) or ("fits" if self.status == "Success" else self.status)
+        return f"{why} ({self.plugin})" if self.plugin else why
+
 
 class LoggedCandidate(msgspec.Struct, frozen=True, kw_only=True, rename={"violations": "pdbViolations"}):
     """A node where preemption would have made room, and its victims."""
@@ -292,9 +298,7 @@ def write_decision(page: Page, decision: WrittenDecision) -> None:
 
 def _verdict_row(verdict: Verdict) -> tuple[int, str, str]:
     more = f" and {verdict.count - len(verdict.names[:_SHOWN]):,} more" if verdict.count > _SHOWN else ""
-    why = "; ".join(verdict.reasons) or ("fits" if verdict.status == "Success" else verdict.status)
-    plugin = f" ({verdict.plugin})" if verdict.plugin else ""
-    return verdict.count, f"{why}{plugin}", f"{', '.join(verdict.names[:_SHOWN])}{more}"
+    return verdict.count, verdict.text, f"{', '.join(verdict.names[:_SHOWN])}{more}"
 
 
 def _scores_text(scores: dict[str, int]) -> str:

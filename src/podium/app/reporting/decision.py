@@ -15,8 +15,8 @@ from podium.app.explaining.on_node import NodeAnswer, verdict_sections
 from podium.app.explaining.preemption_text import costs_of
 from podium.app.explaining.remedies import write_remedies
 from podium.app.explaining.text import facts_of
-from podium.app.explaining.workload import WorkloadExplanation, write_answer
-from podium.app.live.decisions import Preemption, Verdict, WrittenDecision, facts_of_written, write_decision
+from podium.app.explaining.workload import WorkloadExplanation
+from podium.app.live.decisions import Preemption, WrittenDecision, facts_of_written, write_decision
 from podium.app.reporting.picture import AnswerPicture, Candidate, Decision, caveat_texts, drawn
 
 _WIDTH = 120
@@ -31,9 +31,8 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     """Return the picture of a decision about a pod, with every plugin's verdict on one node if requested."""
     explanation = answer if isinstance(answer, Explanation) else answer.explanation
     on_node = answer if isinstance(answer, NodeAnswer) else None
-    asked = answer if isinstance(answer, WorkloadExplanation) else explanation
     page, about, remedies = Page(_WIDTH), Page(_ENDLESS), Page(_ENDLESS)
-    write_answer(page, asked, on_node, all_nodes=False)
+    answer.write(page)
     if isinstance(answer, WorkloadExplanation):
         answer.write_pods(about)
     if explanation.pending_outcome in ("preempts", "unschedulable", "not-eligible") and explanation.nodes:
@@ -69,7 +68,7 @@ def _lines(page: Page) -> list[str]:
 def _decision(explanation: Explanation) -> Decision:
     # The distinct verdicts, success first, then the most frequent, and the index of each node's verdict.
     texts = {
-        name: _FITS if status.is_success else _with_plugin(status.message or status.code.value, status.plugin)
+        name: _FITS if status.is_success else f"{status.message or status.code.value} ({status.plugin})"
         for name, status in explanation.nodes.items()
     }
     counts = Counter(texts.values())
@@ -145,10 +144,6 @@ def _plain(text: str) -> str:
     return escape(text, _LONGEST)
 
 
-def _with_plugin(message: str, plugin: str) -> str:
-    return f"{message} ({plugin})" if plugin else message
-
-
 _SUCCESS = "Success"
 _UNNAMED = "rejected; the log does not name the reason"
 _WRITTEN_ROLES = {"schedulable": "the node that it went to", "preempts": "the node on which it preempted"}
@@ -178,11 +173,11 @@ def picture_of_written(decision: WrittenDecision) -> AnswerPicture:
 
 
 def _written_decision(decision: WrittenDecision) -> Decision:
-    groups = sorted(decision.nodes, key=lambda verdict: (verdict.status != _SUCCESS, -verdict.count, _reason(verdict)))
+    groups = sorted(decision.nodes, key=lambda verdict: (verdict.status != _SUCCESS, -verdict.count, verdict.text))
     group_of = {name: place for place, verdict in enumerate(groups) for name in verdict.names}
-    texts, counts = [_reason(verdict) for verdict in groups], [verdict.count for verdict in groups]
+    texts, counts = [verdict.text for verdict in groups], [verdict.count for verdict in groups]
     preemption = decision.preemption or Preemption()
-    refused = {name: _reason(verdict) for verdict in preemption.rejected for name in verdict.names}
+    refused = {name: verdict.text for verdict in preemption.rejected for name in verdict.names}
     # The best nodes may be none of those that their verdict names first.
     fits = bool(groups) and groups[0].status == _SUCCESS
     mentioned = dict.fromkeys((decision.node, *decision.totals, *preemption.candidates, *refused))
@@ -209,9 +204,3 @@ def _written_decision(decision: WrittenDecision) -> Decision:
         role=_WRITTEN_ROLES.get(decision.outcome, ""),
         counts=counts,
     )
-
-
-def _reason(verdict: Verdict) -> str:
-    if verdict.status == _SUCCESS:
-        return _FITS
-    return _with_plugin("; ".join(verdict.reasons) or verdict.status, verdict.plugin)
