@@ -172,7 +172,10 @@ class LiveRescheduler(LiveProgram):
             self._settings, self.release, honors_avoid_lists=self._honors_avoid_lists
         )
         observed = ObservedRescheduler(controller, self.metrics)
-        observed.on_plan, observed.on_rest, observed.on_record = self._on_plan, self._on_rest, self._on_records
+        observed.on_plan, observed.on_record = self._on_plan, self._on_records
+        if self._settings.is_once:
+            # The moves of the plan have ended.
+            observed.on_rest = self.stop
         return self.accounted(observed, COMPONENT)
 
     # Reporting
@@ -238,11 +241,6 @@ class LiveRescheduler(LiveProgram):
         page = new_page()
         write_plan(page, report)
         click.echo(page.text, color=True)
-
-    def _on_rest(self) -> None:
-        """Stop after one plan if that was requested: the moves of a plan have ended."""
-        if self._settings.is_once:
-            self.stop()
 
 
 _RESULTS = {
