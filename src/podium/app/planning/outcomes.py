@@ -20,6 +20,7 @@ from podium.app.console.page import Section
 from podium.app.explaining.gang import gang_plugin
 from podium.app.explaining.outcomes import MAX_OUTCOMES, TieOutcome, grouped
 from podium.app.planning.constants import MAX_SAMPLES
+from podium.app.planning.deciding.attempts import preemption_of
 from podium.cluster.arrays import stable_hash
 from podium.cluster.pods import PodRecord
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
@@ -27,7 +28,6 @@ from podium.decide.gang_placement import GroupPlacement
 from podium.decide.placement import Placement, full_outcome, lot, nodes_to_find, place
 from podium.framework.runner import Runner
 from podium.framework.verdicts import PluginError
-from podium.plugins.default_preemption import DefaultPreemption
 
 _MAX_SEEDS = 10_000
 _MAX_ROWS = 12
@@ -79,7 +79,7 @@ class TieBreaks(msgspec.Struct):
         number, profile = len(runner.cluster.nodes), runner.profile
         if profile.is_sampling:
             self.is_limited |= nodes_to_find(profile.percentage_of_nodes_to_score, number) < number
-        plugin = next((each for each in profile.post_filter if isinstance(each, DefaultPreemption)), None)
+        plugin = preemption_of(runner)
         try:
             placement = place(runner, pod, self.seed)
             if placement.row is not None:

@@ -80,11 +80,6 @@ def step(name: str, what: Any, at: str = "0s") -> Raw:
     return {"at": at, name: what}
 
 
-def applied(objects: Sequence[Raw], at: str = "0s") -> Raw:
-    """Return the step that creates or updates objects."""
-    return step("apply", list(objects), at)
-
-
 def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[str]:
     """Return the nodes with these names, in their order, then those with the labels, by name; each once.
 

@@ -444,8 +444,8 @@ class Decisions:
 
 def replacement(pod: PodRecord, **others: Any) -> PodRecord:
     """Return the pod that a controller makes in place of one that leaves; ``others`` are fields of it."""
-    fields = {"start_ns": NOT_STARTED_NS, "ready": False, "terminating": False, "preempted": False, **others}
-    return pod.without_node(uid=f"{pod.uid}{AGAIN}", **fields)
+    fields = {"start_ns": NOT_STARTED_NS, "ready": False, "terminating": False, "preempted": False}
+    return pod.without_node(**{"uid": f"{pod.uid}{AGAIN}", **fields, **others})
 
 
 def sampled_decisions(

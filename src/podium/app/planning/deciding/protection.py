@@ -24,9 +24,9 @@ from podium.api.versions.gates import Gate
 from podium.app.explaining.attempts import Effect, effect_on, explain_decision, may_preempt
 from podium.app.planning.deciding import candidates, capacity, causes
 from podium.app.planning.deciding.attempts import kind_of
-from podium.app.planning.deciding.decisions import Decisions, QueueResult
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, replacement
 from podium.app.planning.deciding.search import VerifiedChange, verify
-from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.cluster.pods import PodRecord
 from podium.store.admission.quotas import written_amount
 
 NON_PREEMPTIBLE = "NonPreemptible"
@@ -58,16 +58,8 @@ def priority_class_threats(decisions: Decisions, targets: Sequence[PodRecord]) -
     classes = [item for item in decisions.objects if isinstance(item, PriorityClass)]
     model, uids, found = targets[0], {pod.uid for pod in targets}, []
     for item in sorted(classes, key=lambda item: (-item.value, item.metadata.name)):
-        like = model.without_node(
-            uid=f"{model.uid}/like",
-            name=f"{model.name}-like",
-            priority=item.value,
-            preemption_policy=item.preemption_policy,
-            start_ns=NOT_STARTED_NS,
-            ready=False,
-            terminating=False,
-            preempted=False,
-        )
+        names = {"uid": f"{model.uid}/like", "name": f"{model.name}-like"}
+        like = replacement(model, **names, priority=item.value, preemption_policy=item.preemption_policy)
         runner = decisions.runners.get(like.scheduler_name) or next(iter(decisions.runners.values()))
         decision = explain_decision(runner, like)
         may = any(

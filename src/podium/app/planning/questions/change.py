@@ -21,7 +21,7 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
-from podium.app.planning.scenarios import applied, objects_of, step
+from podium.app.planning.scenarios import objects_of, step
 from podium.store.errors import StoreError
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
@@ -124,7 +124,7 @@ def _question(read: Input, changes: Sequence[ChangedObject]) -> PlanQuestion:
             gone |= {"namespace": object_.metadata.namespace} if object_.metadata.namespace else {}
             steps.append(step("delete", gone | ({"outright": True} if isinstance(object_, Pod) else {})))
             kept = {**kept, "metadata": metadata}
-        steps.append(applied([kept]))
+        steps.append(step("apply", [kept]))
     return PlanQuestion("change", tuple(steps), tuple(begins_with))
 
 

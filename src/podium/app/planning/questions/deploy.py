@@ -38,7 +38,7 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     ]
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
-    played = run.play(PlanQuestion("deploy", (scenarios.applied([document.raw for document in objects]),)))
+    played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [document.raw for document in objects]),)))
     # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
     # cancels the one that is most like it.
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)

@@ -31,7 +31,7 @@ from podium.app.console.cells import Name, Part, agreeing, by_key, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.question import PlanRun, PlayedPlan
-from podium.app.planning.scenarios import SCENARIO, applied, is_scenario, scenario_of_spec, step, with_scenario
+from podium.app.planning.scenarios import SCENARIO, is_scenario, scenario_of_spec, step, with_scenario
 from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER
@@ -91,7 +91,7 @@ class Setting:
                 if before and (before.value, before.preemption_policy) != (item.value, item.preemption_policy):
                     replaced = next(document for document in later if document.object is item)
                     later.remove(replaced)
-                    steps += [step("delete", {"kind": "PriorityClass", "name": name}), applied([replaced.raw])]
+                    steps += [step("delete", {"kind": "PriorityClass", "name": name}), step("apply", [replaced.raw])]
         documents = overridden(read.documents, later)
         if renews_priorities:
             classes = _classes(documents)

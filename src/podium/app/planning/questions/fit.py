@@ -27,7 +27,7 @@ from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_
 from podium.app.planning.deciding.causes import blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, decided_answer, sampled_decisions
 from podium.app.planning.impact import PlanFinding
-from podium.app.planning.scenarios import applied, makes_pods, scenario_of_spec
+from podium.app.planning.scenarios import makes_pods, scenario_of_spec, step
 from podium.cluster.pods import PodRecord
 
 _MAX_ROWS = 20
@@ -124,7 +124,7 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
     ]
     # The pending pods have their nodes by then.
     at = "1m" if options.after_pending else "0s"
-    return scenario_of_spec(read, "fit", {}, [applied([*claims, maker], at)])
+    return scenario_of_spec(read, "fit", {}, [step("apply", [*claims, maker], at)])
 
 
 def _capacity_answer(

@@ -20,7 +20,7 @@ from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import CLUSTER_TAINTS, MAX_ADDED_NODES
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
-from podium.app.planning.scenarios import applied, chosen_nodes, nodes_text, objects_of, step
+from podium.app.planning.scenarios import chosen_nodes, nodes_text, objects_of, step
 from podium.sim.results.measures import BudgetHealth, RefusedEviction
 
 _MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
@@ -203,7 +203,7 @@ def change_nodes(
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
-    steps = [applied(added)] if added else []
+    steps = [step("apply", added)] if added else []
     if removed:
         steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
