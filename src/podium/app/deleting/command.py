@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from podium.api.times import SECOND
 from podium.app.console.command import Command, option
 from podium.app.console.options import ClusterSource, Duration, cluster_options
-
-if TYPE_CHECKING:
-    from podium.app.deleting.deletion import Deletion, DeletionOptions
 
 _POD = ("pod", "pods", "po")
 _EPILOG = """
@@ -52,13 +49,15 @@ def delete(
     An eviction that budgets refuse is retried until it succeeds or times out; the error names these budgets and the
     reasons. It works on any cluster.
     """
+    import asyncio
+
     from podium.api.errors import escape
-    from podium.app.deleting.deletion import DeletionOptions
+    from podium.app.deleting.deletion import DeletionOptions, delete_pods
 
     names = _pods_named(targets)
     wanted = DeletionOptions(timeout_s=timeout / SECOND, **options)
     failed = 0
-    for deletion in _delete(cluster, namespace, names, wanted):
+    for deletion in asyncio.run(delete_pods(cluster, namespace, names, wanted)):
         name = deletion.pod.partition("/")[2]
         if deletion.is_done:
             click.echo(escape(f'pod "{name}" {_SAID.get(deletion.outcome, deletion.outcome)}', 500))
@@ -93,20 +92,3 @@ def _pods_named(words: Sequence[str]) -> list[str]:
     if not names:
         raise click.UsageError("names no pod; write `pod NAME` or `pod/NAME`")
     return names
-
-
-def _delete(
-    cluster: ClusterSource, namespace: str | None, names: list[str], options: DeletionOptions
-) -> list[Deletion]:
-    """Delete the pods one by one, so that each eviction counts the previous ones."""
-    import asyncio
-
-    from podium.app.deleting.deletion import delete_pod
-    from podium.app.snapshots.cluster import open_session
-
-    async def run() -> list[Deletion]:
-        async with open_session(cluster, "podium-delete") as session:
-            space = namespace or session.access.namespace or "default"
-            return [await delete_pod(session, f"{space}/{name}", options) for name in names]
-
-    return asyncio.run(run())

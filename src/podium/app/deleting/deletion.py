@@ -1,4 +1,4 @@
-"""The deletion of one pod at an API server: eviction within its budgets, and the budgets that refuse it.
+"""The deletion of pods at an API server: eviction within its budgets, and the budgets that refuse it.
 
 Source: kubectl pkg/drain/drain.go (evictPods), for retries.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,8 @@ import msgspec
 from podium.api import errors, policy, reading, selectors
 from podium.api.pod import Pod
 from podium.apirequests.request import Request, Response, delete_options_body, eviction_body
+from podium.app.console.options import ClusterSource
+from podium.app.snapshots.cluster import open_session
 from podium.client.session import Session
 from podium.store.errors import StoreError
 
@@ -55,8 +57,19 @@ class Deletion:
         return self.outcome not in ("blocked", "refused", "going")
 
 
-async def delete_pod(session: Session, key: str, options: DeletionOptions) -> Deletion:
-    """Delete or evict a pod. Raises NoAnswerError if the server does not respond."""
+async def delete_pods(
+    cluster: ClusterSource, namespace: str | None, names: Iterable[str], options: DeletionOptions
+) -> list[Deletion]:
+    """Delete or evict pods one by one, so that each eviction counts the previous ones.
+
+    Raises PodiumError if no cluster is named, and NoAnswerError if the server does not respond.
+    """
+    async with open_session(cluster, "podium-delete") as session:
+        space = namespace or session.access.namespace or "default"
+        return [await _delete(session, f"{space}/{name}", options) for name in names]
+
+
+async def _delete(session: Session, key: str, options: DeletionOptions) -> Deletion:
     found = await session.answer(Request(verb="get", kind="Pod", key=key))
     if found.error is not None:
         return Deletion(key, "refused", (found.error.message,))
