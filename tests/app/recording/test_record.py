@@ -70,7 +70,7 @@ async def recorded(
         if " at the start; " in line:
             began.set()
 
-    task = asyncio.ensure_future(recording._record(source, str(folder / "a.podium"), limits, reported))
+    task = asyncio.ensure_future(recording.record(source, str(folder / "a.podium"), limits, reported))
     async with asyncio.timeout(GUARD_SECONDS):
         await asyncio.wait((task, asyncio.ensure_future(began.wait())), return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
@@ -255,7 +255,7 @@ def test_files_follow_one_another_and_each_begins_with_the_present_objects(
             server.add(node("n1"))
             source_of.append(ClusterSource("test", str(kubeconfig(tmp_path, server.url))))
             limits = Limits(None, PLENTY, every_ns=3600 * 10**9)
-            task = asyncio.ensure_future(recording._record(source_of[0], str(folder), limits, said_lines.append))
+            task = asyncio.ensure_future(recording.record(source_of[0], str(folder), limits, said_lines.append))
             (at_work,) = await began(said_lines, 1)
             server.add(pod("a"))
             await written.reach(1)
@@ -298,7 +298,7 @@ def test_a_file_that_the_objects_alone_fill_is_refused(tmp_path: Path) -> None:
         async with APIServer() as server:
             server.add(node("n1"))
             source = ClusterSource("test", str(kubeconfig(tmp_path, server.url)))
-            await recording._record(source, str(tmp_path / "month"), Limits(None, 500, 10**12), list[str]().append)
+            await recording.record(source, str(tmp_path / "month"), Limits(None, 500, 10**12), list[str]().append)
 
     with pytest.raises(InputError, match="raise --max-size"):
         asyncio.run(story())
@@ -319,7 +319,7 @@ def test_a_file_is_complete_even_if_the_next_one_cannot_begin(tmp_path: Path, mo
         async with APIServer() as server:
             server.add(node("n1"))
             source = ClusterSource("test", str(kubeconfig(tmp_path, server.url)))
-            await recording._record(source, str(folder), Limits(None, PLENTY, 10**7), list[str]().append)
+            await recording.record(source, str(folder), Limits(None, PLENTY, 10**7), list[str]().append)
 
     with pytest.raises(OSError, match="No space left"):
         asyncio.run(story())
@@ -423,7 +423,7 @@ def test_a_recording_that_is_killed_goes_on_with_the_next_start(
             server.add(pod("unseen"))
             said_lines: list[str] = []
             source, limits = ClusterSource("test", config), Limits(None, PLENTY, every_ns=3600 * 10**9)
-            task = asyncio.ensure_future(recording._record(source, str(folder), limits, said_lines.append))
+            task = asyncio.ensure_future(recording.record(source, str(folder), limits, said_lines.append))
             await until(lambda: any(" at the start; " in line for line in said_lines))
             server.add(pod("b"))
             await written.reach(1)

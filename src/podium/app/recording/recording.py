@@ -61,16 +61,12 @@ class Recorded(msgspec.Struct, frozen=True):
     is_full: bool
 
 
-def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
+async def record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
     """Record until an interrupt or a limit, and complete the file. Raises PodiumError.
 
     If a file ends after some time, ``target`` is a folder, and files are named by the time of their beginning. What an
     earlier recording has left that was killed is completed first.
     """
-    return asyncio.run(_record(source, target, limits, say))
-
-
-async def _record(source: ClusterSource, target: str, limits: Limits, say: Say) -> Recorded:
     _recover_all(target, limits, say)
     async with open_session(source, "podium-record", _TIMEOUT_S) as session:
         # Reflectors retry for ever, so a server that cannot be reached is reported here.

@@ -121,6 +121,8 @@ def record(*, cluster: ClusterSource, target: str, length: int | None, max_size:
     users, and the reactions of the cluster's schedulers and controllers. `podium simulate` replays the file and
     compares its own reactions. What was recorded survives a kill: the next start completes the file.
     """
+    import asyncio
+
     from podium.api.errors import escape
     from podium.api.times import format_duration
     from podium.app.console.page import counted
@@ -131,7 +133,7 @@ def record(*, cluster: ClusterSource, target: str, length: int | None, max_size:
 
     if every is not None and every < _SHORTEST_NS:
         raise click.BadParameter("files of less than a second are not useful", param_hint="--every")
-    made = record(cluster, target, Limits(length, max_size * _MEBIBYTE, every), say)
+    made = asyncio.run(record(cluster, target, Limits(length, max_size * _MEBIBYTE, every), say))
     ended = "the file is full" if made.is_full and every is None else "recorded"
     files = "" if every is None else f"{counted(made.files, 'file')}, "
     say(f"{ended}: {files}{format_duration(made.length_ns)}, {made.steps:,} steps, {made.events:,} events")
