@@ -88,9 +88,7 @@ class Slimmer:
     """Omits parts of objects except those `kept`. Its arguments are not changed."""
 
     def __init__(self, kept: Collection[Part] = ()) -> None:
-        self._keeps_annotations = "annotations" in kept
-        self._keeps_env = "env" in kept
-        self._keeps_managed_fields = "managed-fields" in kept
+        self._kept = kept
         self._numbers: dict[bytes, int] = {}
 
     def slim(self, raw: Raw) -> Raw:
@@ -119,7 +117,7 @@ class Slimmer:
             ("spec", _CONTAINERS, partial(self._container, is_template=is_template)),
             ("status", _STATUSES, _without_message),
         ):
-            if not self._keeps_env and isinstance(pod.get(field), dict):
+            if "env" not in self._kept and isinstance(pod.get(field), dict):
                 within = slim[field] = dict(pod[field])
                 within |= {
                     name: list(map(change, objects_at(within, name)))
@@ -129,25 +127,21 @@ class Slimmer:
         return slim
 
     def _with_metadata(self, value: Raw, *, is_template: bool) -> Raw:
-        metadata = value.get("metadata")
         slim = dict(value)
-        if isinstance(metadata, dict):
-            slim["metadata"] = self._metadata(metadata, is_template=is_template)
-        return slim
-
-    def _metadata(self, metadata: Raw, *, is_template: bool) -> Raw:
-        slim = dict(metadata)
-        if not self._keeps_managed_fields:
-            slim.pop("managedFields", None)
-        annotations = metadata.get("annotations")
-        if self._keeps_annotations or not isinstance(annotations, dict):
+        if not isinstance(slim.get("metadata"), dict):
             return slim
-        kept = {name: value for name, value in annotations.items() if is_read(name)}
-        others = {name: value for name, value in annotations.items() if name not in kept}
-        if others and is_template:
-            kept[LEFT_OUT_ANNOTATION] = self._number(others)
-        slim.pop("annotations")
-        return {**slim, "annotations": kept} if kept else slim
+        metadata = slim["metadata"] = dict(slim["metadata"])
+        if "managed-fields" not in self._kept:
+            metadata.pop("managedFields", None)
+        if "annotations" not in self._kept and isinstance(metadata.get("annotations"), dict):
+            annotations = metadata.pop("annotations")
+            kept = {name: value for name, value in annotations.items() if is_read(name)}
+            others = {name: value for name, value in annotations.items() if name not in kept}
+            if others and is_template:
+                kept[LEFT_OUT_ANNOTATION] = self._number(others)
+            if kept:
+                metadata["annotations"] = kept
+        return slim
 
     def _container(self, container: Raw, *, is_template: bool) -> Raw:
         settings = {name: container[name] for name in _SETTINGS if name in container}
