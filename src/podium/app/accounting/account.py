@@ -297,14 +297,18 @@ class LedgerQuery(msgspec.Struct, frozen=True):
             for record in account.records
             if (since_s is None or record.time >= since_s)
             and (until_s is None or record.time <= until_s)
-            and (
-                (not self.owners or is_owned(record))
-                and (not self.namespaces or record.namespace in self.namespaces)
-                and (not self.causes or record.cause in self.causes)
-                and (self.lowest_priority is None or record.priority >= self.lowest_priority)
-                and (self.highest_priority is None or record.priority <= self.highest_priority)
-                and (not self.only_in_vain or bool(record.in_vain))
-            )
+            and (not self.owners or is_owned(record))
+            and self.covers(record)
+            and (not self.causes or record.cause in self.causes)
+            and (not self.only_in_vain or bool(record.in_vain))
+        )
+
+    def covers(self, record: Disruption | UsageEntry) -> bool:
+        """Return whether the record's namespace and priority match."""
+        return (
+            (not self.namespaces or record.namespace in self.namespaces)
+            and (self.lowest_priority is None or record.priority >= self.lowest_priority)
+            and (self.highest_priority is None or record.priority <= self.highest_priority)
         )
 
     def period(self, account: Account) -> tuple[float | None, float | None]:

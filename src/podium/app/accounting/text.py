@@ -215,9 +215,7 @@ def usage_of(account: Account, query: LedgerQuery) -> UsageAnswer:
         for used in account.usage
         if (since_s is None or used.hour + _HOUR_S > since_s)
         and (until_s is None or used.hour <= until_s)
-        and (not query.namespaces or used.namespace in query.namespaces)
-        and (query.lowest_priority is None or used.priority >= query.lowest_priority)
-        and (query.highest_priority is None or used.priority <= query.highest_priority)
+        and query.covers(used)
     )
     return UsageAnswer(account, rows)
 
