@@ -17,7 +17,7 @@ from podium.api.input.codec import load_files
 from podium.app.console.command import podium as command
 from podium.app.explaining.on_node import answer_on
 from podium.app.schemas.command import schema as schema_command
-from podium.app.schemas.schemas import SCHEMAS, schema_named
+from podium.app.schemas.schemas import SCHEMAS
 from podium.sim.scenario.actions import STEP_NAMES
 from tests.app.schemas.schema_check import problems
 
@@ -26,7 +26,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 
 
 def reported(name: str, value: Any, *, is_strict: bool = False) -> list[str]:
-    schema = schema_named(name)
+    schema = SCHEMAS[name]()
     return list(problems(json.loads(json.dumps(value)), schema, schema, is_strict=is_strict))
 
 
@@ -96,12 +96,12 @@ def test_inputs_that_are_rejected_fail_the_schema_too(step: dict[str, Any]) -> N
 
 
 def test_every_step_is_in_the_schema() -> None:
-    assert {*schema_named("scenario")["$defs"]["Step"]["properties"]} == {"at", "repeat", *STEP_NAMES}
+    assert {*SCHEMAS["scenario"]()["$defs"]["Step"]["properties"]} == {"at", "repeat", *STEP_NAMES}
 
 
 def test_every_named_schema_type_exists() -> None:
     for name in SCHEMAS:
-        schema = schema_named(name)
+        schema = SCHEMAS[name]()
         named = {part.split('"')[0] for part in json.dumps(schema).split("#/$defs/")[1:]}
         assert named <= schema["$defs"].keys()
 
@@ -110,7 +110,7 @@ def test_a_schema_is_printed_as_json() -> None:
     assert [*schema_command.params[0].type.choices] == [*SCHEMAS]  # type: ignore[attr-defined]
     for name in SCHEMAS:
         result = CliRunner().invoke(command, ["schema", name], catch_exceptions=False)
-        assert json.loads(result.stdout) == json.loads(json.dumps(schema_named(name)))
+        assert json.loads(result.stdout) == json.loads(json.dumps(SCHEMAS[name]()))
 
 
 PLAN = ROOT / "examples" / "plan"

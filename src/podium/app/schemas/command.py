@@ -22,6 +22,6 @@ def schema(*, name: str) -> None:
     files.
     """
     from podium.app.console.output import show
-    from podium.app.schemas.schemas import schema_named
+    from podium.app.schemas.schemas import SCHEMAS
 
-    show(schema_named(name), "json")
+    show(SCHEMAS[name](), "json")

@@ -185,8 +185,3 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = {
     "scenario": scenario_schema,
 }
 """The function that makes each schema."""
-
-
-def schema_named(name: str) -> Schema:
-    """Return the schema of that name. Raises KeyError for an unknown one."""
-    return SCHEMAS[name]()
