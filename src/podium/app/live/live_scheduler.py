@@ -22,7 +22,6 @@ from podium.client.live_cluster import Answer, LiveCluster, Watched
 from podium.client.transport import HTTPTransport
 from podium.controllers.actions import Action, Bind, DeleteObject, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.controller import Controller
-from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.avoid_lists import AvoidListController
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
 from podium.controllers.observations import ActionFinished, Observation, Tick
@@ -202,6 +201,7 @@ class ObservedScheduler:
 
     def __init__(self, scheduler: Scheduler, metrics: Metrics, recorder: DecisionRecorder | None = None) -> None:
         self.scheduler = scheduler
+        self.watches, self.deadline = scheduler.watches, scheduler.deadline
         self._metrics = metrics
         self._recorder = recorder
         self._attempt: Attempt | None = None
@@ -217,13 +217,6 @@ class ObservedScheduler:
             for method, point in _POINTS:
                 seconds = metrics.extension_point_seconds.labels(point, "Success", profile)
                 setattr(runner, method, _timed(getattr(runner, method), seconds.observe))
-
-    @property
-    def watches(self) -> frozenset[str]:
-        return self.scheduler.watches
-
-    def deadline(self) -> Deadline:
-        return self.scheduler.deadline()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         self._now, self._attempt = now, None

@@ -21,7 +21,6 @@ from podium.app.rescheduling.offline import PlanReport, effective_schedulers, of
 from podium.client import credentials, live_cluster
 from podium.controllers.actions import Action, Evict, Record
 from podium.controllers.controller import Controller
-from podium.controllers.deadlines import Deadline
 from podium.controllers.disruption.disruption_counts import DisruptionCounter
 from podium.controllers.observations import ActionFinished, Answer, Measured, Observation
 from podium.controllers.rescheduling.planning import CONFIG_MAP, READ, REFUSED
@@ -262,6 +261,7 @@ class ObservedRescheduler:
 
     def __init__(self, rescheduler: Rescheduler, metrics: ReschedulerMetrics) -> None:
         self.rescheduler = rescheduler
+        self.watches, self.deadline = rescheduler.watches, rescheduler.deadline
         self.on_plan: Callable[[ReschedulingPlan, int], None] = lambda plan, now: None
         self.on_record: Callable[[Record], None] = lambda record: None
         self.on_rest: Callable[[], None] = lambda: None
@@ -270,13 +270,6 @@ class ObservedRescheduler:
         self._plans: list[tuple[ReschedulingPlan, int]] = []
         self._is_at_work = False
         rescheduler.on_plan = self._on_plan
-
-    @property
-    def watches(self) -> frozenset[str]:
-        return self.rescheduler.watches
-
-    def deadline(self) -> Deadline:
-        return self.rescheduler.deadline()
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
         self._plans.clear()
