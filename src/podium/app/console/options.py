@@ -258,12 +258,14 @@ run_options = adding(
 )
 """Add the options of a run; the command gets them as ``options``."""
 
-_seed_option = option("--seed", "Chooses uids, and between equal nodes.", type=int, default=0, show_default=True)
-
-
-def single_run_options(command: Decorated) -> Any:
-    """Add the options of a command that plays one run: `run_options`, its seed and its scheduler's configuration."""
-    return _seed_option(config_option(run_options(adding("options", _single_run_options_of)(command))))
+single_run_options = adding(
+    "options",
+    _single_run_options_of,
+    option("--seed", "Chooses uids, and between equal nodes.", type=int, default=0, show_default=True),
+    config_option,
+    run_options,
+)
+"""Add the options of a command that plays one run: `run_options`, its seed and its scheduler's configuration."""
 
 
 @dataclass(frozen=True, slots=True)

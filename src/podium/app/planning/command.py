@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from podium.api.errors import InputError, shown
-from podium.app.console.command import Command, Group, option
+from podium.app.console.command import Group, option
 from podium.app.console.options import Duration, Source, namespace_option, output_option, source_options
 from podium.app.planning.constants import MAX_ADDED_NODES, MAX_PLACED_PODS
 from podium.app.planning.options import (
@@ -25,8 +25,27 @@ from podium.app.planning.options import (
 )
 from podium.app.using import completion
 
+_EPILOG = """
+\b
+Examples: what would happen if a node were drained, a zone went down, something were deployed
+  podium plan drain node-3 -f cluster.json
+  podium plan fail -l topology.kubernetes.io/zone=b -f cluster.json
+  podium plan deploy new.yaml -f cluster.json
 
-@click.command(cls=QuestionCommand)
+Exit codes: 0 answered, 1 an error in the input or the options, 2 a finding that --fail-on names.
+"""
+
+
+@click.group(cls=Group, epilog=_EPILOG)
+def plan() -> None:
+    """Predict what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
+
+    The cluster comes from files with -f, a snapshot or a context. The change is played in virtual time, and so is the
+    cluster without it; the answer is the difference.
+    """
+
+
+@plan.command(cls=QuestionCommand)
 @option(
     "-n --namespace",
     "Answer for the pods of this namespace; all are decided about.",
@@ -47,7 +66,7 @@ def pending(*, inputs: DecisionInputs, namespace: str) -> None:
     inputs.show("deciding", lambda progress: pending_answer(loaded, namespace, progress, samples=inputs.samples))
 
 
-@click.command(cls=QuestionCommand)
+@plan.command(cls=QuestionCommand)
 @manifest_arguments()
 @option(
     "--replicas",
@@ -74,7 +93,7 @@ def fit(*, inputs: DecisionInputs, manifests: tuple[str, ...], **options: Any) -
     inputs.show("deciding", lambda _: fit_answer(loaded, target, FitOptions(**options, samples=inputs.samples)))
 
 
-@click.command(cls=QuestionCommand)
+@plan.command(cls=QuestionCommand)
 @click.argument("target", shell_complete=completion.targets)
 @namespace_option
 @deciding_options("pods")
@@ -90,26 +109,6 @@ def survive(*, inputs: DecisionInputs, target: str, namespace: str) -> None:
 
     loaded = inputs.load()
     inputs.show("deciding", lambda _: survive_answer(loaded, target, namespace, samples=inputs.samples))
-
-
-_EPILOG = """
-\b
-Examples: what would happen if a node were drained, a zone went down, something were deployed
-  podium plan drain node-3 -f cluster.json
-  podium plan fail -l topology.kubernetes.io/zone=b -f cluster.json
-  podium plan deploy new.yaml -f cluster.json
-
-Exit codes: 0 answered, 1 an error in the input or the options, 2 a finding that --fail-on names.
-"""
-
-
-@click.group(cls=Group, epilog=_EPILOG)
-def plan() -> None:
-    """Predict what a change, an outage or a drain would do to each workload; nothing is changed anywhere.
-
-    The cluster comes from files with -f, a snapshot or a context. The change is played in virtual time, and so is the
-    cluster without it; the answer is the difference.
-    """
 
 
 @plan.command(cls=QuestionCommand)
@@ -276,7 +275,7 @@ def upgrade(*, inputs: RunInputs, to: str) -> None:
     inputs.answer(upgrade, to, doing="preparing")
 
 
-@plan.command(cls=Command)
+@plan.command
 @click.argument("file")
 @source_options
 @option(
@@ -318,7 +317,3 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
     show_answer(answer, form)
     if not answer.is_same:
         ctx.exit(2)
-
-
-for _command in (pending, fit, survive):
-    plan.add_command(_command)

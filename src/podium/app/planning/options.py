@@ -290,27 +290,10 @@ _OPTIONS = (
 )
 
 
-def playing_options(command: Callable[..., Any]) -> Any:
-    """Add the options of a question that is played; the command gets them as `inputs`."""
-    return shared.source_options(shared.single_run_options(_with_inputs(command, RunInputs)))
-
-
-def deciding_options(part: str) -> shared.Decorator[Any]:
-    """Add the options of a question that is decided without a run; the command gets them as `inputs`.
-
-    The question has one ``part`` that is shown on request.
-    """
-
-    def decorate(command: Callable[..., Any]) -> Any:
-        return shared.source_options(shared.settings_options(_with_inputs(command, DecisionInputs, (part,))))
-
-    return decorate
-
-
-def _with_inputs(
-    command: Callable[..., Any], kind: type[QuestionInputs], known: Collection[str] = tuple(_PARTS.values())
-) -> Any:
-    """Add the options that all questions share; with the other ones they become the inputs.
+def _question_options(
+    kind: type[QuestionInputs], known: Collection[str], *options: shared.Decorator[Any]
+) -> shared.Decorator[Any]:
+    """Add the options that all questions share, and further ones, which become the inputs.
 
     The command raises UsageError for requested parts that are not ``known``.
     """
@@ -330,4 +313,16 @@ def _with_inputs(
         given["release"] = given["options" if "options" in given else "settings"].release
         return kind(**{name: given.pop(name) for name in kind.__dataclass_fields__ if name in given})
 
-    return shared.adding("inputs", inputs_of, *_OPTIONS)(command)
+    return shared.adding("inputs", inputs_of, shared.source_options, *options, *_OPTIONS)
+
+
+playing_options = _question_options(RunInputs, _PARTS.values(), shared.single_run_options)
+"""Add the options of a question that is played; the command gets them as `inputs`."""
+
+
+def deciding_options(part: str) -> shared.Decorator[Any]:
+    """Add the options of a question that is decided without a run; the command gets them as `inputs`.
+
+    The question has one ``part`` that is shown on request.
+    """
+    return _question_options(DecisionInputs, (part,), shared.settings_options)
