@@ -20,8 +20,10 @@ from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.pod import Pod
 from podium.api.times import SECOND, format_duration, format_time, parse_duration, parse_time, time_of
 from podium.app.accounting.reconstruction import EventRecord, PodObject, Reconstruction, event_records
+from podium.app.answers import flat
 from podium.app.console import options, progress
 from podium.app.console.cells import by_key, counted
+from podium.app.console.output import in_csv
 from podium.controllers.ledger.disruption import (
     Cause,
     Consumption,
@@ -197,6 +199,19 @@ class DisruptionGroup(msgspec.Struct, frozen=True, rename="camel"):
     longest_until_ready: Seconds | None
 
 
+_COLUMNS = {
+    **{name: name for name in ("id", "time", "pod", "uid", "owner", "priority", "node", "cause", "by", "rule", "plan")},
+    "candidates": "alternatives.candidates",
+    **{"for": "beneficiary.pod", "forOwner": "beneficiary.owner", "forPriority": "beneficiary.priority"},
+    **{"outcome": "beneficiary.outcome", "forNode": "beneficiary.node", "forPlacedAfter": "beneficiary.placedAfter"},
+    **{"ran": "loss.ran", "lost": "loss.lost", "cpuLost": "loss.work.cpu", "memoryLost": "loss.work.memory"},
+    **{"grace": "loss.grace", "endedAfter": "loss.endedAfter"},
+    **{"replacement": "replacement.pod", "replacementNode": "replacement.node"},
+    **{"placedAfter": "replacement.placedAfter", "readyAfter": "replacement.readyAfter", "inVain": "inVain"},
+}
+"""The columns of CSV, each with the path of its value in the JSON of a disruption."""
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerAnswer:
     """The selected disruptions, their total, their groups (most disruptions first) and their chains."""
@@ -228,6 +243,16 @@ class LedgerAnswer:
             "records": [record.to_dict() for record in self.records],
             "caveats": [caveat.to_dict() for caveat in account.caveats],
         }
+
+    def csv(self) -> str:
+        """Return a row for each disruption as CSV."""
+        rows = []
+        for record in self.records:
+            found = flat(record.to_dict())
+            if self.account.is_dated:
+                found["time"] = self.account.shown(record.time)
+            rows.append([found.get(path) for path in _COLUMNS.values()])
+        return in_csv(tuple(_COLUMNS), rows)
 
 
 def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:

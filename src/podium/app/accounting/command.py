@@ -81,7 +81,7 @@ def ledger(
     priority, for chargeback.
     """
     from podium.app.accounting.account import LedgerQuery, answer_of
-    from podium.app.accounting.text import ledger_csv, usage_of, write_ledger, write_usage
+    from podium.app.accounting.text import usage_of, write_ledger, write_usage
     from podium.app.console.output import show_answer
 
     query = LedgerQuery(**limits)
@@ -92,17 +92,11 @@ def ledger(
     if usage:
         used = usage_of(account, query)
         is_empty = not used.rows
-        if form == "csv":
-            click.echo(used.to_csv(), nl=False)
-        else:
-            show_answer(used, form, lambda page: write_usage(page, used, every=every))
+        show_answer(used, form, lambda page: write_usage(page, used, every=every))
     else:
         answer = answer_of(account, query)
         is_empty = not answer.records
-        if form == "csv":
-            click.echo(ledger_csv(answer.account, answer.records), nl=False)
-        else:
-            show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))
+        show_answer(answer, form, lambda page: write_ledger(page, answer, every=every))
     if account.hidden and is_empty:
         # No disruptions in kinds that could not be listed does not mean that there were none.
         sys.exit(1)

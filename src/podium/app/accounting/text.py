@@ -11,7 +11,6 @@ from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import SECOND, format_duration
 from podium.app.accounting.account import Account, DisruptionGroup, LedgerAnswer, LedgerQuery, chain_pods
-from podium.app.answers import flat
 from podium.app.console.cells import NODES, PODS, WORKLOADS
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted
@@ -132,30 +131,6 @@ def _lasting(time: Seconds) -> str:
     return format_duration(round(time) * SECOND)
 
 
-_COLUMNS = {
-    **{name: name for name in ("id", "time", "pod", "uid", "owner", "priority", "node", "cause", "by", "rule", "plan")},
-    "candidates": "alternatives.candidates",
-    **{"for": "beneficiary.pod", "forOwner": "beneficiary.owner", "forPriority": "beneficiary.priority"},
-    **{"outcome": "beneficiary.outcome", "forNode": "beneficiary.node", "forPlacedAfter": "beneficiary.placedAfter"},
-    **{"ran": "loss.ran", "lost": "loss.lost", "cpuLost": "loss.work.cpu", "memoryLost": "loss.work.memory"},
-    **{"grace": "loss.grace", "endedAfter": "loss.endedAfter"},
-    **{"replacement": "replacement.pod", "replacementNode": "replacement.node"},
-    **{"placedAfter": "replacement.placedAfter", "readyAfter": "replacement.readyAfter", "inVain": "inVain"},
-}
-"""The columns of CSV, each with the path of its value in the JSON of a disruption."""
-
-
-def ledger_csv(account: Account, records: Sequence[Disruption]) -> str:
-    """Return a row for each disruption as CSV."""
-    rows = []
-    for record in records:
-        found = flat(record.to_dict())
-        if account.is_dated:
-            found["time"] = account.shown(record.time)
-        rows.append([found.get(path) for path in _COLUMNS.values()])
-    return in_csv(tuple(_COLUMNS), rows)
-
-
 _HOUR_S = 3_600
 _GIB = 1024**3
 _MAX_ROWS = 40
@@ -195,7 +170,7 @@ class UsageAnswer:
             "caveats": [caveat.to_dict() for caveat in account.usage_caveats],
         }
 
-    def to_csv(self) -> str:
+    def csv(self) -> str:
         """Return a row for each hour, namespace, priority and resource."""
         return in_csv(
             ("hour", "namespace", "priorityClass", "priority", "resource", "resourceHours"),

@@ -131,7 +131,7 @@ def show_page(page: Page) -> None:
 
 
 def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None = None) -> None:
-    """Print an answer as text, as JSON or YAML (its `to_dict`), or as an HTML picture.
+    """Print an answer as text, as JSON or YAML (its `to_dict`), as CSV (its `csv`), or as an HTML picture.
 
     ``write`` writes the text; without it, the answer's own `write` does.
     """
@@ -140,6 +140,8 @@ def show_answer(answer: Any, form: str, write: Callable[[Page], object] | None =
         from podium.app.reporting import report
 
         show_html(report(answer))
+    elif form == "csv":
+        click.echo(answer.csv(), nl=False)
     elif form == "text":
         page = new_page()
         (write or answer.write)(page)

@@ -191,19 +191,18 @@ class PlanAnswer(Renderable):
             shown["result"] = self.result.json_value()
         return shown
 
-
-def plan_csv(answer: PlanAnswer) -> str:
-    """Return the impact by workload, or the answer's own table, as CSV."""
-    if answer.table is not None:
-        return in_csv(answer.table.columns, [list(row.values()) for row in answer.table])
-    columns = (*_COLUMNS["impact"], "disruptions", "why")
-    rows = []
-    for impact in answer.impact:
-        lasts = "true" if impact.short_lasts else "false"
-        disruptions = "; ".join(f"{cause}: {number}" for cause, number in impact.disruptions.items())
-        row = {**impact.to_dict(), "shortLasts": lasts, "disruptions": disruptions}
-        rows.append([row[column] for column in columns])
-    return in_csv(columns, rows)
+    def csv(self) -> str:
+        """Return the impact by workload, or the answer's own table, as CSV."""
+        if self.table is not None:
+            return in_csv(self.table.columns, [list(row.values()) for row in self.table])
+        columns = (*_COLUMNS["impact"], "disruptions", "why")
+        rows = []
+        for impact in self.impact:
+            lasts = "true" if impact.short_lasts else "false"
+            disruptions = "; ".join(f"{cause}: {number}" for cause, number in impact.disruptions.items())
+            row = {**impact.to_dict(), "shortLasts": lasts, "disruptions": disruptions}
+            rows.append([row[column] for column in columns])
+        return in_csv(columns, rows)
 
 
 def write_answer(page: Page, answer: PlanAnswer, parts: Collection[str] = ()) -> None:

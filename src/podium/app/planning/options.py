@@ -166,7 +166,7 @@ class QuestionInputs:
         """
         from podium.app.console.output import show_answer
         from podium.app.console.progress import ProgressBar
-        from podium.app.planning.answer import plan_csv, plan_markdown, write_answer
+        from podium.app.planning.answer import plan_markdown, write_answer
         from podium.app.planning.scenarios import save_answer
 
         with ProgressBar(doing) as bar:
@@ -191,8 +191,7 @@ class QuestionInputs:
         if self.form == "csv":
             # CSV has no comments, and a row of sums would distort the table.
             click.echo(answer.summary or answer.headline, err=True)
-            click.echo(plan_csv(answer), nl=False)
-        elif self.form == "markdown":
+        if self.form == "markdown":
             click.echo(plan_markdown(answer), nl=False)
         elif self.form == "github":
             self._annotate(answer)
