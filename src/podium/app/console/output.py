@@ -19,10 +19,12 @@ from typing import Any
 import click
 import msgspec
 
+from podium.api.errors import escape
 from podium.app.console.options import OPENS
 from podium.app.console.page import WIDTH, Page
 
 _NARROWEST = 40
+_LONGEST = 2_000
 # The beginnings of text that a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _INDENT = 2
@@ -123,6 +125,11 @@ def show(value: Any, form: str) -> None:
     """Print the value of an answer in a form for programs: "json" or "yaml"."""
     for part in json_parts(value) if form == "json" else [in_yaml(value)]:
         click.echo(part, nl=False)
+
+
+def say(text: str) -> None:
+    """Print a line about the work on standard error."""
+    click.echo(f"podium: {escape(text, _LONGEST)}", err=True)
 
 
 def show_page(page: Page) -> None:

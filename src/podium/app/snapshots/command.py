@@ -42,6 +42,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     Rights to list are enough. Kinds that you are not allowed to list are reported, also in each answer from the file.
     With -f the snapshot is made from files instead, such as a dump.
     """
+    from podium.app.console.output import say
     from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
 
     if target == "-" and sys.stdout.isatty():
@@ -52,8 +53,6 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     with SnapshotFile(target) as file:
         about = _keep_files(file, source.files, kept) if cluster is None else keep_cluster(file, cluster, kept)
         file.end(about)
-    from podium.api.errors import escape
-
     lines = [f"{file.count:,} objects {about.origin}"]
     lines += [
         f"{hidden.kind} ({hidden.api_version}): you are not allowed to list them: {hidden.message}"
@@ -68,7 +67,7 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     if about.left_out:
         lines.append(f"left out: {'; '.join(about.left_out)}")
     for line in lines:
-        click.echo(f"podium: {escape(line, 2_000)}", err=True)
+        say(line)
 
 
 def _keep_files(file: SnapshotFile, files: Sequence[str], kept: Sequence[Part]) -> Snapshot:
@@ -123,13 +122,10 @@ def record(*, cluster: ClusterSource, target: str, length: int | None, max_size:
     """
     import asyncio
 
-    from podium.api.errors import escape
     from podium.api.times import format_duration
+    from podium.app.console.output import say
     from podium.app.console.page import counted
     from podium.app.recording.recording import Limits, record
-
-    def say(line: str) -> None:
-        click.echo(f"podium: {escape(line, 1_000)}", err=True)
 
     if every is not None and every < _SHORTEST_NS:
         raise click.BadParameter("files of less than a second are not useful", param_hint="--every")

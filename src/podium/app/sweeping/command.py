@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.api.errors import PodiumError, escape
+from podium.api.errors import PodiumError
 from podium.app.console import options as shared
 from podium.app.console.command import Command, option
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from podium.app.sweeping.sweep_result import SweepResult
     from podium.sim.run_options import RunOptions
 
-_LONGEST = 1_000
 _BINARY = ("parquet", "arrow")
 _FORMS = ("text", "json", "yaml", "csv", shared.HTML, *_BINARY)
 _EPILOG = """
@@ -116,6 +115,7 @@ def sweep(
     Runs go side by side, on all cores of this machine or on many machines; the answer is the same wherever they are
     played. There is a row for each run, with its settings, its seed, and the figures of its summary.
     """
+    from podium.app.console.output import say
     from podium.app.console.progress import ProgressBar
     from podium.app.console.reading import read_shown
     from podium.app.inputs import read_settings
@@ -150,7 +150,7 @@ def sweep(
         return
     runs = len(wanted.runs[shard[0] :: shard[1]])
     if not runs:
-        click.echo(f"podium: shard {shard[0]}/{shard[1]} has no runs: there are {len(wanted.runs):,}", err=True)
+        say(f"shard {shard[0]}/{shard[1]} has no runs: there are {len(wanted.runs):,}")
         return
     with ProgressBar(f"0 of {runs:,} runs") as bar:
         played = play_all(
@@ -173,7 +173,7 @@ def _play_on_cluster(
     """Play the runs in a Job, or print the Job; return whether they have been played."""
     import asyncio
 
-    from podium.app.console.output import in_yaml
+    from podium.app.console.output import in_yaml, say
     from podium.app.console.progress import ProgressBar
     from podium.app.sweeping.sweep_job import add_plan, completed_job, run_job
 
@@ -188,9 +188,6 @@ def _play_on_cluster(
                 done = len(kept.files_of(runs))
                 bar.update(done / len(runs), lambda: f"{done:,} of {len(runs):,} runs; {pods}")
 
-            def say(text: str) -> None:
-                click.echo(f"podium: {escape(text, _LONGEST)}", err=True)
-
             asyncio.run(run_job(job_context, job, lambda: kept.plan(sweep), watch, say))
         kept.forget_plans(sweep)
     return not dry_run
@@ -201,14 +198,13 @@ def _show(result: SweepResult, wanted: int, form: str, target: str | None) -> No
 
     Raises PodiumError at the end if runs have failed.
     """
-    from podium.app.console.output import show_html
+    from podium.app.console.output import say, show_html
 
     runs, answer = result.runs, _rendered(result, form, target)
     if len(runs) < wanted:
-        missing = f"{wanted - len(runs):,} of {wanted:,} runs have no outcome in the folder yet"
-        click.echo(f"podium: caveat: {missing}", err=True)
+        say(f"caveat: {wanted - len(runs):,} of {wanted:,} runs have no outcome in the folder yet")
     for caveat in result.caveats if form in (*_BINARY, "csv") else ():
-        click.echo(f"podium: caveat: {caveat.message}", err=True)
+        say(f"caveat: {caveat.message}")
     if target is not None:
         with click.open_file(target, "wb", atomic=True) as file:
             file.write(answer.encode() if isinstance(answer, str) else answer)
