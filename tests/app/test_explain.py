@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import podium
 from podium.api.meta import Kubernetes
 from podium.app.explaining.explainer import Explainer
+from podium.cluster.pods import PodRecord
+from podium.cluster.view import NodeView
+from podium.framework.handle import CycleState
 from podium.framework.settings.configuration import API_VERSION, KIND, read_configuration
 from tests.builders import explain, node, node_term, pod
 
@@ -70,3 +74,19 @@ def test_plugins_that_make_up_for_it_do_not_and_the_only_node_that_fits_needs_no
     for plugin in ("NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality"):
         assert scored_without_preparing(plugin, node("n"), node("m"), pod("p")).outcome == "schedulable"
     assert scored_without_preparing("TaintToleration", node("n"), pod("p")).node == "n"
+
+
+class Failing:
+    """A Score plugin that fails on every node."""
+
+    name = "Failing"
+
+    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
+        raise ValueError("broken")
+
+
+def test_a_failure_to_score_the_only_node_that_fits_does_not_matter_either() -> None:
+    found = podium.load([node("n"), pod("p")], plugins=[Failing]).explain("p")
+
+    assert (found.outcome, found.node, {**found.totals}) == ("schedulable", "n", {})
+    assert found.on_node("n").scores == ()

@@ -32,6 +32,7 @@ from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.extenders import EXTENDER
 from podium.framework.plugin import PostFilterResult, is_own
 from podium.framework.runner import Runner
+from podium.framework.scoring import Rated
 from podium.framework.verdicts import PluginError, Status
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.dynamic_resources.plugin import DynamicResources
@@ -155,22 +156,17 @@ def _scores(
     """Return the weighted scores by node and plugin, the totals by node, and the best nodes; empty if none fits."""
     if not len(placement.feasible):
         return {}, {}, ()
-    view = View(runner.cluster, placement.feasible)
-    if placement.totals is None:
-        try:
-            runner.scoring.prepare(placement.state, placement.pod, view)
-        except PluginError:
-            # The only feasible node is chosen without scores, so that the failure does not matter.
-            (row,) = placement.feasible.tolist()
-            return {}, {}, (runner.cluster.nodes.name(row),)
-    by_plugin = dict(sorted(runner.scoring.scores(placement.state, placement.pod, view).items()))
-    totals = np.zeros(len(view), dtype=np.int64) + sum(by_plugin.values())
+    all_names = list(runner.cluster.nodes.names)
+    names = [all_names[row] for row in placement.feasible.tolist()]
+    rated = rated_of(runner, placement)
+    if rated is None:
+        return {}, {}, tuple(names)
+    by_plugin = {each.plugin: each.normalized * each.weight for each in sorted(rated, key=lambda each: each.plugin)}
+    totals = np.zeros(len(names), dtype=np.int64) + sum(by_plugin.values())
     if placement.totals is not None and not np.array_equal(placement.totals, totals):
         # Extenders were called once, for the placement.
         by_plugin[EXTENDER] = placement.totals - totals
         totals = placement.totals
-    all_names = list(runner.cluster.nodes.names)
-    names = [all_names[row] for row in placement.feasible.tolist()]
 
     def scores() -> dict[str, dict[str, int]]:
         columns = [values.tolist() for values in by_plugin.values()]
@@ -179,6 +175,20 @@ def _scores(
 
     best = sorted(names[position] for position in np.flatnonzero(totals == totals.max()).tolist())
     return LazyMapping(scores), LazyMapping(lambda: dict(zip(names, totals.tolist(), strict=True))), tuple(best)
+
+
+def rated_of(runner: Runner, placement: Placement) -> list[Rated] | None:
+    """Return the scores of the feasible nodes by each plugin; None if a plugin fails.
+
+    That can only be if one node is feasible, which is chosen without scores, so that the failure does not matter.
+    """
+    view = View(runner.cluster, placement.feasible)
+    try:
+        if placement.totals is None:
+            runner.scoring.prepare(placement.state, placement.pod, view)
+        return runner.scoring.rated(placement.state, placement.pod, view)
+    except PluginError:
+        return None
 
 
 def _devices(runner: Runner, placement: Placement) -> DeviceFindings:

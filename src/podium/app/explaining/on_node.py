@@ -11,6 +11,7 @@ import numpy as np
 from podium.api.errors import PodiumError, node_hint, nodes_named
 from podium.app.answers import Renderable
 from podium.app.console.page import Cell, Page, Part, Section, counted, listed
+from podium.app.explaining.attempts import rated_of
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation, status_dict
 from podium.app.explaining.obstacles import filter_verdicts, find_obstacles, obstacle_texts
 from podium.cluster.pods import PodRecord
@@ -20,7 +21,7 @@ from podium.decide.preempting.preemption_plan import PreemptionPlan
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.scoring import Score
-from podium.framework.verdicts import SUCCESS, PluginError, Status, Verdicts
+from podium.framework.verdicts import SUCCESS, Status, Verdicts
 
 _MAX_VICTIMS = 5
 
@@ -159,18 +160,10 @@ def answer_on(decision: Explanation, node: str) -> NodeAnswer:
 
 def scores_of(decision: Explanation) -> Mapping[str, tuple[Score, ...]]:
     """Return each Score plugin's score by feasible node, in the profile's order."""
-    runner, pod = decision.runner, decision.record
-    placement = place(runner, pod, nominated_first=False)
-    if not len(placement.feasible):
-        return {}
-    view = View(runner.cluster, placement.feasible)
-    state = placement.state
-    try:
-        if placement.totals is None:
-            runner.scoring.prepare(state, pod, view)
-        rated = runner.scoring.rated(state, pod, view)
-    except PluginError:
-        # The only feasible node is chosen without scores, so that the failure does not matter.
+    runner = decision.runner
+    placement = place(runner, decision.record, nominated_first=False)
+    rated = rated_of(runner, placement) if len(placement.feasible) else None
+    if rated is None:
         return {}
     names = list(runner.cluster.nodes.names)
     return {
