@@ -71,6 +71,10 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (WEBHOOK, {f"{RULES}.operations": ["Create"]}, "must be one of *, CONNECT, CREATE, DELETE, UPDATE"),
     (WEBHOOK, {f"{RULES}.apiGroups": []}, "apiGroups: Required value"),
     (WEBHOOK, {f"{RULES}.apiGroups": ["*", "a"]}, "must not specify other apiGroups"),
+    (WEBHOOK, {f"{RULES}.resources": ["a/*", "a/b"]}, "[1]: Invalid value: \"a/b\": if 'a/*' is present, must not"),
+    (WEBHOOK, {f"{RULES}.resources": ["*/b", "a/b"]}, "[1]: Invalid value: \"a/b\": if '*/b' is present, must not"),
+    (WEBHOOK, {f"{RULES}.resources": ["*/*", "a"]}, "if '*/*' is present, must not specify other resources"),
+    (WEBHOOK, {f"{RULES}.resources": ["*", "a"]}, "must not specify other resources without subresources"),
     (WEBHOOK, {CONFIG: GONE}, "clientConfig: Required value: exactly one of `url`, `service` is required"),
     (WEBHOOK, {f"{CONFIG}.service": SERVICE}, "exactly one of `url`, `service` is required"),
     (WEBHOOK, {CONFIG: {"url": "http://a/b"}}, "must be https://host[/path]"),
@@ -79,7 +83,9 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (WEBHOOK, {CONFIG: {"url": "https://a/b#c"}}, "must be https://host[/path]"),
     (WEBHOOK, {CONFIG: {"url": "https://a/b?c=d"}}, "must be https://host[/path]"),
     (WEBHOOK, {CONFIG: {"service": {**SERVICE, "name": ""}}}, "clientConfig.service.name: Required value"),
-    (WEBHOOK, {CONFIG: {"service": {**SERVICE, "path": "foo"}}}, "must be an absolute path"),
+    (WEBHOOK, {CONFIG: {"service": {**SERVICE, "path": "foo"}}}, "path: Invalid value: \"foo\": must start with a '/'"),
+    (WEBHOOK, {CONFIG: {"service": {**SERVICE, "path": "//"}}}, 'Invalid value: "//": segment[0] may not be empty'),
+    (WEBHOOK, {CONFIG: {"service": {**SERVICE, "path": "/a/b_c"}}}, 'Invalid value: "/a/b_c": segment[1]: '),
     (WEBHOOK, {"webhooks.0.matchConditions": conditions(*["true"] * 65)}, "Too many: 65"),
     (WEBHOOK, {"webhooks.0.matchConditions": conditions("true") * 2}, 'name: Duplicate value: "c0"'),
     (WEBHOOK, {"webhooks.0.matchConditions": [{"name": "a b", "expression": "true"}]}, "is not a valid key"),
@@ -102,7 +108,13 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (MUTATING, {"spec.mutations.0.applyConfiguration.expression": ""}, "expression: Required value"),
     (MUTATING, {"spec.mutations.0.applyConfiguration.expression": "true"}, "must evaluate to map or object"),
     (BINDING, {"spec.policyName": "a b"}, "spec.policyName: Invalid value"),
-    (BINDING, {"spec.paramRef": {"parameterNotFoundAction": "Deny"}}, "exactly one of `name`, `selector` is required"),
+    (BINDING, {"spec.paramRef": {"parameterNotFoundAction": "Deny"}}, "Required value: one of name or selector"),
+    (VALIDATING, {"spec.paramKind": {"kind": "A"}}, "paramKind.apiVersion: Required value"),
+    (VALIDATING, {"spec.paramKind": {"kind": "A_", "apiVersion": "v1"}}, 'paramKind.kind: Invalid value: "a_"'),
+    (VALIDATING, {"spec.paramKind": {"kind": "A", "apiVersion": "a/b/v1"}}, 'apiVersion: Invalid value: "a/b"'),
+    (VALIDATING, {"spec.paramKind": {"kind": "A", "apiVersion": "a/"}}, 'paramKind.apiVersion: Invalid value: ""'),
+    (VALIDATING, {"spec.paramKind": {"kind": "A", "apiVersion": "1"}}, 'paramKind.apiVersion: Invalid value: "1"'),
+    (BINDING, {"spec.validationActions": ["Deny", "Warn"]}, "must not contain both Deny and Warn (repeating the same"),
     (BINDING, {"spec.matchResources": {"matchPolicy": "Often"}}, 'matchPolicy: Unsupported value: "Often"'),
     (BINDING, {"spec.validationActions": ["Deny", "Deny"]}, 'Duplicate value: "Deny"'),
 ]  # fmt: skip
@@ -121,7 +133,18 @@ def test_each_thing_that_kube_apiserver_refuses_is_one_finding(raw: Raw, changes
 
 def test_a_parameter_is_either_named_or_selected() -> None:
     found = problems(changed(BINDING, {"spec.paramRef.selector": {"matchLabels": {"a": "b"}}}))
-    assert found == [".spec.paramRef: Invalid value: a list: exactly one of `name`, `selector` is required"]
+    problem = "Forbidden: name and selector are mutually exclusive"
+    assert found == [f".spec.paramRef.name: {problem}", f".spec.paramRef.selector: {problem}"]
+
+
+@pytest.mark.parametrize("path", ["/", "/a", "/a/b.c/"])
+def test_a_webhook_at_a_service_may_have_a_path_of_names(path: str) -> None:
+    assert problems(changed(WEBHOOK, {CONFIG: {"service": {**SERVICE, "path": path}}})) == []
+
+
+def test_rules_may_list_all_resources_beside_subresources() -> None:
+    assert problems(changed(WEBHOOK, {f"{RULES}.resources": ["*", "a/b", "a/*", "*/b"]})) == []
+    assert problems(changed(VALIDATING, {"spec.paramKind": {"kind": "A-b", "apiVersion": "a.b/v1beta1"}})) == []
 
 
 def test_a_policy_has_validations_or_annotations() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podium.apirequests.request import Request, Response
+from podium.apirequests.request import Request, Response, Verb
 from podium.apirequests.router import SERVED
 from podium.store.listing import ListOptions
 from tests.apirequests.asking import API, NOW
@@ -631,3 +631,24 @@ def test_a_deletion_that_finalizers_delay_is_accepted_if_dependents_are_not_orph
     assert api.ask("delete", "ConfigMap", "default/c", body=options).code == code
     if "propagationPolicy" not in options:
         assert api.ask("delete", "ConfigMap", "default/d", body=options).code == 200
+
+
+def test_repeated_owners_are_stored_once_with_a_warning() -> None:
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    other = {**owner, "uid": "v"}
+    api, owners = API(), [owner, other, owner]
+    text = (
+        "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your "
+    )
+    text += "requests; duplicate UID(s) observed: u"
+
+    def written(verb: Verb, key: str = "") -> Response:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": owners}}
+        return api.ask(verb, "ConfigMap", key, namespace="default", body=body, field_validation="Warn")
+
+    created, patched = written("create"), written("patch", "default/a")
+
+    assert created.warnings == (f".metadata.ownerReferences contains duplicate entries; {text}",)
+    after = ".metadata.ownerReferences contains duplicate entries after mutating admission happens"
+    assert patched.warnings == (f"{after}; {text}",)
+    assert api.raw("ConfigMap", "default/a")["metadata"]["ownerReferences"] == [owner, other]

@@ -148,7 +148,7 @@ def test_a_missing_class_is_rejected_in_kubernetes_words() -> None:
     status = API().ask("create", body=running("a", spec={"priorityClassName": "gone"})).to_dict()
 
     assert (status["code"], status["reason"]) == (403, "Forbidden")
-    assert status["message"].startswith('pods "a" is forbidden: no PriorityClass with name gone was found')
+    assert status["message"] == 'pods "a" is forbidden: no PriorityClass with name gone was found'
 
 
 def test_quota_by_priority_is_refused_in_the_words_of_kubernetes() -> None:

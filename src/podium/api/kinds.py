@@ -228,9 +228,6 @@ _LINES = [_kind(line) for line in _TABLE.splitlines() if line]
 KINDS = {(kind.group, kind.name): kind for kind, _ in _LINES if kind.type is not Kubernetes}
 """The kinds that Podium reads, in the creation order of an input's objects."""
 
-WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-"""The kinds that create pods, by name: arguments that mean their pods can omit the kind."""
-
 KIND_OF = {kind.type: kind for kind in KINDS.values()}
 """The same kinds by the type of their reading."""
 

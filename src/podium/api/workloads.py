@@ -6,6 +6,7 @@ Service (core/v1), whose selector defines the pods of default spreading like tho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, ObjectMeta
@@ -332,6 +333,18 @@ class CronJob(Kubernetes, frozen=True, kw_only=True):
 
     spec: CronJobSpec = CronJobSpec()
     status: CronJobStatus = CronJobStatus()
+
+
+WORKLOADS = ("CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
+"""The kinds that create pods, by name: arguments that mean their pods can omit the kind."""
+
+POD_PATHS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(WORKLOADS, ("spec", "template")),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+    "Pod": (),
+    "PodTemplate": ("template",),
+}
+"""The paths of pods and of their templates by kind."""
 
 
 def pod_template(object_: Kubernetes) -> tuple[PodTemplate, str] | None:

@@ -13,7 +13,7 @@ import msgspec
 from podium.api.checks import MAX_ENTRIES
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.errors import field_path, shown
-from podium.api.meta import Raw, key_of, list_at, object_at
+from podium.api.meta import Raw, key_of, list_at, object_at, value_at
 from podium.api.node import NOT_READY
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.pod_group import GROUP_PROTECTION
@@ -279,6 +279,7 @@ def checked_fields(resources: api_resources.APIResources, request: Request, raw:
     mode = request.field_validation
     if not mode:
         return raw, ()
+    raw, repeated = _without_repeated_owners(request, raw)
     if mode not in ("Ignore", "Warn", "Strict"):
         raise bad_request(f"fieldValidation: {shown(mode)} is not one of Ignore, Warn, Strict")
     structural = resources.structural(resources.of(raw), str(raw["apiVersion"]))
@@ -297,7 +298,22 @@ def checked_fields(resources: api_resources.APIResources, request: Request, raw:
                 raise bad_request(f"{_unhandled(raw)}: {problem}")
         unknown = [finding.path.removeprefix(".") for finding in found]
     warnings = _field_warnings(request, raw, unknown)
-    return without_unknown(raw), warnings
+    return without_unknown(raw), (*warnings, *repeated)
+
+
+def _without_repeated_owners(request: Request, raw: Raw) -> tuple[Raw, list[str]]:
+    """Return the object with each owner once, and the warning about repeated ones (dedupOwnerReferences)."""
+    owners = list_at(raw, "metadata", "ownerReferences")
+    distinct, repeated = list[Any](), list[Any]()
+    for owner in owners:
+        (repeated if owner in distinct else distinct).append(owner)
+    if not repeated:
+        return raw, []
+    when = " after mutating admission happens" if request.verb == "patch" else ""
+    what = f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+"
+    uids = ", ".join(str(value_at(owner, "uid")) for owner in repeated)
+    how = f"may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+    return {**raw, "metadata": {**raw["metadata"], "ownerReferences": distinct}}, [f"{what}, and {how}"]
 
 
 def _applies(request: Request) -> bool:

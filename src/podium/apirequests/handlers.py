@@ -238,11 +238,7 @@ def create_token(context: Context, request: Request, now: int) -> Response:
     answer: Raw = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "metadata": {
-            "name": metadata["name"],
-            "namespace": metadata["namespace"],
-            "creationTimestamp": format_time(now),
-        },
+        "metadata": {**{name: metadata[name] for name in ("name", "namespace")}, "creationTimestamp": format_time(now)},
         "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
         "status": {"token": issued_token(context.rules.token_key, claims), "expirationTimestamp": expires},
     }

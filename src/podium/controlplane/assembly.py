@@ -19,6 +19,7 @@ from podium.api.input.pod_stencil import FilledStencil, PodStencil, WireTemplate
 from podium.api.meta import Kubernetes, Raw, value_at
 from podium.api.pod import Pod
 from podium.api.times import format_time
+from podium.api.workloads import POD_PATHS
 from podium.controllers.kubelets.host import CAPACITY
 from podium.controlplane import components, control_plane, ledger_file
 from podium.controlplane.account import DisruptionAccount
@@ -235,9 +236,6 @@ _ORIGIN: Raw = {
     "metadata": {"name": "podium-origin", "namespace": "kube-system"},
     "data": {"ownersMayBeElsewhere": "true"},
 }
-# The path of the pods' specification, by kind.
-_POD_SPECS: dict[str, tuple[str, ...]] = dict.fromkeys(kinds.WORKLOADS, ("spec", "template", "spec"))
-_POD_SPECS |= {"CronJob": ("spec", "jobTemplate", "spec", "template", "spec"), "Pod": ("spec",)}
 _ORIGIN_KEY = "kube-system/podium-origin"
 # The number of events that lists and watches of earlier versions can use; each takes about 1 kB.
 _LOG_CAPACITY = 50_000
@@ -274,9 +272,9 @@ def _absent_accounts(store: Store) -> set[str]:
     """Return the keys of service accounts that pods and workloads name and that do not exist."""
     named = {
         f"{stored.object.metadata.namespace}/{name}"
-        for kind, path in _POD_SPECS.items()
+        for kind, path in POD_PATHS.items()
         for stored in store.objects(kind)
-        if (name := value_at(stored.raw, *path, "serviceAccountName"))
+        if (name := value_at(stored.raw, *path, "spec", "serviceAccountName"))
     }
     return {key for key in named if store.find("ServiceAccount", key) is None}
 

@@ -14,6 +14,7 @@ from podium.api.meta import value_at
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.structural.structural import unfolded_bytes
+from podium.api.workloads import POD_PATHS
 from podium.apirequests import actions, authorization, router
 from podium.apirequests.events import EventRecorder
 from podium.apirequests.observations import aspects_of, first_seen, observation_of
@@ -406,13 +407,10 @@ class EmbeddedControlPlane:
 
 
 _AnnotationCheck = Callable[[Mapping[str, str]], Mapping[str, str]]
-_WORKLOADS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 # By kind: the location of the annotations that configure simulated behavior, and the function that checks them.
 _CHECKED_ANNOTATIONS: Mapping[str, tuple[tuple[str, ...], _AnnotationCheck]] = {
     "Node": ((), node_problems),
-    "Pod": ((), pod_problems),
-    **dict.fromkeys(_WORKLOADS, (("spec", "template"), pod_problems)),
-    "CronJob": (("spec", "jobTemplate", "spec", "template"), pod_problems),
+    **{kind: (path, pod_problems) for kind, path in POD_PATHS.items()},
 }
 _WRITES = ("create", "update", "patch")
 # A webhook that changes with each answer what it is asked about must not be called for ever.

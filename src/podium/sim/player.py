@@ -12,12 +12,12 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.documents import refuse_empty_pod
-from podium.api.kinds import WORKLOADS
 from podium.api.meta import Raw
 from podium.api.node import MAINTENANCE_TIME, Node
 from podium.api.pod import Pod
 from podium.api.selectors import parse_label_selector
 from podium.api.times import format_time
+from podium.api.workloads import WORKLOADS
 from podium.apirequests.request import Request, Verb
 from podium.controllers.actions import Action, DeleteObject, PatchObject
 from podium.controllers.disruption.drain import DrainReport, NodeDrain

@@ -42,13 +42,15 @@ Evaluate = Callable[[Variables], values.Value]
 class Compiled(Struct, frozen=True):
     """A compiled expression, or a part of one, with its type.
 
-    `cost` and `size` are upper bounds for the cost of its evaluation and for the length of its value.
+    `cost` and `size` bound the cost of its evaluation and the length of its value; `fields` and `items` are declared.
     """
 
     type: str
     evaluate: Evaluate
     cost: int = 1
     size: int = 1
+    fields: Mapping[str, Declaration] | None = None
+    items: Declaration | None = None
 
     def is_true(self, variables: Mapping[str, values.Value], cost_limit: int) -> bool:
         """Return the boolean value. Raises EvaluationError if it has none, or would cost more than the limit."""
@@ -69,6 +71,9 @@ class Declaration(Struct, frozen=True):
     fields: Mapping[str, Declaration] | None = None
     items: Declaration | None = None
     size: int = 1
+
+
+_UNKNOWN = Declaration(values.DYN)
 
 
 class Compiler:
@@ -94,19 +99,6 @@ class Compiler:
     def error(self, node: Node, problem: str) -> values.CompileError:
         return values.CompileError(error_text(self._text, node.place, problem))
 
-    def declared(self, node: Node) -> Declaration:
-        """Return the static type information of a node's value."""
-        if isinstance(node, Ident) and node.name in self._declared:
-            return self._declared[node.name]
-        if isinstance(node, Select):
-            owner = self.declared(node.operand)
-            if owner.fields is not None and node.field in owner.fields:
-                return owner.fields[node.field]
-            return owner.items or Declaration(values.DYN)
-        if isinstance(node, Call) and node.function == "_[_]":
-            return self.declared(node.args[0]).items or Declaration(values.DYN)
-        return Declaration(values.DYN)
-
     def within(self, names: Sequence[str], declaration: Declaration, body: Node) -> Compiled:
         """Return a compiled part with more variables. Raises CompileError if their names are equal."""
         if len({*names}) < len(names):
@@ -128,14 +120,16 @@ class Compiler:
             scope.spend(1)
             return scope.variables[name]
 
-        return Compiled(declaration.type, evaluate, 1, declaration.size)
+        return Compiled(declaration.type, evaluate, 1, declaration.size, declaration.fields, declaration.items)
 
     def _select(self, node: Select) -> Compiled:
-        owner = self.declared(node.operand)
-        if owner.fields is not None and node.field not in owner.fields:
-            raise self.error(node, f"undefined field '{node.field}'")
         operand = self.compile(node.operand)
-        if operand.type not in (values.DYN, "map", "object", values.OPTIONAL) and owner.fields is None:
+        declared = operand.items or _UNKNOWN
+        if operand.fields is not None:
+            if node.field not in operand.fields:
+                raise self.error(node, f"undefined field '{node.field}'")
+            declared = operand.fields[node.field]
+        elif operand.type not in (values.DYN, "map", "object", values.OPTIONAL):
             raise self.error(node, f"type '{operand.type}' does not support field selection")
         evaluate, field, look = operand.evaluate, node.field, looked_for if node.is_optional else looked_up
 
@@ -144,9 +138,8 @@ class Compiler:
             scope.spend(1)
             return look(value, field)
 
-        declared = self.declared(node)
         type_ = values.OPTIONAL if node.is_optional else declared.type
-        return Compiled(type_, select, operand.cost + 1, declared.size)
+        return Compiled(type_, select, operand.cost + 1, declared.size, declared.fields, declared.items)
 
     def _list(self, node: Call) -> Compiled:
         parts = [self.compile(item) for item in node.args]
@@ -209,9 +202,9 @@ class Compiler:
             return looked_up(value, key)
 
         is_optional = node.function == "_[?_]"
-        declared = self.declared(node)
-        cost = operand.cost + index.cost + 1
-        return Compiled(values.OPTIONAL if is_optional else declared.type, evaluate, cost, declared.size)
+        declared, cost = operand.items or _UNKNOWN, operand.cost + index.cost + 1
+        type_ = values.OPTIONAL if is_optional else declared.type
+        return Compiled(type_, evaluate, cost, declared.size, declared.fields, declared.items)
 
     def _function(self, node: Call) -> Compiled:
         function, parts = self._resolve_function(node)

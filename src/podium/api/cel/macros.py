@@ -89,7 +89,7 @@ def _has(compiler: Compiler, call: Call) -> Compiled:
 def _bind(compiler: Compiler, call: Call) -> Compiled:
     name = variable_name(compiler, call.args[0])
     value = compiler.compile(call.args[1])
-    body = compiler.within([name], compiler.declared(call.args[1]), call.args[2])
+    body = compiler.within([name], Declaration(value.type, value.fields, value.items, value.size), call.args[2])
 
     def evaluate(scope: Variables) -> Value:
         return with_variables(scope, {name: value.evaluate(scope)}, body.evaluate)
@@ -146,8 +146,7 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
         if some.type not in ("list", "map", DYN):
             problem = f"expression of type '{some.type}' cannot be range of a comprehension"
             raise compiler.error(call, f"{problem} (must be list, map, or dynamic)")
-        declared = compiler.declared(call.target)
-        item = _ITEM if has_pairs or some.type != "list" else declared.items or _ITEM
+        item = _ITEM if has_pairs or some.type != "list" else some.items or _ITEM
         compiled = [compiler.within(names, item, arg) for arg in call.args[len(names) :]]
         first, *rest = (part.evaluate for part in compiled)
         # With two variables, an item that a filter lets pass costs twice.

@@ -277,8 +277,7 @@ def _integer(text: str) -> Value:
 
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.))", re.DOTALL)
-_PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_KEPT = frozenset("\\\"'`?")
+_PLAIN = dict(zip("abfnrtv\\\"'`?", "\a\b\f\n\r\t\v\\\"'`?", strict=True))
 
 
 def unquoted(text: str) -> str | bytes:
@@ -289,19 +288,15 @@ def unquoted(text: str) -> str | bytes:
     quote = text[:3] if text[:3] in ('"""', "'''") and len(text) >= 6 else text[0]
     body = text[len(quote) : -len(quote)]
     is_bytes = "b" in prefix
-    if "r" in prefix:
-        return body.encode() if is_bytes else body
-    if not is_bytes:
-        return _ESCAPE.sub(_unescaped, body)
-    found = bytearray()
-    position = 0
-    for match in _ESCAPE.finditer(body):
-        found += body[position : match.start()].encode()
-        # \x41 and \101 are single bytes in a bytes literal.
-        octet = match[1] or match[4]
-        found += bytes([int(octet, 16 if match[1] else 8)]) if octet else _unescaped(match).encode()
-        position = match.end()
-    return bytes(found + body[position:].encode())
+    if "r" not in prefix:
+        body = _ESCAPE.sub(_unescaped_octet if is_bytes else _unescaped, body)
+    return body.encode(errors="surrogateescape") if is_bytes else body
+
+
+def _unescaped_octet(match: re.Match[str]) -> str:
+    r"""Return what stands for an escape in a bytes literal, in which \x41 and \101 are single bytes."""
+    octet = match[1] or match[4]
+    return bytes([int(octet, 16 if match[1] else 8)]).decode(errors="surrogateescape") if octet else _unescaped(match)
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -310,8 +305,6 @@ def _unescaped(match: re.Match[str]) -> str:
         return chr(int(code, 16))
     if match[4]:
         return chr(int(match[4], 8))
-    if match[5] in _KEPT:
-        return match[5]
     if match[5] not in _PLAIN:
         raise ValueError(f"unknown escape \\{match[5]}")
     return _PLAIN[match[5]]

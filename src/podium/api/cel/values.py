@@ -49,8 +49,7 @@ class UInt:
     value: int
 
 
-@total_ordering
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Quantity:
     """A quantity, in nano units."""
 
@@ -63,9 +62,6 @@ class Quantity:
             return cls(parse_quantity(text))
         except ValueError as error:
             raise EvaluationError(str(error)) from None
-
-    def __lt__(self, other: Quantity) -> bool:
-        return self.nano < other.nano
 
 
 @total_ordering

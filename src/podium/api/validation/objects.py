@@ -102,8 +102,8 @@ ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_a
   finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
-ParamKind: apiVersion! kind!
-ParamRef: =name|selector selector parameterNotFoundAction!:Allow|Deny
+ParamKind: apiVersion!:group-version kind!:label-in-any-case
+ParamRef: @one_way selector parameterNotFoundAction!:Allow|Deny
 ParentReference: resource! name!
 RuntimeClass: handler!:label overhead scheduling
 Scheduling: nodeSelector:labels tolerations
@@ -111,12 +111,12 @@ Secret: @secret
 Service: spec+
 ServiceCIDRSpec: cidrs! cidrs:canonical-cidr
 ServicePort: port::port protocol:SCTP|TCP|UDP @target
-ServiceReference: namespace! name! path:absolute-path port:port
+ServiceReference: namespace! name! path:service-path port:port
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
-ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions##
+ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions## @actions
 ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
 Validation: expression! message:line reason:Forbidden|Invalid|RequestEntityTooLarge|Unauthorized
 Variable: name!:cel-name expression!
@@ -240,6 +240,35 @@ def _wildcards(rule: Place) -> None:
         values = [text.value for text in rule.texts(name)]
         if "*" in values and len(values) > 1:
             rule.invalid(name, values, f"if '*' is present, must not specify other {name}")
+    resources = [text.value for text in rule.texts("resources")]
+    plain = [name for name in resources if "/" not in name]
+    if "*/*" in resources and len(resources) > 1:
+        rule.invalid("resources", resources, "if '*/*' is present, must not specify other resources")
+    if "*" in plain and plain[-1] != "*":
+        problem = "if '*' is present, must not specify other resources without subresources"
+        rule.invalid("resources", resources, problem)
+    for index, text in enumerate(rule.texts("resources")):
+        resource, slash, part = text.value.partition("/")
+        for other in (f"{resource}/*", f"*/{part}"):
+            if slash and other in resources[:index]:
+                text.invalid("", text.value, f"if '{other}' is present, must not specify {text.value}")
+
+
+@rules.check
+def _one_way(reference: Place) -> None:
+    given = [name for name in ("name", "selector") if reference.value.get(name) not in (None, "")]
+    if not given:
+        reference.required("", "one of name or selector must be specified")
+    for name in given if len(given) > 1 else ():
+        reference.forbidden(name, "name and selector are mutually exclusive")
+
+
+@rules.check
+def _actions(spec: Place) -> None:
+    actions = [text.value for text in spec.texts("validationActions")]
+    if {"Deny", "Warn"} <= {*actions}:
+        why = "repeating the same validation failure information in the API response and headers serves no purpose"
+        spec.invalid("validationActions", actions, f"must not contain both Deny and Warn ({why})")
 
 
 @rules.check
@@ -417,14 +446,8 @@ def _port_numbers(spec: Place) -> None:
     names: set[str] = set()
     on_nodes: set[tuple[str, int]] = set()
     for port in ports:
-        name = port.text("name")
-        if name and name in names:
-            port.duplicate("name", name)
-        elif name:
-            port.check("name", label_name_problem(name))
-        elif len(ports) > 1:
-            port.required("name")
-        names.add(name)
+        if port.text("name") or len(ports) > 1:
+            rules.check_own_name(port, names)
         protocol, on_node = port.text("protocol", "TCP"), port.number("nodePort")
         if on_node and type_ == "ClusterIP":
             port.forbidden("nodePort", "may not be used when `type` is 'ClusterIP'")

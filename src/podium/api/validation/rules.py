@@ -387,12 +387,9 @@ _REFUSALS: Mapping[str, Callable[[Any, str], None]] = {
 Format = Callable[[Any], str | None]
 
 MAX_PORT = 65_535
-_MAX_PORT_NAME = 15
 _MAX_NAME = 253
 _MAX_DRIVER = 63
 _MAX_ID = 2**31 - 1
-_MAX_MODE = 0o777
-_CACHE = 4_096
 _PORT_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(?:-[a-z0-9]+)*", re.ASCII)
 _CONFIG_KEY = re.compile(r"(?!\.\.|\.\Z)[-._a-zA-Z0-9]{1,253}", re.ASCII)
 _DOMAIN_PATH = re.compile(r"[^/]+/[-A-Za-z0-9/._~%!$&'()*+,;=:]+", re.ASCII)
@@ -408,15 +405,11 @@ _VERSION = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 def _format(is_right: Callable[[Any], object], detail: str) -> Format:
     """Return the format of values for which the function is true; the detail says what would be right."""
 
-    @lru_cache(maxsize=_CACHE)
+    @lru_cache(maxsize=4_096)
     def problem_of(value: Any) -> str | None:
         return None if is_right(value) else f"{shown(value)}: {detail}"
 
     return problem_of
-
-
-def _between(least: int, most: int) -> Callable[[int], bool]:
-    return lambda number: least <= number <= most
 
 
 def _is_ip(text: str) -> bool:
@@ -456,16 +449,16 @@ def _is_search_domain(text: str) -> bool:
 
 
 port_name_problem = _format(
-    lambda text: len(text) <= _MAX_PORT_NAME and _PORT_NAME.fullmatch(text),
+    lambda text: len(text) <= 15 and _PORT_NAME.fullmatch(text),
     "must be at most 15 lower-case letters, digits and single '-', at least one letter, with a letter or digit at both "
     "ends",
 )
-port_problem = _format(_between(1, MAX_PORT), f"must be between 1 and {MAX_PORT}, inclusive")
+port_problem = _format(range(1, MAX_PORT + 1).__contains__, f"must be between 1 and {MAX_PORT}, inclusive")
 config_key_problem = _format(
     _CONFIG_KEY.fullmatch,
     "a valid config key has at most 253 letters, digits, '-', '_' and '.', and does not begin with '..'",
 )
-id_problem = _format(_between(0, _MAX_ID), f"must be between 0 and {_MAX_ID}, inclusive")
+id_problem = _format(range(_MAX_ID + 1).__contains__, f"must be between 0 and {_MAX_ID}, inclusive")
 sysctl_problem = _format(
     lambda text: len(text) <= _MAX_NAME and _SYSCTL.fullmatch(text),
     "must be words of lower-case letters, digits, '-' and '_', joined by '.' or '/'",
@@ -492,6 +485,23 @@ def _driver_problem(text: str) -> str | None:
     return subdomain_problem(text.lower())
 
 
+def _group_version_problem(text: str) -> str | None:
+    group, _, version = text.rpartition("/")
+    return (subdomain_problem(group) if group else None) or FORMATS["version-name"](version)
+
+
+def _service_path_problem(path: str) -> str | None:
+    """Check the path of a webhook at a service (ValidateWebhookService)."""
+    if not path.startswith("/"):
+        return f"{shown(path)}: must start with a '/'"
+    for index, segment in enumerate(path[1:].removesuffix("/").split("/") if path != "/" else ()):
+        problem = subdomain_problem(segment) if segment else ""
+        if problem is not None:
+            detail = f": {problem.rpartition(': ')[2]}" if segment else " may not be empty"
+            return f"{shown(path)}: segment[{index}]{detail}"
+    return None
+
+
 FORMATS: Mapping[str, Format] = {
     "absolute-path": _format(lambda path: path.startswith("/"), "must be an absolute path"),
     "admission-action": _format(("Audit", "Deny", "Warn").__contains__, "must be Audit, Deny or Warn"),
@@ -516,6 +526,7 @@ FORMATS: Mapping[str, Format] = {
     "field-path": _format(
         re.compile(_FIELDS, re.ASCII).fullmatch, "must be a simple json path of fields, such as .spec.replicas"
     ),
+    "group-version": _group_version_problem,
     "header": _format(_HEADER.fullmatch, "must consist of alphanumeric characters or '-'"),
     "host": lambda text: (
         f"{shown(text)}: must be a DNS name, not an IP address" if _is_ip(text) else _wildcard_problem(text)
@@ -531,11 +542,11 @@ FORMATS: Mapping[str, Format] = {
     "lifecycle-mode": _format(("Persistent", "Ephemeral").__contains__, "must be Persistent or Ephemeral"),
     "line": _format(lambda text: text.strip() and "\n" not in text.strip(), "must be one line that is not blank"),
     "local-path": _local_path_problem,
-    "mode": _format(_between(0, _MAX_MODE), "must be a number between 0 and 0777 (octal), both inclusive"),
+    "mode": _format(range(0o777 + 1).__contains__, "must be a number between 0 and 0777 (octal), both inclusive"),
     "no-path": _format(lambda text: "/" not in text, "must not contain '/'"),
     "operation": _format(_OPERATIONS.__contains__, f"must be one of {', '.join(_OPERATIONS)}"),
     # kube-apiserver says 1, and accepts 0, which is that of an absent field.
-    "partition": _format(_between(0, 255), "must be between 1 and 255, inclusive"),
+    "partition": _format(range(256).__contains__, "must be between 1 and 255, inclusive"),
     "path-without-backsteps": _backsteps_problem,
     "policy-type": _format(("Egress", "Ingress").__contains__, "must be Egress or Ingress"),
     "port": port_problem,
@@ -543,6 +554,7 @@ FORMATS: Mapping[str, Format] = {
     "positive": _format(lambda number: number > 0, "must be greater than zero"),
     "relative-path": descending_problem,
     "rule-scope": _format(("*", "Cluster", "Namespaced").__contains__, "must be *, Cluster or Namespaced"),
+    "service-path": _service_path_problem,
     "search-domain": _format(_is_search_domain, "must be a DNS name of lower-case letters, digits, '-', '_' and '.'"),
     "spec-path": _format(re.compile(rf"\.spec{_FIELDS}", re.ASCII).fullmatch, "should be a json path under .spec"),
     "status-path": _format(
@@ -558,6 +570,6 @@ FORMATS: Mapping[str, Format] = {
     "webhook-name": _format(
         lambda text: text.count(".") > 1 and not subdomain_problem(text), "must be a domain of at least three segments"
     ),
-    "weight": _format(_between(1, 100), "must be in the range 1-100"),
+    "weight": _format(range(1, 101).__contains__, "must be in the range 1-100"),
 }
 """The formats by their names in rules (`podium.api.validation.rules`)."""

@@ -20,6 +20,7 @@ import msgspec
 from podium.api.meta import Kubernetes, Raw
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
+from podium.api.workloads import POD_PATHS
 
 Known = TypeVar("Known", bound=Kubernetes)
 
@@ -174,15 +175,8 @@ StatefulSet MaxUnavailableStatefulSet spec.updateStrategy.rollingUpdate.maxUnava
 # The kinds that are not served while a gate is off.
 _KINDS: dict[str, Gate | str] = {**dict.fromkeys(_CLAIMS.split(), Gate.DRA), "DeviceTaintRule": "DRADeviceTaints"}
 # Where kinds have the spec of another one.
-_TEMPLATES = {
-    **dict.fromkeys(
-        ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
-        ("Pod", "spec.template."),
-    ),
-    "CronJob": ("Pod", "spec.jobTemplate.spec.template."),
-    "PodTemplate": ("Pod", "template."),
-    "ResourceClaimTemplate": ("ResourceClaim", "spec."),
-}
+_TEMPLATES = {kind: ("Pod", "".join(f"{name}." for name in path)) for kind, path in POD_PATHS.items() if path}
+_TEMPLATES["ResourceClaimTemplate"] = ("ResourceClaim", "spec.")
 
 Path = tuple[str, ...]
 

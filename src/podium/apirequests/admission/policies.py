@@ -39,8 +39,6 @@ _DECLARED = policy_variables()
 _OF_KINDS = ("apiGroups", "apiVersions", "resources")
 _LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
 _LONGEST_ANNOTATION = 10 * 1024
-# The maximum number of kinds that the types of a policy's expressions are checked for.
-_MOST_KINDS = 10
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
@@ -57,20 +55,15 @@ class _Binding(NamedTuple):
 
 
 @lru_cache(maxsize=1_024)
-def compiled(text: str) -> Compiled:
-    """Return the program of an expression. Raises CompileError."""
-    return Compiler(text, _DECLARED).compile(parse(text))
-
-
 def _program(text: str) -> Compiled:
     try:
-        return compiled(text)
+        return Compiler(text, _DECLARED).compile(parse(text))
     except (CompileError, RecursionError) as error:
         raise AdmissionPolicyError(f"compilation error: {error}") from None
 
 
 def type_checks(resources: api_resources.APIResources, policy: Raw) -> Iterator[int | Raw]:
-    """Check whether the expressions of a validating policy fit the kinds that it names.
+    """Check whether the expressions of a validating policy fit ten of the kinds that it names.
 
     Yield the length of each checked expression, for each kind, and then the status with the warnings.
 
@@ -78,7 +71,7 @@ def type_checks(resources: api_resources.APIResources, policy: Raw) -> Iterator[
     """
     spec, warnings = object_at(policy, "spec"), []
     named = dict(_named_kinds(resources, objects_at(spec, "matchConstraints", "resourceRules")))
-    kinds = sorted(named.items(), key=lambda item: item[0])[:_MOST_KINDS]
+    kinds = sorted(named.items(), key=lambda item: item[0])[:10]
     for index, validation in enumerate(objects_at(spec, "validations")):
         for field in ("expression", "messageExpression"):
             text, problems = str(validation.get(field) or ""), []
@@ -90,8 +83,8 @@ def type_checks(resources: api_resources.APIResources, policy: Raw) -> Iterator[
                 yield len(text)
             if problems:
                 warnings.append({"fieldRef": f"spec.validations[{index}].{field}", "warning": "\n".join(problems)})
-    checked = {"typeChecking": {"expressionWarnings": warnings} if warnings else {}}
-    yield {**checked, "observedGeneration": policy["metadata"].get("generation")}
+    checked = {"expressionWarnings": warnings} if warnings else {}
+    yield {"typeChecking": checked, "observedGeneration": policy["metadata"].get("generation")}
 
 
 def _named_kinds(resources: api_resources.APIResources, rules: Iterable[Raw]) -> Iterator[tuple[str, Declaration]]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from podium.api.input.codec import Document
-from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, JobSpec, PodTemplate, StatefulSet
+from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, JobSpec, PodTemplate, StatefulSet
 from podium.app.console.cells import agreeing, counted
 from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
 from podium.app.explaining.workload import POD, next_pod, wanted_of

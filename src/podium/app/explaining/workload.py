@@ -10,11 +10,11 @@ from typing import Any
 
 from podium.api.errors import PodiumError, likely, shown
 from podium.api.input.codec import Document, decode
-from podium.api.kinds import KINDS, WORKLOADS
-from podium.api.meta import Kubernetes, Raw
+from podium.api.kinds import KINDS
+from podium.api.meta import Kubernetes, Raw, object_at
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
-from podium.api.workloads import CronJob, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
+from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Renderable
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
@@ -191,14 +191,12 @@ def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[Persis
     if typed is None:
         raise AssertionError("a workload of a kind that is not read")
     workload: WorkloadObject[Any] = WorkloadObject(typed, document.raw)
-    template, claims = workload.template, dict[str, Raw]()
+    template, claims = object_at(document.raw, *POD_PATHS[typed.kind]), dict[str, Raw]()
     if isinstance(typed, StatefulSet):
         taken = {ordinal_of(typed.metadata.name, pod.metadata.name) for pod in pods}
         ordinal = next(number for number in count(typed.spec.ordinals.start) if number not in taken)
         manifest, claims = numbered_pod(workload, ordinal, template, ""), claims_of(workload, ordinal)
     else:
-        if isinstance(typed, CronJob):
-            template = workload.spec.get("jobTemplate", {}).get("spec", {}).get("template", {})
         spec = template.get("spec", {})
         if isinstance(typed, DaemonSet):
             spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}

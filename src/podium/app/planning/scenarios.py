@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from podium.api import kinds, selectors, times
+from podium.api import selectors, times, workloads
 from podium.api.errors import InputError, escape, node_hint, nodes_named
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION
@@ -63,7 +63,7 @@ def is_scenario(document: Document) -> bool:
 def makes_pods(item: Kubernetes) -> bool:
     """Return whether an object is a pod, or makes pods, and has no controller itself."""
     name = type(item).__name__
-    return item.metadata.controller is None and (name == "Pod" or name in kinds.WORKLOADS)
+    return item.metadata.controller is None and (name == "Pod" or name in workloads.WORKLOADS)
 
 
 def objects_of(read: Input, kind: str) -> dict[str, Document]:

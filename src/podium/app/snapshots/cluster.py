@@ -32,6 +32,7 @@ from podium.api.input.pod_table import PodTableWriter
 from podium.api.kinds import KEPT_KINDS, KINDS, Kind
 from podium.api.meta import ObjectMeta, Raw, objects_at
 from podium.api.times import format_time
+from podium.api.workloads import POD_PATHS
 from podium.app.console.options import ClusterSource
 from podium.app.console.progress import ProgressBar
 from podium.client.credentials import Credentials
@@ -74,12 +75,8 @@ storage.alpha.kubernetes.io/migrated-plugins volume.beta.kubernetes.io/storage-c
 _READ = frozenset(_ANNOTATIONS.split())
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _SETTINGS = ("args", "command", "env", "envFrom", "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-# The paths of pod templates; that of most kinds is the last one.
-_TEMPLATES = {
-    "ControllerRevision": ("data", "spec", "template"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}
 _TEMPLATE = ("spec", "template")
+_TEMPLATES = {**POD_PATHS, "ControllerRevision": ("data", *_TEMPLATE)}
 _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _ENDED = ("state", "lastState")
 

@@ -16,12 +16,11 @@ import msgspec
 
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS
 from podium.api.disruption_policy import DISRUPTION_RATE
-from podium.api.kinds import WORKLOADS
 from podium.api.meta import Kubernetes, Raw
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import SECOND, format_duration
-from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import WORKLOADS, ReplicaSet, ReplicationController, StatefulSet
 from podium.apirequests.observations import ObjectObservation
 from podium.cluster.pods import PREEMPTED
 from podium.controllers.indexes import MultiMap

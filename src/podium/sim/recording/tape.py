@@ -14,13 +14,13 @@ import msgspec
 from podium.api.checks import check_duration, check_format
 from podium.api.input.codec import Document
 from podium.api.input.documents import API_VERSION, read_among
-from podium.api.kinds import KINDS, WORKLOADS, group_of
+from podium.api.kinds import KINDS, group_of
 from podium.api.meta import APIStruct, Kubernetes, Raw
 from podium.api.pod import MIRROR_ANNOTATION, Pod
 from podium.api.reading import read
 from podium.api.storage import PROVISIONED_BY, PersistentVolume, PersistentVolumeClaim
 from podium.api.times import parse_duration
-from podium.api.workloads import StatefulSet
+from podium.api.workloads import WORKLOADS, StatefulSet
 from podium.controllers.disruption.default_budgets import DEFAULT_BUDGET
 
 RECORDING = "Recording"

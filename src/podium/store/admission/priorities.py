@@ -73,8 +73,9 @@ def priority_of(name: str, classes: Mapping[str, PriorityClass]) -> int | None:
 
 def unknown_class(resource: APIResource, key: str, name: str, classes: Mapping[str, PriorityClass]) -> StoreError:
     """Return the refusal of an object that names a PriorityClass that does not exist."""
-    hint = class_hint(name, classes.values())
-    return forbidden(resource, key, f"no PriorityClass with name {name} was found; {hint}")
+    refused = forbidden(resource, key, f"no PriorityClass with name {name} was found")
+    message = f"{refused.message}; {class_hint(name, classes.values())}"
+    return StoreError(refused.code, refused.reason, message, refused.details, refused.status_message)
 
 
 def class_hint(name: str, classes: Iterable[PriorityClass]) -> str:

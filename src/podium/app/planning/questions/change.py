@@ -17,6 +17,7 @@ from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
+from podium.api.workloads import POD_PATHS
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text
@@ -204,9 +205,7 @@ def _path(raw: Raw, name: str) -> list[str]:
     container, colon, field = name.partition(":")
     words = _words(field if colon else name)
     kind = str(raw["kind"])
-    template = ["spec", "template", "spec"] if "template" in _fields(kind, "spec") else ["spec"]
-    if kind == "CronJob":
-        template = ["spec", "jobTemplate", "spec", "template", "spec"]
+    template = [*POD_PATHS.get(kind, ()), "spec"]
     if words[0] in _AMOUNTS or colon:
         inner = ["resources", *words] if words[0] in _AMOUNTS else words
         return [*template, "containers", _container(raw, template, container if colon else ""), *inner]

@@ -10,7 +10,7 @@ import msgspec
 
 from podium.api.errors import InputError
 from podium.api.input.codec import Document
-from podium.api.kinds import WORKLOADS
+from podium.api.workloads import WORKLOADS
 from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part, agreeing, by_key, counted
 from podium.app.console.page import Section

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from podium.api import errors, policy, storage
 from podium.api.basis import Caveat
 from podium.api.input.codec import Document, Input
-from podium.api.kinds import KIND_OF, WORKLOADS
+from podium.api.kinds import KIND_OF
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
+from podium.api.workloads import WORKLOADS
 from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
