@@ -6,17 +6,25 @@ import os
 import signal
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from types import FrameType
 
-import pytest
-from hypothesis import HealthCheck, settings
-
-from podium.framework.cache import class_cache
-from tests.fuzzing import FAULT_HOURS, usual
-
 ROOT = Path(__file__).parents[1]
+
+# Containers often turn off compiled modules. Tests start many processes, which would each compile all modules again,
+# and pytest would rewrite the asserts of hypothesis each time.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "compiled")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+import pytest  # noqa: E402 - what is imported from here on is compiled once
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+from podium.framework.cache import class_cache  # noqa: E402
+from tests.fuzzing import FAULT_HOURS, usual  # noqa: E402
+
 OPENB = Path(__file__).parents[2] / "shared" / "data" / "openb"
 
 # Whether a test passes must not depend on the machine's speed: neither its run nor its draws have a deadline.
@@ -24,12 +32,6 @@ _SLOW = [HealthCheck.too_slow]
 settings.register_profile("local", deadline=None, suppress_health_check=_SLOW, print_blob=True, max_examples=usual(100))
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if "CI" in os.environ else "local")
-
-# Containers often turn off compiled modules. Tests start many processes, which would each compile all modules again.
-if sys.dont_write_bytecode:
-    sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / ".pytest_cache" / "compiled")
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 # Before Python 3.12, `isinstance(plugin, Protocol)` collects the members of the protocol each time. That is two thirds
 # of the time in which a small cluster gets its plugins, and tests make many thousand such clusters.
@@ -53,31 +55,27 @@ _HANG_SECONDS = 900
 _FREEZE = gc.freeze
 
 
-@pytest.fixture(autouse=True)
-def _fails_when_it_hangs() -> Iterator[None]:
-    """Fail a test that hangs, with the stack where it does."""
-    if not hasattr(signal, "SIGALRM"):
-        yield
-        return
+def _fail_a_test_that_hangs(number: int, frame: FrameType | None) -> None:
+    raise TimeoutError(f"the test has not ended after {_HANG_SECONDS} seconds")
 
-    def fail(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"the test has not ended after {_HANG_SECONDS} seconds")
 
-    before = signal.signal(signal.SIGALRM, fail)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Fail a test that hangs, with the stack where it does; restore the garbage collector that all tests share.
+
+    A hook takes a tenth of a fixture's time, and there are thousands of tests.
+    """
+    threshold, before = gc.get_threshold(), signal.signal(signal.SIGALRM, _fail_a_test_that_hangs)
     signal.alarm(_HANG_SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
-
-
-@pytest.fixture(autouse=True)
-def _leaves_the_collector_as_it_was() -> Iterator[None]:
-    """Restore the settings of the garbage collector, which all tests share, after a test that runs a program."""
-    threshold = gc.get_threshold()
-    yield
-    if gc.get_threshold() != threshold:
-        gc.set_threshold(*threshold)
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        # A test that runs a program changes them.
+        if gc.get_threshold() != threshold:
+            gc.set_threshold(*threshold)
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -136,13 +134,16 @@ _last_shared: dict[str, str] = {}
 def _shared() -> dict[str, str]:
     """By its name, each constant of the tests' helpers that could be changed, and the limit of recursion."""
     modules = [(name, module) for name, module in sys.modules.items() if name.startswith("tests.")]
-    return {"sys.getrecursionlimit()": str(sys.getrecursionlimit())} | {
-        f"{module_name}.{name}": repr(value)
-        for module_name, module in modules
+    # Many are imported by several modules: each has the name that it got first.
+    constants = {
+        id(value): (f"{module_name}.{name}", value)
+        for module_name, module in reversed(modules)
         if not module_name.rpartition(".")[2].startswith("test_")
         for name, value in vars(module).items()
         if name.lstrip("_").isupper() and isinstance(value, dict | list | set)
     }
+    texts = {name: repr(value) for name, value in constants.values()}
+    return {"sys.getrecursionlimit()": str(sys.getrecursionlimit())} | texts
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ strikes each action.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -269,48 +269,57 @@ def play(story: Story, fault: OneFault) -> Simulation:
     return simulation
 
 
-def places_of(story: Story, what: str) -> dict[str, int]:
-    """Return, by component, how often a fault may strike it: as often as it acts when nothing goes wrong."""
+def places_of(story: Story) -> dict[str, dict[str, int]]:
+    """Return, by fault and component, how many places it may strike: all that a story without a fault has."""
     fault = OneFault("nothing", 0, "")
     simulation = play(story, fault)
-    counts = fault.deliveries if what in DELIVERIES else fault.actions
     others = [component.name for component in simulation.driver.components if component.name != SCHEDULER]
-    return {name: counts[name] for name in story.struck or others}
+    counts = {what: fault.deliveries if what in DELIVERIES else fault.actions for what in (*FAULTS, *DELIVERIES)}
+    return {what: {name: of[name] for name in story.struck or others} for what, of in counts.items()}
 
 
-def strike(story: Story, what: str, turns: slice = EACH) -> dict[str, int]:
-    """Tell a story once for each place in turn that the fault may strike; return how many places there are, by
-    component.
-    """
-    places = places_of(story, what)
+def strike(story: Story, what: str, places: Mapping[str, int], turns: slice = EACH) -> None:
+    """Play a story once for each place in turn that the fault may strike."""
     for component, number_of in places.items():
         for number in range(number_of)[turns]:
             fault = OneFault(what, number, component)
             play(story, fault)
             assert fault.has_happened, f"{component}: number {number} of {number_of} does not come"
-    return places
+
+
+Counted = tuple[Story, dict[str, dict[str, int]]]
+
+
+@pytest.fixture(scope="module", params=STORIES)
+def counted(request: pytest.FixtureRequest) -> Counted:
+    """Return a story and the places that faults may strike, which are counted once for all faults."""
+    return STORIES[request.param], places_of(STORIES[request.param])
 
 
 @pytest.mark.parametrize("what", FAULTS)
-@pytest.mark.parametrize("story", STORIES)
-def test_one_fault_at_any_place_breaks_nothing(story: str, what: str) -> None:
-    places = strike(STORIES[story], what, in_turn(what))
+def test_one_fault_at_any_place_breaks_nothing(counted: Counted, what: str) -> None:
+    story, places = counted
+    assert sum(places[what].values()) >= story.least, places
 
-    assert sum(places.values()) >= STORIES[story].least, places
+    strike(story, what, places[what], in_turn(what))
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("what", FAULTS)
-@pytest.mark.parametrize("story", STORIES)
-def test_each_fault_at_each_place_breaks_nothing(story: str, what: str) -> None:
-    assert any(strike(STORIES[story], what).values())
+def test_each_fault_at_each_place_breaks_nothing(counted: Counted, what: str) -> None:
+    story, places = counted
+    assert any(places[what].values())
+
+    strike(story, what, places[what])
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("what", DELIVERIES)
-@pytest.mark.parametrize("story", STORIES)
-def test_late_or_missed_observations_break_nothing(story: str, what: str) -> None:
-    assert all(strike(STORIES[story], what).values())
+def test_late_or_missed_observations_break_nothing(counted: Counted, what: str) -> None:
+    story, places = counted
+    assert all(places[what].values())
+
+    strike(story, what, places[what])
 
 
 @pytest.mark.parametrize(
@@ -324,4 +333,7 @@ def test_late_or_missed_observations_break_nothing(story: str, what: str) -> Non
     ],
 )
 def test_a_bug_that_only_a_fault_shows_is_found(what: str, story: str, bug: Bug) -> None:
-    fails(lambda: strike(STORIES[story], what, in_turn(what)), bug)
+    def struck() -> None:
+        strike(STORIES[story], what, places_of(STORIES[story])[what], in_turn(what))
+
+    fails(struck, bug)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -168,6 +169,7 @@ _FURTHER = {
 }
 
 
+@cache
 def _built_in(kind: Kind, release: Release = DEFAULT_RELEASE) -> APIResource:
     """Return a kind as a version serves it."""
     changing = versions_in(kind.group, kind.name, release)
@@ -256,12 +258,9 @@ class APIResources:
             return self._by_written[raw["apiVersion"], raw["kind"]]
         except (KeyError, TypeError):
             version, kind = raw.get("apiVersion"), raw.get("kind")
-        found = None
-        if isinstance(version, str) and isinstance(kind, str):
-            found = self._by_kind.get((group_of(version), kind))
-        if found is None:
+        if not isinstance(version, str) or not isinstance(kind, str) or not self.serves(version, kind):
             raise unknown_kind(f"{version} {kind}")
-        return found
+        return self._by_kind[group_of(version), kind]
 
     def serves(self, api_version: str, kind: str) -> bool:
         """Return whether there is a kind of that name in the group of the version."""

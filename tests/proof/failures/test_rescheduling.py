@@ -41,7 +41,8 @@ AS_THE_DESCHEDULER: Raw = {
     "limits": {"inFlight": ANY, "hourly": ANY, "withoutBudget": ANY},
 }
 """It looks at nothing but what the rule says; that it remembers nothing is put back as a bug beside that."""
-EAGER: Raw = {"aggressiveness": "Bold", "scope": {"minimumAge": "1m"}}
+EAGER: Raw = {"aggressiveness": "Bold", "interval": "2m", "scope": {"minimumAge": "1m"}}
+"""The moves are those of the default interval, ten seconds, after a twelfth of the plans."""
 ALL_POLICIES = sorted({*IN_TREE} - {"ReplaceOldPods"})
 """But for the one by which pods are replaced again and again, as was asked for."""
 HOURS = 6

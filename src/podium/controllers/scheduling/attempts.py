@@ -235,12 +235,11 @@ class SchedulingAttempts:
         """Cancel the binding cycles of victims that are not bound yet; return the other victims, and the actions."""
         left: list[PodRecord] = []
         actions: list[Action] = []
-        asks_again, has_bindings = self.preemptions.asks_again, len(self.bindings) > 0
         for victim in victims:
-            recalled = self.bindings.recall(victim.uid, preemptor) if has_bindings else None
+            recalled = self.bindings.recall(victim.uid, preemptor)
             if recalled is not None:
                 actions += self.requeue_failed_binding(recalled, now)
-            elif asks_again or not victim.terminating:
+            elif self.preemptions.asks_again or not victim.terminating:
                 left.append(victim)
         return left, actions
 
