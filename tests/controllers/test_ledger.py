@@ -15,6 +15,7 @@ from podium.api.times import format_time
 from podium.api.workloads import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
 from podium.app.bench.measurement import operations
 from podium.controllers.actions import DESCHEDULED, GANG_RELEASE, DeleteObject, Evict, Rationale, Record, ReportStatus
+from podium.controllers.ledger import ledger
 from podium.controllers.ledger.disruption import (
     Alternatives,
     Beneficiary,
@@ -26,7 +27,7 @@ from podium.controllers.ledger.disruption import (
     ReplacementPod,
     disruption_of,
 )
-from podium.controllers.ledger.ledger import DisruptionLedger
+from podium.controllers.ledger.ledger import DisruptionLedger, DisruptionRequest, DisruptionRequests
 from podium.controllers.ledger.outcomes import MOST_OPEN
 from podium.controllers.observations import Problem
 from tests.builders import pod
@@ -584,3 +585,12 @@ def test_the_beneficiary_of_a_disruption_may_become_known_later() -> None:
         "placed",
         4,
     )
+
+
+def test_of_requests_that_are_never_carried_out_the_oldest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "_MOST", 2)
+    requests = DisruptionRequests()
+    for uid in ("a", "b", "a", "c"):
+        requests.put(uid, DisruptionRequest("drain"))
+
+    assert [uid for uid in ("a", "b", "c") if requests.take(uid)] == ["a", "c"]

@@ -149,10 +149,10 @@ def test_namesakes_have_a_story_each() -> None:
 
 def test_the_sums_count_pods_waits_and_use() -> None:
     lasting = {"podium.dev/duration": "10s"}
-    high = [pod(name, priority=9, annotations=lasting) for name in ("a", "b")]
-    low = [pod("c", priority=1, cpu=2), pod("d", priority=1, cpu=3)]
+    high = [pod(name, priority=9, annotations=lasting) for name in ("c", "d")]
+    low = [pod("a", priority=1, cpu=2), pod("b", priority=1, cpu=3)]
 
-    summary = result_of(played(node("n1", cpu=2), *high, *low, until_ns=20 * SECOND)).summary
+    summary = result_of(played(node("n1", cpu=2), *low, *high, until_ns=20 * SECOND)).summary
 
     assert summary["end"] == 20
     assert {state: number for state, number in summary["pods"].items() if number} == {

@@ -13,6 +13,7 @@ from podium.controllers.observations import Changed, Observation
 from podium.runtime.runtime import Component
 from podium.sim import simulation as standstill
 from podium.sim.latencies import RequestsInFlight, in_words, step_times
+from podium.sim.results.result import result_of
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import Simulation
 from tests.sim.objects import scenario, workload
@@ -187,6 +188,8 @@ def test_a_scenario_says_how_long_requests_take() -> None:
 
     assert simulate(objects).to_dict()["latencies"] == {"seconds": 0.02, "drawn": False}
     assert simulate(objects, latency=0).to_dict()["latencies"] == {"seconds": 0, "drawn": False}
+    drawn = [result_of(simulation_of(*objects, latency_ns=latency_ns, latency_seed=1)) for latency_ns in (0, 1)]
+    assert [result.draws_latencies for result in drawn] == [False, True]
     assert RunOptions().latency_ns is None
 
 

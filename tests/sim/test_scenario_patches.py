@@ -10,7 +10,9 @@ import pytest
 import podium
 from podium.api.errors import InputError
 from podium.sim.results.result import Result
-from tests.store.objects import replicated
+from podium.sim.scenario.scenario import read_scenario
+from tests.sim.objects import documents, scenario
+from tests.store.objects import SECOND, replicated
 
 NODES = [
     {
@@ -131,6 +133,14 @@ def test_a_repeat_without_times_needs_an_end() -> None:
 
     with pytest.raises(InputError, match=r"\.repeat: has no end; give times, or the scenario's until"):
         played(step, until=None)
+
+
+def test_a_repeat_without_times_is_played_from_its_first_time_until_the_end() -> None:
+    # If it began at 0, it would be played more often than is allowed.
+    step = {"at": "100000s", "repeat": {"every": "1s"}, "cordon": {"name": "n0"}}
+    (document,) = documents(scenario(step, until="100002s"))
+
+    assert [each.at_ns // SECOND for each in read_scenario(document).steps] == [100_000, 100_001, 100_002]
 
 
 def test_a_selector_means_all_nodes_that_match_when_the_step_is_played() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from podium.sim.results.measures import Measures
@@ -119,6 +120,16 @@ def test_a_series_has_so_many_points_at_most_and_keeps_first_and_last() -> None:
     assert series.points[0] == (0, 0)
     assert series.points[-1] == (999, 999)
     assert [time for time, _ in series.points] == sorted({time for time, _ in series.points})
+
+
+def test_a_long_series_of_even_changes_keeps_points_that_are_as_even() -> None:
+    series: Series[int] = Series(10)
+    for time in range(100, 1100):
+        series.put(time, time)
+
+    gaps = [later - before for (before, _), (later, _) in pairwise(series.points)]
+    assert len(gaps) >= 5
+    assert max(gaps) < 2 * min(gaps)
 
 
 def test_a_series_keeps_changes_alone_and_of_one_instant_the_last() -> None:

@@ -210,7 +210,7 @@ class GangSearch:
             floors = np.where(self._costs.are_largest, np.array(first.cost), lowest)
             mode = DescentMode(domain.allowed, floors, makes_room=True, partners=partners)
             again, _ = self._down(mode, domain, spared)
-            return first if again is None or first.rank[:2] <= again.rank[:2] else again
+            return first if again is None or first.rank <= again.rank else again
         return first
 
     def _down(self, mode: DescentMode, domain: GangDomain, spared: frozenset[str]) -> tuple[GangSolution | None, bool]:
