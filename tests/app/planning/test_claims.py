@@ -1,13 +1,25 @@
-"""Questions about pods with claims for volumes and devices."""
+"""Questions about many pods with claims: claims that pods share, and claims that each pod has for itself."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
-from tests.app.planning.small import Raw, node, pod, priority_class, reported, written
+import pytest
+from click.testing import CliRunner
+
+from podium.app.console.command import podium as command
+from tests.app.planning.small import Raw, ask, node, pod, priority_class, reported, written
 
 ZONE = "topology.kubernetes.io/zone"
 DRIVER = "disk.example.com"
+
+
+def storage_class(**fields: Any) -> Raw:
+    meta = {"name": "late", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    base = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": meta, "provisioner": DRIVER}
+    return {**base, "volumeBindingMode": "WaitForFirstConsumer", **fields}
 
 
 def volume_claim(name: str) -> Raw:
@@ -36,6 +48,23 @@ def zonal_nodes(**zones: str) -> list[Raw]:
 
 def mounting(name: str, claim: str) -> Raw:
     return pod(name, volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim}}])
+
+
+def stateful_set(replicas: int, **claim: Any) -> Raw:
+    container = {"name": "main", "image": "registry.example/db:1", "resources": {"requests": {"cpu": "1"}}}
+    claim_spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **claim}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": "db",
+            "selector": {"matchLabels": {"app": "db"}},
+            "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [container]}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": claim_spec}],
+        },
+    }
 
 
 def gpus(*nodes: str, each: int) -> list[Raw]:
@@ -67,6 +96,76 @@ def device_claim(kind: str, name: str) -> Raw:
     return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
 
 
+def bound_in_simulation(cluster: str) -> int:
+    result = CliRunner().invoke(command, ["simulate", "-f", cluster, "-o", "json"])
+    assert result.exit_code == 0, result.output
+    found: int = json.loads(result.stdout)["summary"]["bindings"]
+    return found
+
+
+def test_pods_that_share_a_late_claim_are_placed_wherever_its_volume_is_reached(tmp_path: Path) -> None:
+    """The first pod's binding creates the volume; the others may run on every node of its zone."""
+    base = [storage_class(), volume_claim("shared"), *zonal_nodes(n1="a", n2="a", n3="b", n4="b")]
+    pods = [mounting(f"web-{number}", "shared") for number in range(5)]
+    cluster = written(tmp_path, *base, *pods)
+
+    answer = reported("pending", "-f", cluster)
+
+    assert len(answer["placed"]) == bound_in_simulation(cluster) == 4
+    assert len({each["node"] for each in answer["placed"]}) == 2
+    empty, asked = written(tmp_path, *base, name="empty.json"), written(tmp_path, pods[0], name="asked.json")
+    assert reported("fit", "-f", empty, asked)["fit"]["fits"] == 4
+    assert reported("fit", "-f", empty, asked, "--replicas", "5")["fit"]["fits"] == 4
+
+
+def test_a_shared_claim_takes_an_existing_volume_once_for_all_pods(tmp_path: Path) -> None:
+    term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "late"}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "made"},
+        "spec": {**spec, "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}},
+        "status": {"phase": "Available"},
+    }
+    no_more = storage_class(provisioner="kubernetes.io/no-provisioner")
+    pods = [mounting(f"web-{number}", "shared") for number in range(5)]
+    cluster = written(tmp_path, no_more, volume, volume_claim("shared"), *zonal_nodes(n1="a", n2="b", n3="b"), *pods)
+
+    placed = reported("pending", "-f", cluster)["placed"]
+
+    assert {each["node"] for each in placed} == {"n2", "n3"}
+    assert len(placed) == bound_in_simulation(cluster) == 4
+
+
+@pytest.mark.parametrize("named", [{"storageClassName": "late"}, {}], ids=["named", "default"])
+def test_each_pod_of_a_stateful_set_has_claims_of_its_own(tmp_path: Path, named: Raw) -> None:
+    cluster = written(tmp_path, storage_class(), *zonal_nodes(n1="a", n2="a", n3="b"))
+    asked = written(tmp_path, stateful_set(5, **named), name="asked.json")
+
+    answer = reported("fit", "-f", cluster, asked)
+
+    assert answer["fit"]["fits"] == 6
+    assert answer["limits"] == [{"why": "Insufficient cpu", "nodes": ["n1", "n2", "n3"]}]
+    seven = ask("fit", "-f", cluster, asked, "--replicas", "7", "--save", str(tmp_path / "saved.yaml")).stdout
+    assert seven.startswith("6 of 7 of StatefulSet default/db get a node; limit: 3 nodes: Insufficient cpu\n")
+    assert bound_in_simulation(str(tmp_path / "saved.yaml")) == 6
+
+
+def test_pods_share_the_devices_of_a_claim(tmp_path: Path) -> None:
+    base = [node("n1", "4"), node("n2", "4"), *gpus("n1", "n2", each=1), device_claim("ResourceClaim", "shared")]
+    claims = [{"name": "gpu", "resourceClaimName": "shared"}]
+    pods = [pod(f"train-{number}", resourceClaims=claims) for number in range(6)]
+    cluster = written(tmp_path, *base, *pods)
+
+    placed = reported("pending", "-f", cluster)["placed"]
+
+    assert len(placed) == bound_in_simulation(cluster) == 4
+    assert len({each["node"] for each in placed}) == 1
+    asked = written(tmp_path, pods[0], name="asked.json")
+    assert reported("fit", "-f", written(tmp_path, *base), asked)["fit"]["fits"] == 4
+
+
 def test_a_preemptor_takes_devices_which_no_other_pod_gets(tmp_path: Path) -> None:
     """Three devices serve three pods, however much cpu preemption frees."""
     running = [pod(f"old-{name}-{number}", "2", on=name) for name in ("n1", "n2") for number in range(2)]
@@ -83,6 +182,39 @@ def test_a_preemptor_takes_devices_which_no_other_pod_gets(tmp_path: Path) -> No
     assert answer["fit"]["fits"] == 3
     assert answer["limits"] == [{"pods": 3, "why": "1 node: cannot allocate all claims"}]
     assert reported("fit", "-f", cluster, file, "--preempt")["fit"]["withPreemption"] == 3
+
+
+def test_explain_counts_the_free_devices_that_suit_a_claim(tmp_path: Path) -> None:
+    """One of the two devices of n2 is held, and n1 has none that the claim selects."""
+    slices = [*gpus("n1", each=1), gpus("n2", each=2)[1]]
+    large = {"attributes": {"large": {"bool": True}}}
+    slices[2]["spec"]["devices"] = [{**each, **large} for each in slices[2]["spec"]["devices"]]
+    held, wanted = device_claim("ResourceClaim", "held"), device_claim("ResourceClaim", "wanted")
+    results = [{"request": "gpu", "driver": "gpu.example.com", "pool": "n2", "device": "gpu-0"}]
+    held["status"] = {"allocation": {"devices": {"results": results}}}
+    is_large = "device.attributes['gpu.example.com'].?large.orValue(false)"
+    (request,) = wanted["spec"]["devices"]["requests"]
+    request["exactly"] |= {"count": 2, "selectors": [{"cel": {"expression": is_large}}]}
+    waiting = pod("train", resourceClaims=[{"name": "gpu", "resourceClaimName": "wanted"}])
+    cluster = written(tmp_path, node("n1"), node("n2"), *slices, held, wanted, waiting)
+
+    text = CliRunner().invoke(command, ["explain", "train", "-f", cluster]).stdout
+
+    assert text.endswith(
+        "What would have to change  each line is enough by itself\n"
+        "  n1  devices for claim wanted, request gpu: 2 wanted, 0 free\n"
+        "  n2  devices for claim wanted, request gpu: 2 wanted, 1 free\n"
+    )
+
+
+def test_a_quota_that_holds_pods_with_claims_of_their_own_is_raised(tmp_path: Path) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "default"}}
+    quota |= {"spec": {"hard": {"pods": "0"}}}
+    cluster = written(tmp_path, storage_class(), quota, stateful_set(3), *zonal_nodes(n1="a", n2="a"))
+
+    (change,) = reported("pending", "-f", cluster)["changes"]
+
+    assert (change["change"], change["placed"]) == ("ResourceQuota default/few pods 0 -> 3", 3)
 
 
 def test_a_node_of_the_zone_of_a_volume_is_a_shape_of_its_own(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from podium.cluster.view import View, repelling_taints
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
 from podium.framework.verdicts import Calling, Status, Verdicts
+from podium.plugins.dynamic_resources.plugin import device_shortages
 from podium.plugins.node_filters import required_nodes
 from podium.plugins.pod_topology_spread import matching_in_domains, own_constraints
 
@@ -244,6 +245,7 @@ _DESCRIBED: dict[str, Callable[[Cluster, PodRecord, int], Iterable[str]]] = {
     "NodePorts": _ports,
     "InterPodAffinity": _affinity,
     "PodTopologySpread": _spread,
+    "DynamicResources": device_shortages,
 }
 
 

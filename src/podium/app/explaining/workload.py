@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
+
 from podium.api.errors import PodiumError, likely, shown
 from podium.api.input.codec import Document, decode
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw, object_at
-from podium.api.pod import Pod
+from podium.api.pod import EphemeralVolumeSource, Pod, Volume
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Renderable
@@ -205,3 +207,16 @@ def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[Persis
     if not isinstance(made, Pod):
         raise AssertionError(f"{workload.label} makes no pod")
     return made, tuple(claim for claim in map(decode, claims.values()) if isinstance(claim, PersistentVolumeClaim))
+
+
+def pod_to_copy(document: Document) -> Pod:
+    """Return the pod that a workload would create next, as one whose copies have claims of their own.
+
+    The claims of a StatefulSet are those of ephemeral volumes.
+    """
+    pod, _ = next_pod(document, ())
+    templates = document.raw["spec"].get("volumeClaimTemplates", ())
+    own = {each["metadata"]["name"]: EphemeralVolumeSource(volume_claim_template=each) for each in templates}
+    kept = (volume for volume in pod.spec.volumes if volume.name not in own)
+    volumes = (*(Volume(name=name, ephemeral=source) for name, source in own.items()), *kept)
+    return replace(pod, spec=replace(pod.spec, volumes=volumes))

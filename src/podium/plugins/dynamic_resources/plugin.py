@@ -7,7 +7,7 @@ API. Of several unused claims the first is deallocated; upstream draws one at ra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,7 +37,10 @@ from podium.framework.plugin import (
 from podium.framework.scoring import default_normalize
 from podium.framework.settings.arguments import Arguments, read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, Code, Outcome, Status, Verdicts, unresolvable, unschedulable
+from podium.plugins.dynamic_resources.allocator import is_kept_away
 from podium.plugins.dynamic_resources.fitting import IN_MEMORY, ClaimFitting, PodClaims, backed_resources, empty_claim
+from podium.plugins.dynamic_resources.requests import RequestReader, gather_pools
+from podium.plugins.dynamic_resources.selectors import AllocationError
 
 _NOTHING_TO_DEALLOCATE = PostFilterResult(unschedulable("no new claims to deallocate").by("DynamicResources"))
 
@@ -280,6 +283,30 @@ class DynamicResources:
         except ClaimError:
             return False
         return bool(event.new.uid == pod.uid)
+
+
+def device_shortages(cluster: Cluster, pod: PodRecord, row: int) -> Iterator[str]:
+    """Yield each request of the pod's claims for which too few devices that suit it are free on a node."""
+    devices, node = cluster.devices, cluster.nodes.node(row)
+    pools = gather_pools(devices, node)
+    reader, candidates = RequestReader(node, pools, devices), [each for pool in pools for each in pool.candidates]
+    try:
+        for claim in pod_claims(pod, devices):
+            for request in () if claim.is_allocated else reader.claim(claim.key, claim).requests:
+                short = []
+                for wanted in request:
+                    free = sum(
+                        each.id not in devices.allocated.dedicated
+                        and not is_kept_away(each.device, wanted.exact.tolerations)
+                        and reader.selects(wanted, claim.key, each, wanted.matches)
+                        for each in candidates
+                    )
+                    short += [f"{wanted.number} wanted, {free} free"] if free < max(wanted.number, 1) else []
+                if len(short) == len(request):
+                    name = request[0].parent or request[0].name
+                    yield f"devices for claim {claim.metadata.name}, request {name}: {' or '.join(short)}"
+    except (ClaimError, AllocationError):
+        return
 
 
 def _raw(allocation: AllocationResult | None) -> Raw | None:

@@ -223,26 +223,19 @@ def _claims(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[Pr
 
 
 def _bind(decisions: Decisions, key: str) -> None:
-    """Add a claim that is bound to a volume of its own."""
+    """Bind a claim, made if there is none, to a volume of its own."""
     namespace, _, name = key.partition("/")
-    volume = f"plan-volume-{namespace}-{name}"
     known = decisions.cluster.storage.claims.get(key)
-    meta = ObjectMeta(name=name, namespace=namespace) if known is None else known.metadata
-    spec = storage.PersistentVolumeClaimSpec(access_modes=("ReadWriteOnce",)) if known is None else known.spec
-    volume_spec = storage.PersistentVolumeSpec(
-        access_modes=spec.access_modes,
-        storage_class_name=spec.storage_class_name or "",
-        volume_mode=spec.volume_mode,
-        claim_ref=storage.ClaimReference(namespace=namespace, name=name, uid=meta.uid),
+    if known is None:
+        wanted = storage.PersistentVolumeClaimSpec(access_modes=("ReadWriteOnce",))
+        known = storage.PersistentVolumeClaim(metadata=ObjectMeta(name=name, namespace=namespace), spec=wanted)
+    spec = storage.PersistentVolumeSpec(
+        access_modes=known.spec.access_modes,
+        storage_class_name=known.spec.storage_class_name or "",
+        volume_mode=known.spec.volume_mode,
     )
-    decisions.put(storage.PersistentVolume(metadata=ObjectMeta(name=volume), spec=volume_spec))
-    decisions.put(
-        storage.PersistentVolumeClaim(
-            metadata=replace(meta, annotations={**meta.annotations, storage.BIND_COMPLETED: "yes"}),
-            spec=replace(spec, volume_name=volume),
-            status=storage.PersistentVolumeClaimStatus(phase="Bound"),
-        )
-    )
+    meta = ObjectMeta(name=f"plan-volume-{namespace}-{name}")
+    decisions.bind(known, storage.PersistentVolume(metadata=meta, spec=spec))
 
 
 def _not_attempted(decisions: Decisions, waiting: Sequence[BlockedPods]) -> Iterator[ProposedChange]:

@@ -230,7 +230,7 @@ def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capa
             if not result.placed:
                 break
             placed += result.placed
-        limits = _limits(decisions, pod)
+        limits = _limits(decisions, each)
     return Capacity(_counts(decisions, placed), limits, is_cut=len(placed) == MAX_PLACED_PODS)
 
 

@@ -15,7 +15,7 @@ from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import Obstacle, ObstacleGroup, cut, joined, node_groups
-from podium.app.explaining.workload import next_pod, wanted_of
+from podium.app.explaining.workload import next_pod, pod_to_copy, wanted_of
 from podium.app.planning.deciding.attempts import kind_of
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.cluster.pods import PodRecord
@@ -191,7 +191,7 @@ def _refused(
         )
         unstated = unstated_amounts(quota, admitted.spec)
         if names or unstated:
-            pod = decisions.cluster.read(admitted)
+            pod = decisions.create(pod_to_copy(document))
             return RefusedPods(decisions.workloads.of(pod), missing, pod, quota, usage, asked, names, unstated)
     return None
 

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, convert
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes
+from podium.api import storage
+from podium.api.meta import Kubernetes, plain
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
@@ -29,12 +30,14 @@ from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks,
 from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.controllers.volumes import provisioned
 from podium.decide.placement import Placement, full_outcome, place
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
+from podium.framework.plugin import ClaimBinding, is_own
 from podium.framework.runner import Runner
-from podium.framework.verdicts import PluginError
+from podium.framework.verdicts import PluginError, Status
 from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
@@ -153,6 +156,9 @@ class Decisions:
         self._ties: TieBreaks | None = None
         self.pending = self.in_order(explainer.waiting)
         self.workloads = Workloads(self.objects, self.cluster, self.pending)
+        mounted = Counter(f"{pod.namespace}/{name}" for pod in self.pending for name in pod.pod_class.claims)
+        # The volume claims that several pods may use; only these have to be bound when the first one is placed.
+        self._shared = {claim for claim, pods in mounted.items() if pods > 1}
         for pod in self.pending:
             note_shared_kind(pod, self.runners.get(pod.scheduler_name))
 
@@ -187,14 +193,43 @@ class Decisions:
         self.scratch.on_roll_back(self.added.pop)
 
     def reserve(self, runner: Runner, state: CycleState, pod: PodRecord, node: str) -> bool:
-        """Reserve volumes and devices for the pod as its scheduler does. Return whether that succeeds."""
+        """Reserve volumes and devices for the pod as its scheduler does. Return whether that succeeds.
+
+        Claims that other pods may use as well have their volume or devices then, as after the pod is bound.
+        """
         mark = self.scratch.savepoint()
         for plugin in runner.profile.reserve:
             self.scratch.on_roll_back(partial(plugin.unreserve, state, pod, node))
             if not plugin.reserve(state, pod, node).is_success:
                 self.scratch.roll_back(mark)
                 return False
+        for binder in filter(is_own, runner.profile.pre_bind):
+            requests = binder.pre_bind(state, pod, node)
+            for request in () if isinstance(requests, Status) else requests:
+                allocated = self.cluster.devices.in_flight.get(request.uid)
+                if allocated is not None:
+                    self.put(allocated)
+                elif isinstance(request, ClaimBinding) and request.claim in self._shared:
+                    known = self.cluster.storage
+                    claim, volume = known.claims[request.claim], known.volumes.get(request.volume)
+                    self.bind(claim, volume or self._provisioned(claim, node))
         return True
+
+    def bind(self, claim: storage.PersistentVolumeClaim, volume: storage.PersistentVolume) -> None:
+        """Bind the claim and the volume to each other."""
+        meta = claim.metadata
+        owner = storage.ClaimReference(namespace=meta.namespace, name=meta.name, uid=meta.uid)
+        self.put(replace(volume, spec=replace(volume.spec, claim_ref=owner)))
+        bound = replace(meta, annotations={**meta.annotations, storage.BIND_COMPLETED: "yes"})
+        spec, status = replace(claim.spec, volume_name=volume.metadata.name), replace(claim.status, phase="Bound")
+        self.put(replace(claim, metadata=bound, spec=spec, status=status))
+
+    def _provisioned(self, claim: storage.PersistentVolumeClaim, node_name: str) -> storage.PersistentVolume:
+        """Return the volume that the claim's driver makes for a node."""
+        known, nodes = self.cluster.storage, self.cluster.nodes
+        node, csi_node = nodes.node(nodes.row_of[node_name]), known.csi_nodes.get(node_name)
+        made = provisioned(claim, plain(claim), known.classes[claim.class_name], node, csi_node)
+        return convert(made, storage.PersistentVolume)
 
     def place(self, pod: PodRecord, node: str) -> None:
         """Put the pod on a node and end its nomination."""
@@ -274,6 +309,7 @@ class Decisions:
     def copies(self, pod: PodRecord, number: int) -> Iterator[PodRecord]:
         """Yield pods that differ only in their names and in the claims that are made for each."""
         manifest = self._manifests.get(pod.uid)
+        self._shared |= set() if manifest else {f"{pod.namespace}/{name}" for name in pod.pod_class.claims}
         for index in range(1, number + 1):
             name = f"{pod.name}-{index}"
             if manifest is None:

@@ -9,10 +9,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from podium.api import errors, policy, storage
+from podium.api import errors, policy
 from podium.api.basis import Caveat
 from podium.api.input.codec import Document, Input
-from podium.api.kinds import KIND_OF
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
 from podium.api.workloads import WORKLOADS
@@ -21,7 +20,7 @@ from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, agreeing, by_key, counted, listed
 from podium.app.console.page import Section
-from podium.app.explaining.workload import next_pod, wanted_of
+from podium.app.explaining.workload import pod_to_copy, wanted_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
@@ -49,11 +48,10 @@ class FitOptions(Struct, frozen=True):
 
 
 class FitTarget(Struct, frozen=True):
-    """A pod with its claims, the `label` of its workload, and how many pods that wants, None if unknown."""
+    """A pod, the `label` of its workload, and how many pods that wants, None if unknown."""
 
     label: str
     pod: Pod
-    claims: tuple[storage.PersistentVolumeClaim, ...]
     wanted: int | None
 
 
@@ -74,8 +72,8 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         # The pod before it is scheduled, with a separate uid.
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
-        return FitTarget(label, pod, (), None), rest
-    return FitTarget(label, *next_pod(maker, ()), wanted_of(item)), rest
+        return FitTarget(label, pod, None), rest
+    return FitTarget(label, pod_to_copy(maker), wanted_of(item)), rest
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
@@ -86,9 +84,6 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
     with decisions.what_if():
         if options.after_pending:
             decisions.schedule(decisions.pending, preempts=True)
-        for claim in target.claims:
-            if decisions.cluster.find(claim) is None:
-                decisions.put(claim)
         pod = decisions.create(target.pod)
         caveats = loaded.caveats
         pending = 0 if options.after_pending else len(decisions.pending)
@@ -119,13 +114,9 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
             "template": {"metadata": metadata, "spec": plain(pod.spec)},
         },
     }
-    claims = [
-        {"apiVersion": KIND_OF[type(claim)].api_version, "kind": KIND_OF[type(claim)].name, **plain(claim)}
-        for claim in target.claims
-    ]
     # The pending pods have their nodes by then.
     at = "1m" if options.after_pending else "0s"
-    return scenario_of_spec(read, "fit", {}, [step("apply", [*claims, maker], at)])
+    return scenario_of_spec(read, "fit", {}, [step("apply", [maker], at)])
 
 
 def _capacity_answer(
