@@ -61,7 +61,7 @@ def entries(raw: Raw) -> dict[tuple[str, str, str], Raw]:
 
 
 class TestApplying:
-    def test_an_object_that_is_not_there_comes_about(self) -> None:
+    def test_apply_creates_a_missing_object(self) -> None:
         api = API()
 
         response = apply(api, config({"a": "1"}, labels={"app": "x"}))

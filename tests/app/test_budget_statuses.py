@@ -70,7 +70,7 @@ def test_a_budget_without_pods_is_reported_with_its_numbers() -> None:
     assert (report.healthy, report.desired, report.expected, report.allowed) == (0, 1, 0, 0)
 
 
-def test_preemption_spares_pods_whose_budget_is_used_up_and_no_others() -> None:
+def test_a_victim_violates_its_budget_only_if_that_is_used_up() -> None:
     urgent: Raw = {**pod("urgent"), "metadata": {"name": "urgent"}}
     urgent["spec"] = {**urgent["spec"], "priority": 9}
     cluster = [node("n"), pod("a", "n"), urgent]

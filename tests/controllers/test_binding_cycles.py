@@ -430,7 +430,7 @@ class TestPermit:
         assert the(ReportUnschedulable, driver.tick()).message == "timed out waiting for Spy"
         assert driver.holds(A) == ""
 
-    def test_a_plugin_may_turn_it_down_at_once(self) -> None:
+    def test_a_permit_plugin_may_reject_a_pod_at_once(self) -> None:
         driver = Driver(N1, settings=with_plugins("Spy"))
         spy: Spy = driver.plugin("Spy")
         spy.answers["permit"] = unschedulable("never")

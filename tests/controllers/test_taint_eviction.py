@@ -395,6 +395,19 @@ def test_a_claim_tolerates_device_taints_for_its_shortest_time(seconds: tuple[in
     assert deletions(rig) == log
 
 
+def test_the_first_device_taint_that_a_pod_no_longer_tolerates_sets_the_eviction_time() -> None:
+    tolerations = [
+        {"key": key, "operator": "Exists", "tolerationSeconds": seconds}
+        for key, seconds in (("late", 60), ("soon", 30))
+    ]
+    rig = rig_of(devices_of("n1", device("x"), device("y")), *user_of("a", "x", "y", tolerations=tolerations))
+
+    taint_device(rig, "x", *({"key": key, "effect": "NoExecute"} for key in ("late", "soon")))
+    rig.pass_to(100)
+
+    assert deletions(rig) == ["30 delete a"]
+
+
 def test_a_rule_without_a_time_counts_from_when_it_is_observed_first() -> None:
     rig = rig_of(devices_of("n1", device("x")), *user_of("a", "x", tolerations=BRIEFLY))
     rig.pass_to(100)

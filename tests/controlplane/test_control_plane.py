@@ -258,7 +258,7 @@ def component(plane: EmbeddedControlPlane, name: str) -> Component:
     return plane._components[name]
 
 
-def test_a_node_says_what_people_look_for() -> None:
+def test_a_node_reports_readiness_addresses_version_and_amounts() -> None:
     with Cluster(nodes=2) as cluster:
         first, second = cluster.objects("Node")
 
@@ -304,7 +304,7 @@ def test_a_status_reported_by_the_node_is_kept() -> None:
         assert status["allocatable"] == status["capacity"] == amounts
 
 
-def test_a_pod_says_what_people_look_for() -> None:
+def test_a_pod_reports_its_containers_conditions_and_addresses() -> None:
     init = [{"name": "init", "image": "init:1"}]
     with Cluster(nodes=1) as cluster:
         cluster.apply([pod("a", spec={"initContainers": init}), pod("b"), pod("host", spec={"hostNetwork": True})])

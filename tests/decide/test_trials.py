@@ -64,6 +64,20 @@ def test_a_trial_is_repeated_when_its_node_or_the_budgets_change(
     assert reported(change) == (R, after)
 
 
+def test_several_changed_nodes_are_tried_together_whatever_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "_FEW_PODS", 0)
+    victims = [pod(f"v{number}", on=f"n{number}", cpu=number % 3 + 1) for number in range(9)]
+    cluster = cluster_of(*(node(f"n{number}", cpu=3) for number in range(9)), *victims)
+    runner, target = plain_runner(cluster), pod("p", priority=5, cpu=3)
+    candidates(runner, target)
+
+    # The rows 8 and 1 of a set come in this order.
+    for number in (8, 1):
+        cluster.add_pod(cluster.read(pod(f"w{number}", on=f"n{number}", cpu=number % 2, priority=number)))
+
+    assert candidates(runner, target) == candidates(plain_runner(cluster), target)
+
+
 def test_a_nomination_that_begins_or_ends_repeats_the_trial() -> None:
     cluster = cluster_of(node("n", cpu=3), *RUNNING, pod("s", on="n", cpu=1, started=3))
     runner, other = plain_runner(cluster), cluster.read(pod("w", priority=5, cpu=1))

@@ -102,7 +102,7 @@ def test_the_webhook_never_holds_up_requests_and_leaves_out_the_system(objects: 
 
 
 @each
-def test_its_rules_are_the_kinds_that_are_decided_about(objects: list[Raw]) -> None:
+def test_the_webhook_is_called_for_exactly_the_kinds_that_it_decides(objects: list[Raw]) -> None:
     asked = {
         (group, resource)
         for rule in hook_of(objects)["rules"]

@@ -140,8 +140,8 @@ def test_weights_say_which_resource_counts_more() -> None:
     assert found == {"n0": (10 + 3 * 80) // 4, "n1": (80 + 3 * 10) // 4}
 
 
-def test_a_node_that_the_pod_brings_into_balance_is_liked() -> None:
-    """75 where it changes nothing."""
+def test_balanced_allocation_gives_75_or_more_if_the_pod_balances_the_node() -> None:
+    """A pod that changes no balance gives 75."""
     uneven = [node("n0", cpu=10, memory="10Gi"), pod("q", on="n0", cpu=5), node("n1", cpu=10, memory="10Gi")]
 
     found = scores(BALANCE, *uneven, pod("p", memory="5Gi"))

@@ -68,7 +68,7 @@ def test_an_object_of_a_dump_is_let_in_with_what_is_wrong_with_it() -> None:
     assert Store().create(pod("web", spec=UNNAMED), now=0)
 
 
-def test_an_update_makes_nothing_worse() -> None:
+def test_an_update_is_rejected_for_the_invalid_values_that_it_adds_alone() -> None:
     store = Store()
     raw = store.create(pod("web", spec={"containers": [{"name": "main", "image": "a"}, {"name": "b"}]}), now=0).raw
     main, other = raw["spec"]["containers"]

@@ -174,7 +174,7 @@ def test_a_decision_that_ends_early_says_how_far_it_came() -> None:
     assert warnings(full, raw, has_time=lambda: False) == ()
 
 
-def test_pending_pods_are_part_of_what_a_warning_rests_on() -> None:
+def test_a_warning_names_pending_pods_among_its_caveats() -> None:
     cluster = followed(Workload("web", ["n1"] * 4 + ["n2"] * 4 + [""]))
     assert warnings(cluster, pod())[-1] == (
         "decided for the cluster as it is now, and without 1 pending pod; no autoscaler, no quotas: see podium plan fit"

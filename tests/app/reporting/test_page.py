@@ -69,7 +69,8 @@ def lit(opened: Opened) -> list[str]:
     return list(names)
 
 
-def test_a_page_says_its_headline_and_asks_for_nothing(story: Opened) -> None:
+def test_a_page_shows_its_headline_and_one_view_without_network_requests(story: Opened) -> None:
+    # The fixture checks the requests.
     assert story.page.inner_text("h1") == "2m: 1 bound, 2 preempted, 1 pod waiting at the end"
     assert story.ask("podium.stories.views.length") == 1
 

@@ -229,8 +229,11 @@ def test_the_ascent_is_close_to_the_linear_program_of_the_relaxation(
     check()
 
 
-def test_the_ascent_finds_the_prices_of_budgets_that_matter_differently() -> None:
-    """Each budget allows some pods of its own nodes. Most of what can be gained, far from these nodes, needs none."""
+def differing_budgets() -> tuple[Relaxation, float]:
+    """Return a relaxation within twelve limits, and the cost of leaving all pods where they are.
+
+    Each limit allows two pods of its own nodes. Most of what can be gained, far from these nodes, needs none.
+    """
     objects: list[Any] = [node("empty", cpu="1000")]
     for at in range(12):
         objects += [node(f"n-{at}-{each}", cpu="10") for each in range(3 + at)]
@@ -247,8 +250,22 @@ def test_the_ascent_finds_the_prices_of_budgets_that_matter_differently() -> Non
     labels = policy.bound(Departures(picture, pods), 0.01).labels  # type: ignore[attr-defined]
     departures = Departures(picture, pods, labels)
     relaxation, _ = relax(departures, [(policy.bound(departures, 0.01), 1.0)], 0.01)  # type: ignore[attr-defined]
+    return limited(relaxation, limits), policy.objective(picture)
 
-    found = ascend(limited(relaxation, limits), policy.objective(picture))
+
+def test_the_best_ascent_counts_of_those_that_weigh_limits_differently(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bound(*powers: float) -> float:
+        monkeypatch.setattr(certificate, "_POWERS", powers)
+        return certificate._climb(*differing_budgets()).value
+
+    by_root, by_number = bound(0.5), bound(1.0)
+
+    assert by_root > by_number
+    assert bound(0.5, 1.0) == bound(1.0, 0.5) == by_root
+
+
+def test_the_ascent_finds_the_prices_of_budgets_that_matter_differently() -> None:
+    found = ascend(*differing_budgets())
 
     # Two pods of each budget leave for the price of a move, the others stay; four of each free node leave.
     excess = [1 - 5000 / (5200 + 400 * at) for at in range(12)]

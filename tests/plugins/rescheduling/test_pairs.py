@@ -43,7 +43,7 @@ def test_another_pod_makes_room_when_the_right_node_is_full(name: str, wants: di
 
 
 @BOTH
-def test_no_pod_is_moved_when_room_is_free(name: str, wants: dict[str, Any]) -> None:
+def test_no_other_pod_makes_room_when_room_is_free(name: str, wants: dict[str, Any]) -> None:
     nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("free", cpu="2", labels=FAST)
     seen = picture_of(*nodes, taking(**wants), giving())
     assert pairs(policy_of(name).proposals(seen)) == ["a"]

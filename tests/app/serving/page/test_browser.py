@@ -680,7 +680,7 @@ def _program(life: Life, *arguments: str) -> Iterator[str]:
         process.communicate(timeout=GUARD_SECONDS)
 
 
-def test_nodes_that_come_are_seen_and_their_machines_can_be_stopped(browser: Any, life: Life) -> None:
+def test_a_new_node_is_shown_and_can_be_cordoned(browser: Any, life: Life) -> None:
     life.ask("POST", "/api/v1/nodes", node("node-3"))
     with visiting(browser, life.server, "#objects/nodes/-/node-3") as visit:
         visit.shown()
