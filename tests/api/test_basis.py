@@ -1,6 +1,7 @@
 """Caveats of an answer: present if the input leaves something open, and absent otherwise."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -33,9 +34,11 @@ def budget(**rest: Any) -> Raw:
     return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec, **rest}
 
 
-def caveats(*raws: Raw, simulates: bool = True, **others: Any) -> dict[str, Caveat]:
+def caveats(
+    *raws: Raw, simulates: bool = True, warnings: Sequence[InputWarning] = (), **others: Any
+) -> dict[str, Caveat]:
     documents = load_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(raws)}), "input", "ignore")
-    found = Basis(Input(documents), ["default-scheduler"], simulates, **others).caveats()
+    found = Basis(Input(documents), ["default-scheduler"], simulates, **others).caveats(warnings)
     return {caveat.about: caveat for caveat in found}
 
 

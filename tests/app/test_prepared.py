@@ -224,6 +224,8 @@ def test_a_successor_does_not_take_over_from_a_session_that_is_ended_meanwhile(
             return stamps()
 
         monkeypatch.setattr(session_module, "code_stamps", ending)
+        # A successor that takes over nevertheless serves nothing, so that it ends.
+        monkeypatch.setattr(SessionServer, "serve", lambda _: None)
         session._wishing.send(RunOptions())
         session.service_actions()
         os.waitpid(session._successor, 0)

@@ -6,7 +6,6 @@ from podium.apirequests.request import Request
 from podium.controllers.ledger.ledger import DisruptionLedger
 from podium.sim.api_server import APIServer
 from podium.sim.history import Backlog, EventHistory
-from podium.sim.run_options import SimulationLimits
 from podium.store.store import Store
 from tests.store.objects import pod
 
@@ -15,7 +14,7 @@ OWNER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": "owner
 
 
 def server_of(store: Store) -> APIServer:
-    history = EventHistory(0, Backlog(), SimulationLimits().events)
+    history = EventHistory(0, Backlog())
     ledger = DisruptionLedger(history.keep, lambda kind, key: None)
     return APIServer(store, history, lambda *report: None, ledger)
 

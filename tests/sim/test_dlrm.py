@@ -145,7 +145,7 @@ def test_the_answer_says_that_nodes_are_supposed(tmp_path: Path) -> None:
     found = read_input([file])
     simulation = simulation_of(found.documents, RunOptions())
 
-    (caveat,) = caveats_of(found, simulation.scenario, RunOptions())
+    (caveat,) = caveats_of(found, simulation, RunOptions())
 
     assert (caveat.about, caveat.names) == ("nodes-supposed", ("hn-0",))
     assert caveat.message.startswith("1 node supposed: the DLRM trace states none")

@@ -18,7 +18,6 @@ from podium.controllers.observations import Observation, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.sim.history import Backlog, EventHistory
 from podium.sim.results.result import result_of
-from podium.sim.run_options import SimulationLimits
 from podium.sim.simulation import Simulation
 from tests.sim.first_fit import FirstFit
 from tests.sim.objects import scenario
@@ -195,7 +194,7 @@ def test_attempts_are_bindings_and_failures() -> None:
 
 
 def test_repeated_failures_are_counted_until_another_event_of_the_pod() -> None:
-    history = EventHistory(0, Backlog(), SimulationLimits().events)
+    history = EventHistory(0, Backlog())
     for second, reason, message in (
         (0, "FailedScheduling", "full"),
         (1, "FailedScheduling", "full"),

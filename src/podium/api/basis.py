@@ -53,19 +53,22 @@ class Basis(Struct, frozen=True, dict=True):
     """The input of an answer.
 
     ``schedulers`` are the names of the schedulers that take part. ``simulates`` says whether controllers act on the
-    objects; otherwise there is a single decision. ``warnings`` are those about objects that are added later;
-    ``further`` are additional caveats.
+    objects; otherwise there is a single decision. ``further`` are additional caveats.
     """
 
     found: Input
     schedulers: Collection[str]
     simulates: bool
-    warnings: Sequence[InputWarning] = ()
     further: Sequence[Caveat] = ()
 
-    def caveats(self) -> tuple[Caveat, ...]:
-        """Return all caveats in a fixed order; () if the input is complete."""
-        return (*(caveat for rule in _RULES for caveat in rule(self) if caveat.count), *self.further)
+    def caveats(self, warnings: Sequence[InputWarning] = ()) -> tuple[Caveat, ...]:
+        """Return all caveats in a fixed order, with those about ``warnings`` of objects that are added later."""
+        return (*self.of_objects, *_input_warnings([*self.found.warnings, *warnings]), *self.further)
+
+    @cached_property
+    def of_objects(self) -> tuple[Caveat, ...]:
+        """The caveats about the objects of the input."""
+        return tuple(caveat for rule in _RULES for caveat in rule(self) if caveat.count)
 
     def objects(self, type_: type[Read]) -> list[Read]:
         """Return the objects of a kind, in the order of the input."""
@@ -222,10 +225,10 @@ def _device_claims_missing(basis: Basis) -> Iterator[Caveat]:
     yield caveat_of("device-claims-missing", message, keys)
 
 
-def _input_warnings(basis: Basis) -> Iterator[Caveat]:
-    """Yield a caveat for each reason of the input's warnings."""
+def _input_warnings(warnings: Sequence[InputWarning]) -> Iterator[Caveat]:
+    """Yield a caveat for each reason of the warnings."""
     by_reason: dict[Reason, list[str]] = {}
-    for warning in (*basis.found.warnings, *basis.warnings):
+    for warning in warnings:
         by_reason.setdefault(warning.reason, []).append(str(warning))
     for reason, messages in sorted(by_reason.items()):
         rest = len(messages) - _SHOWN
@@ -251,7 +254,6 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _namespaces_missing,
     _storage_classes_missing,
     _device_claims_missing,
-    _input_warnings,
 )
 
 

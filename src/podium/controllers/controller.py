@@ -37,7 +37,7 @@ class Controller(Protocol):
     passes back an `ActionFinished` for each of them but a `Record`, and a `Tick` when its ``deadline`` has come.
 
     Optional attributes: ``pod_aspects`` (see `needed_aspects`), ``idle_deferral`` and ``is_idle`` (see `IdleDeferral`),
-    and ``pods_on``, a node: of the pods that exist when it begins, it needs only those there.
+    and ``pods_on``, a node: of the nodes and pods that exist when it begins, it needs only that one and those there.
     """
 
     @property

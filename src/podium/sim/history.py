@@ -59,14 +59,10 @@ class Backlog:
                 take_in(waiting)
 
 
-# A write to a pod makes at most four events: binding or nomination, restart, killing, and phase.
-_MOST_EVENTS_WAIT = 4 * MOST
-
-
 class EventHistory:
     """Records every write with its author, and the Events that schedulers record."""
 
-    def __init__(self, start_ns: int, backlog: Backlog, most_events: int) -> None:
+    def __init__(self, start_ns: int, backlog: Backlog) -> None:
         self.start_ns = start_ns
         self._backlog = backlog
         self._backlog.join(self._take_in)
@@ -74,9 +70,6 @@ class EventHistory:
         # How many events repeat an earlier one.
         self._repeats = 0
         self._last_time: tuple[int, Seconds] = start_ns, 0
-        # Below this number of events there cannot be too many, whatever waits.
-        self._few = most_events - _MOST_EVENTS_WAIT
-        self._on_many: Callable[[], None] | None = None
         self.refused: set[str] = set()
         """The keys of objects that quotas or bounds did not let a step create or change."""
         # Since the first failure, the number of relevant writes; and by pod key, or workload whose pods could not be
@@ -125,21 +118,9 @@ class EventHistory:
                 if changes == self._changes and (both := self._events[place].repeated(event)):
                     self._events[place] = both
                     self._repeats += 1
-                    self._count()
                     return
                 self._failed[subject] = len(self._events), self._changes
         self._events.append(event)
-        self._count()
-
-    def watch_number(self, on_many: Callable[[], None]) -> None:
-        """Call ``on_many`` once when there may be more events than allowed; `happened` has the exact number."""
-        self._on_many = on_many
-        self._count()
-
-    def _count(self) -> None:
-        if self._on_many is not None and len(self._events) + self._repeats > self._few:
-            self._on_many()
-            self._on_many = None
 
     def keep(self, record: Disruption, trail: FollowUp | None) -> None:
         """Keep the record of a disruption; see `DisruptionLedger`."""
@@ -185,7 +166,6 @@ class EventHistory:
                 what = {"ADDED": "NodeAdded", "MODIFIED": "NodeChanged", "DELETED": "NodeRemoved"}[event.type]
                 words = message or _avoid_list_changes(event, object_)
                 self._events.append(SimEvent(time, what, None, object_.metadata.name, by or None, words, 1, time))
-        self._count()
 
     def _add_pod_event(self, time: Seconds, reason: str, pod: str, node: str, by: str, message: str = "") -> None:
         if self._failed:

@@ -33,7 +33,7 @@ from podium.framework.settings.configuration import (
 )
 from podium.runtime.runtime import Component
 from podium.sim.placement_log import PlacementLog
-from podium.sim.recording.comparison import RecordingComparison, compare
+from podium.sim.recording.comparison import compare
 from podium.sim.recording.replay import Replay
 from podium.sim.recording.tape import recordings_of
 from podium.sim.results.result import Result, result_of
@@ -69,10 +69,14 @@ def play_on(simulation: Simulation, progress: Progress | None = None) -> None:
             progress(share_done(simulation), simulation.elapsed_ns)
 
 
-def result_of_run(found: Input, simulation: Simulation, options: RunOptions) -> Result:
+def result_of_run(found: Input, simulation: Simulation, options: RunOptions, *, is_brief: bool = False) -> Result:
     """Return the result of a simulation so far."""
-    basis = (*caveats_of(found, simulation.scenario, options), *unbound_claims(simulation.store))
-    return result_of(simulation, basis, compared(found, simulation))
+    basis = (*caveats_of(found, simulation, options), *unbound_claims(simulation.store))
+    recorded = None
+    if simulation.settings.replay is not None:
+        objects = [document.object for document in found.documents if document.object is not None]
+        recorded = compare(simulation.settings.replay.recording, objects, simulation)
+    return result_of(simulation, basis, recorded, is_brief=is_brief)
 
 
 def simulation_of(
@@ -122,19 +126,18 @@ def simulation_of(
     return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
 
 
-def compared(found: Input, simulation: Simulation) -> RecordingComparison | None:
-    """Return the comparison of a recording with its simulation; None without a recording."""
-    replay = simulation.settings.replay
-    objects = [document.object for document in found.documents if document.object is not None]
-    return None if replay is None else compare(replay.recording, objects, simulation)
-
-
-def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[Caveat, ...]:
+def caveats_of(found: Input, simulation: Simulation, options: RunOptions) -> tuple[Caveat, ...]:
     """Return the caveats of a run."""
+    changes = (step.change for step in simulation.scenario.steps)
+    applied = [warning for change in changes if isinstance(change, Apply) for warning in change.warnings]
+    return (simulation.basis or basis_of(found, simulation.scenario, options)).caveats(applied)
+
+
+def basis_of(found: Input, scenario: Scenario, options: RunOptions) -> Basis:
+    """Return the basis of runs, whatever the steps of the scenario are."""
     configuration = options.configuration or default_configuration()
     profiles = configuration.profiles
     names = [scheduler.name for scheduler in scenario.schedulers] or [profile.scheduler_name for profile in profiles]
-    applied = [each for step in scenario.steps if isinstance(step.change, Apply) for each in step.change.warnings]
     release, of_release = options.release.for_documents(found.documents)
     of_release += tuple(options.release.dropped(found.documents, release))
     ignored = without_extenders(configuration, ignore=options.ignore_extenders)
@@ -147,7 +150,7 @@ def caveats_of(found: Input, scenario: Scenario, options: RunOptions) -> tuple[C
             "where they begin. percentageOfNodesToScore: 100 examines all"
         )
         further = (*further, Caveat("nodes-examined", message, number - wanted))
-    return Basis(found, names, simulates=True, warnings=applied, further=further).caveats()
+    return Basis(found, names, simulates=True, further=further)
 
 
 def share_done(simulation: Simulation) -> float:
@@ -160,16 +163,16 @@ def share_done(simulation: Simulation) -> float:
 
 def unbound_claims(store: Store) -> Iterator[Caveat]:
     """Yield a caveat if pods wait for claims that only the persistent volume controller binds."""
-    waiting = [pod for pod in store.typed(Pod) if pod.waits_for_node]
+    unbound = {claim.key: claim for claim in store.typed(PersistentVolumeClaim) if claim.status.phase != "Bound"}
+    waiting = [pod for pod in (store.typed(Pod) if unbound else ()) if pod.waits_for_node]
     mounted = {f"{pod.metadata.namespace}/{name}" for pod in waiting for name in claim_names(pod.metadata, pod.spec)}
     keys = []
-    for key in sorted(mounted):
-        claim = store.reading("PersistentVolumeClaim", key)
-        if isinstance(claim, PersistentVolumeClaim) and claim.status.phase != "Bound":
-            class_ = store.reading("StorageClass", claim.class_name)
-            binds_late = isinstance(class_, StorageClass) and class_.volume_binding_mode != "Immediate"
-            if not binds_late or claim.spec.volume_name:
-                keys.append(key)
+    for key in sorted(mounted & unbound.keys()):
+        claim = unbound[key]
+        class_ = store.reading("StorageClass", claim.class_name)
+        binds_late = isinstance(class_, StorageClass) and class_.volume_binding_mode != "Immediate"
+        if not binds_late or claim.spec.volume_name:
+            keys.append(key)
     if keys:
         count = f"{len(keys):,} claim{'' if len(keys) == 1 else 's'}"
         why = "their class binds immediately or does not exist, which Podium does not simulate"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from podium.api.basis import Basis
 from podium.api.errors import InputError, PodiumError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.node import Node
@@ -81,10 +82,7 @@ _MOST_EVENTS = 4 * MOST_BEHIND
 
 
 class InitialState:
-    """The initial cluster, created once and shared by simulations of the same objects.
-
-    Creating the objects takes nearly half of the time before the first step.
-    """
+    """The initial cluster, created once and shared by simulations of the same objects."""
 
     def __init__(self) -> None:
         # The settings that it depends on, and the state.
@@ -127,12 +125,14 @@ class Simulation:
         """
         self.scenario = scenario
         self.placements = placements
+        self.basis: Basis | None = None
+        """The basis of the runs that begin with it, if several do."""
         self.settings = settings
         self.now = settings.start_ns
         self.store = Store(seed=settings.seed, recorded_uids=settings.replay.uids if settings.replay else None)
         self.store.serve_as(settings.release)
         self._backlog = Backlog()
-        self.history = EventHistory(self.now, self._backlog, settings.limits.events)
+        self.history = EventHistory(self.now, self._backlog)
         self._meter = LimitMeter(settings.limits, self.history, lambda: self.elapsed_ns)
         self.meters = Meters(self.now, self.store, self._backlog)
         self.bind_attempts = 0
@@ -315,16 +315,17 @@ class Simulation:
         self.start(component)
 
     def _existing(self, kind: str, node: str) -> ExistingObjects:
-        """Return all objects of a kind; of pods, those on a ``node`` unless that is "".
+        """Return all objects of a kind; of nodes and pods that ``node`` and those on it, unless it is "".
 
         Components that start before one of them changes share the observations.
         """
-        place = kind, node if kind == "Pod" else "", self.store.changes(kind)
+        place = kind, node if kind in ("Node", "Pod") else "", self.store.changes(kind)
         found = self._listed.get(place)
         if found is None:
             objects = self.store.objects(kind)
             if place[1]:
-                objects = [one for one in objects if isinstance(one.object, Pod) and one.object.spec.node_name == node]
+                names = (one.object.spec.node_name if isinstance(one.object, Pod) else one.key for one in objects)
+                objects = [one for one, name in zip(objects, names, strict=True) if name == node]
             events = [WatchEvent("ADDED", stored, None) for stored in objects]
             aspects = [aspects_of(event, self.store) for event in events]
             found = self._listed[place] = kind, [observation_of(event) for event in events], aspects

@@ -114,7 +114,7 @@ def _play(story: SimulationInput, options: RunOptions) -> _Played:
     simulation = simulation_of(found.documents, options)
     load_seconds = watch.lap()
     play_on(simulation)
-    result = result_of(simulation, caveats_of(found, simulation.scenario, options))
+    result = result_of(simulation, caveats_of(found, simulation, options))
     nodes = sum(isinstance(document.object, Node) for document in found.documents)
     return _Played(nodes, result, load_seconds, watch.lap())
 

@@ -168,7 +168,9 @@ class Naming(Struct, frozen=True):
         if not isinstance(part, Names) or not part.names:
             return 0
         most = number if part.most is None else min(number, part.most)
-        return len(listed([self.shown(name) for name in part.names], most))
+        first = [self.shown(name) for name in part.names[: most + 1]]
+        # The others are only counted.
+        return len(listed([*first, *[""] * (len(part.names) - len(first))], most))
 
     def shortened(self, rooms: Mapping[str, int]) -> Naming:
         """Return a naming that cuts the names of each kind to its width in `rooms`; the names stay distinct."""

@@ -83,7 +83,7 @@ class Explainer:
         configuration = configuration or default_configuration()
         profiles = build_profiles(configuration, Registry(IN_TREE), self.cluster, examines_all=True)
         self.runners = {name: Runner(profile, self.cluster) for name, profile in profiles.items()}
-        self._disruptions = self._disruptions_among(objects)
+        self.disruptions = self._disruptions_among(objects)
         # The claims that were created here for a pod, by its key.
         self._made: dict[str, tuple[Kubernetes, ...]] = {}
         pods = [item for item in later if isinstance(item, Pod)]
@@ -152,7 +152,7 @@ class Explainer:
         staying = {(item.kind, item.key) for item in arriving}
         pods = [self._admission.admitted(item) for item in arriving if isinstance(item, Pod)]
         others = [self._admission.admitted(item) for item in _in_order(arriving) if not isinstance(item, Pod)]
-        self.objects, self._disruptions = objects, self._disruptions_among(objects)
+        self.objects, self.disruptions = objects, self._disruptions_among(objects)
         for item in gone:
             if isinstance(item, Pod):
                 self._pending.pop(item.key, None)
@@ -182,7 +182,7 @@ class Explainer:
         return cache(lambda: disruption_state([*objects, *self._admission.levels], self._now_ns))
 
     def _explanation(self, decision: Explanation) -> Explanation:
-        return replace(decision, disruptions_found=self._disruptions)
+        return replace(decision, disruptions_found=self.disruptions)
 
     def _runner_of(self, record: PodRecord, scheduler: str) -> Runner:
         """Return the runner of a pod's profile. Raises PodiumError for one that is not configured."""

@@ -18,10 +18,11 @@ from podium.api.pod import EphemeralVolumeSource, Pod, Volume
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Renderable
+from podium.app.console.cells import by_key
 from podium.app.console.page import Cell, Page, counted, fitted, listed
 from podium.app.explaining.explanation import SCHEMA_VERSION, Explanation
 from podium.controllers.workloads.daemon_sets import daemon_spec
-from podium.controllers.workloads.owned_pods import WorkloadObject, label_of
+from podium.controllers.workloads.owned_pods import WorkloadObject
 from podium.controllers.workloads.stateful_sets import claims_of, numbered_pod, ordinal_of
 
 POD = "Pod"
@@ -138,25 +139,22 @@ def find_workload(documents: Iterable[Document], kind: str, key: str) -> tuple[D
 
 def pods_of(objects: Sequence[Kubernetes], workload: Kubernetes) -> tuple[Pod, ...]:
     """Return the live pods that a workload controls, directly or through ReplicaSets and Jobs, by name."""
-    by_owner: dict[str, list[Kubernetes]] = {}
-    for found in objects:
-        controller = found.metadata.controller if found.kind == POD or found.kind in WORKLOADS else None
-        if controller is not None:
-            place = f"{controller.kind} {found.metadata.namespace}/{controller.name}"
-            by_owner.setdefault(place, []).append(found)
+    by_owner = by_key((each.name, item) for item in objects if (each := item.metadata.controller) is not None)
     pods: dict[str, Pod] = {}
     owners = [workload]
     for _ in range(_MAX_OWNERS):
-        owned = [item for owner in owners for item in by_owner.get(label_of(owner), ()) if _is_of(item, owner)]
+        owned = [item for owner in owners for item in by_owner.get(owner.metadata.name, ()) if _is_of(item, owner)]
         pods |= {item.key: item for item in owned if isinstance(item, Pod) and not item.is_terminal}
-        owners = [item for item in owned if item.kind != POD]
+        owners = [item for item in owned if item.kind in WORKLOADS]
     return tuple(pod for _, pod in sorted(pods.items()))
 
 
 def _is_of(item: Kubernetes, owner: Kubernetes) -> bool:
     """Return whether the object's controller is this one, and not an earlier one of the same name."""
-    controller, uid = item.metadata.controller, owner.metadata.uid
-    return controller is not None and (controller.uid == uid or not (controller.uid and uid))
+    controller, own = item.metadata.controller, owner.metadata
+    if controller is None or (controller.kind, controller.name) != (owner.kind, own.name):
+        return False
+    return item.metadata.namespace == own.namespace and (controller.uid == own.uid or not (controller.uid and own.uid))
 
 
 def wanted_of(workload: Kubernetes) -> int | None:
@@ -173,18 +171,14 @@ def maker_of(documents: Iterable[Document], workload: Document) -> Document:
     owner = workload.object
     if not isinstance(owner, Deployment):
         return workload
-    newest, first = workload, (-1, "", "")
+    found = {}
     for document in documents:
-        item = document.object
-        if not isinstance(item, ReplicaSet) or item.metadata.namespace != owner.metadata.namespace:
-            continue
-        meta, controller = item.metadata, item.metadata.controller
-        is_named = controller is not None and (controller.kind, controller.name) == (owner.kind, owner.metadata.name)
-        revision = meta.annotations.get("deployment.kubernetes.io/revision", "")
-        age = int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
-        if is_named and _is_of(item, owner) and age > first:
-            newest, first = document, age
-    return newest
+        if isinstance(document.object, ReplicaSet) and _is_of(document.object, owner):
+            meta = document.object.metadata
+            revision = meta.annotations.get("deployment.kubernetes.io/revision", "")
+            age = int(revision) if revision.isdecimal() else 0, meta.creation_timestamp or "", meta.name
+            found[age] = document
+    return found[max(found)] if found else workload
 
 
 def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[PersistentVolumeClaim, ...]]:

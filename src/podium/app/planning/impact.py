@@ -251,7 +251,7 @@ def _impact(
         disruptions=dict(sorted(causes.items())),
         held=held,
         is_new=known is None,
-        why=reasons.of(workload.workload) if missing or workload.pending else "",
+        why=reasons.of(workload) if missing or workload.pending else "",
         stuck=0 if missing else waiting,
     )
 
@@ -302,21 +302,22 @@ class _Reasons:
             self._refused[result.measures.top_of.get(short["workload"], short["workload"])] = short["reason"]
         self._down = {node.node for node in result.nodes if {"down", "not ready", "gone"} & set(node.marks)}
 
-    def of(self, workload: str) -> str:
+    def of(self, workload: WorkloadReadiness) -> str:
         """Return the most frequent reason of the pods that are not ready.
 
         A gang's pods that wait for others count only if no pod has a better reason; pods that terminate count only if
         there are no others, and those that are pending without the plan, too, come last.
         """
-        if workload in self._refused:
-            return self._refused[workload]
-        pods = self._pods.get(workload, [])
+        if workload.workload in self._refused:
+            return self._refused[workload.workload]
+        pods = self._pods.get(workload.workload, [])
         for rank in range(3):
             alike = Counter(filter(None, (self._why(pod) for pod in pods if self._rank(pod) == rank)))
             specific = [why for why in alike if not why.startswith(UNSCHEDULABLE)]
             if alike:
                 return min(specific or alike, key=lambda why: (-alike[why], why))
-        return "no controller replaces its pods" if pods else "it has no pods"
+        # A brief result has no pods that have stayed ready.
+        return "no controller replaces its pods" if pods or workload.pods else "it has no pods"
 
     def _rank(self, pod: dict[str, Any]) -> int:
         return 2 if pod["pod"] in self._pending_anyway else int(pod["state"] == "terminating")

@@ -103,8 +103,9 @@ class QuestionCommand(Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        # One pause from reading to the answer: at each end of a pause the collector visits all objects.
-        with collector_paused():
+        # One pause from reading to the answer: at each end of a pause the collector visits all objects. The process
+        # ends soon: what the collector would examine is not worth freeing.
+        with collector_paused(keeps_objects=True):
             return super().invoke(ctx)
 
 
@@ -227,10 +228,13 @@ class RunInputs(QuestionInputs):
         """Ask a question about the cluster, showing progress, and show the answer."""
         from podium.app.planning.question import PlanRun
 
+        # The other forms show no pods but those of the part.
+        is_brief = self.form not in ("json", "yaml", shared.HTML) and _PARTS["pods"] not in self.parts
         read = self.read()
 
         def ask(progress: PlanProgress) -> PlanAnswer:
-            return question(PlanRun(read, self.options, progress, self.samples, forks=True), *arguments, **options)
+            run = PlanRun(read, self.options, progress, self.samples, forks=True, is_brief=is_brief)
+            return question(run, *arguments, **options)
 
         self.show(doing, ask)
 

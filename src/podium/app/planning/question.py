@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 
 from msgspec import Struct
 
 from podium.api.basis import Caveat
-from podium.api.collector import collector_paused, free_cycles
+from podium.api.collector import free_cycles
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import overridden
 from podium.api.meta import Raw
@@ -20,11 +20,12 @@ from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, impact_of, impact_text, nodes_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
 from podium.app.planning.scenarios import scenario_of_spec, with_scenario
-from podium.app.simulating.simulation_result import SimulationResult, play_shown, replay_with_reasons, shown_result
+from podium.app.simulating.simulation_result import SimulationResult, play_shown, shown_result
 from podium.app.using import client
 from podium.sim.latencies import USUAL_LATENCY_NS
+from podium.sim.results.measures import ObjectSizes
 from podium.sim.results.result import result_of
-from podium.sim.run import Progress, play_on, simulation_of
+from podium.sim.run import Progress, basis_of, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
 from podium.sim.simulation import InitialState, Simulation
@@ -96,7 +97,8 @@ class PlanRun(Struct, frozen=True):
     """A cluster for played questions, and the options of their runs.
 
     With `samples` a question is played that many times, with different tie-breaks, to find its possible outcomes. With
-    `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once.
+    `forks`, a forked copy of this process plays the run without the plan, so that the cluster is built once; and with
+    `is_brief`, the results of these two runs are brief.
     """
 
     read: Input
@@ -104,20 +106,14 @@ class PlanRun(Struct, frozen=True):
     progress: PlanProgress | None = None
     samples: int = 0
     forks: bool = False
+    is_brief: bool = False
 
     def play(self, question: PlanQuestion) -> PlayedPlan:
         """Play a question, and the cluster without it for the same time.
 
         Raises InputError for wrong objects or steps, and LimitError as every run.
         """
-        initial = InitialState()
-
-        def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
-            # The process of one forked question ends soon: what the collector would examine is not worth freeing.
-            with collector_paused(keeps_objects=self.forks and not self.samples):
-                return _play_once(self, question, options, progress, initial)
-
-        return self._sampled(play)
+        return self._sampled(partial(_play_once, self, question, InitialState()))
 
     def compare(
         self,
@@ -176,7 +172,7 @@ class PlanRun(Struct, frozen=True):
 
 
 def _play_once(
-    run: PlanRun, question: PlanQuestion, options: RunOptions, progress: PlanProgress | None, initial: InitialState
+    run: PlanRun, question: PlanQuestion, initial: InitialState, options: RunOptions, progress: PlanProgress | None
 ) -> PlayedPlan:
     read, begins_with = run.read, question.begins_with
     begun = Input(overridden(read.documents, begins_with), read.left_out) if begins_with else read
@@ -188,7 +184,7 @@ def _play_once(
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
     if run.forks and is_all and CAN_FORK:
-        result, baseline = _play_forked(read, given, options, part, rest)
+        result, baseline = _play_forked(run, given, options, part, rest)
     else:
         result, baseline = play_shown(given, options, part, initial), None
     lasted_ns = result.measures.end_ns - result.measures.start_ns
@@ -202,49 +198,52 @@ def _play_once(
         # The two runs are never in memory at the same time.
         free_cycles()
         baseline = play_shown(read, anyway, rest, initial)
-    elif not options.records_placements:
-        baseline = replace(baseline, with_reasons=replay_with_reasons(read, anyway))
     result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario)
 
 
 def simulation_before_steps(given: Input, options: RunOptions) -> Simulation:
-    """Return the simulation of an input after its first instant, before any step. Raises as `play` does."""
+    """Return an input's simulation after its first instant, before any step, with its basis. Raises as `play` does."""
     simulation = simulation_of(given.documents, options, holds_steps=True)
+    simulation.basis = basis_of(given, simulation.scenario, options)
+    simulation.basis.caveats()
     # What happens in the first instant is the same in runs that differ in their steps alone.
     simulation.quiet_until()
     return simulation
 
 
 def _play_forked(
-    read: Input, given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None
+    run: PlanRun, given: Input, options: RunOptions, progress: Progress | None, rest: Progress | None
 ) -> tuple[SimulationResult, SimulationResult | None]:
     """Return the results with the steps and without them, for runs that differ in nothing but the steps.
 
-    The simulation is the one that a session has prepared of ``read``, if it has; otherwise a new one of ``given``. A
-    copy of this process is forked before the first step, and plays the run without steps for as long as the other
-    lasts. The second result is None if the copy has failed.
+    The simulation is the one that a session has prepared of the run's input, if it has; otherwise a new one of
+    ``given``. A copy of this process is forked before the first step, and plays the run without steps for as long as
+    the other lasts. The second result is brief unless placements are recorded, and None if the copy has failed.
     """
     session = client.answering
-    prepared = None if session is None else session.prepared(read, options)
+    prepared = None if session is None else session.prepared(run.read, options)
     simulation = simulation_before_steps(given, options) if prepared is None else prepared
     if prepared is not None:
-        prepared.take_steps_of(split_documents(given.documents)[1])
+        # The scenario comes last.
+        prepared.take_steps_of(split_documents(given.documents[-1:])[1])
 
     def play_without_steps(lasted_ns: int, report: Progress) -> SimulationResult:
         simulation.end_after(lasted_ns)
         play_on(simulation, report)
         if options.records_placements:
             return shown_result(given, simulation, options)
-        # Nothing shows this run's caveats and placement.
-        return SimulationResult.of(result_of(simulation))
+        # Nothing shows this run's caveats, and what the other run knows of all pods.
+        result = result_of(simulation, is_brief=True)
+        measures = replace(result.measures, workload_of={}, top_of={}, sizes=ObjectSizes())
+        return SimulationResult.of(replace(result, measures=measures))
 
     with forked(play_without_steps) as begin:
         simulation.add_steps(options.components)
         play_on(simulation, progress)
         # The copy plays while this process makes its result.
         finish = begin(simulation.elapsed_ns)
-        return shown_result(given, simulation, options), finish(rest)
+        return shown_result(given, simulation, options, is_brief=run.is_brief), finish(rest)
 
 
 def _part(progress: PlanProgress | None, begin: float, end: float, what: str) -> Callable[[float, object], None] | None:

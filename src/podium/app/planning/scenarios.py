@@ -36,7 +36,7 @@ class Remedy(Struct, frozen=True):
 
 def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
     """Return the input's scenario, named for a plan, with its settings replaced and further steps added."""
-    given = [document.raw for document in read.documents if is_scenario(document)]
+    given = [document.raw for document in read.documents if document.object is None and is_scenario(document)]
     base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": SCENARIO, "metadata": {}, "spec": {}}
     spec = base.get("spec", {})
     if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
@@ -50,7 +50,7 @@ def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw]
 
 def with_scenario(read: Input, scenario: Raw) -> Input:
     """Return the input with this scenario in place of its own."""
-    documents = [document for document in read.documents if not is_scenario(document)]
+    documents = [each for each in read.documents if each.object is not None or not is_scenario(each)]
     return Input([*documents, Document("the plan", 1, scenario, None)], read.left_out)
 
 

@@ -175,18 +175,18 @@ class SimulationResult(Renderable, Result):
         return frame_of(self, name)
 
 
-def shown_result(found: Input, simulation: Simulation, options: RunOptions) -> SimulationResult:
-    """Return the result of a simulation so far."""
-    result = result_of_run(found, simulation, options)
+def shown_result(
+    found: Input, simulation: Simulation, options: RunOptions, *, is_brief: bool = False
+) -> SimulationResult:
+    """Return the result of a simulation so far; a brief one has no placement."""
+    result = result_of_run(found, simulation, options, is_brief=is_brief)
+    if is_brief:
+        return SimulationResult.of(result)
     states = NodeStates(simulation.store, simulation.control_plane.is_down)
-    with_reasons = None if options.records_placements else replay_with_reasons(found, options)
+    recording = replace(options, on_attempt=None, records_placements=True)
+    with_reasons = None if options.records_placements else partial(play_shown, found, recording)
     placement = placement_of(simulation.store, states, {node.node: node.requested for node in result.nodes})
     return replace(SimulationResult.of(result), placement=placement, with_reasons=with_reasons)
-
-
-def replay_with_reasons(found: Input, options: RunOptions) -> Callable[[], SimulationResult]:
-    """Return a function that runs the input again and records the reasons for placements, which takes longer."""
-    return partial(play_shown, found, replace(options, on_attempt=None, records_placements=True))
 
 
 def play_shown(

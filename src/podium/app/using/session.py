@@ -404,6 +404,7 @@ def _start(use: UseOptions) -> str:
             import_module(module)
         # The first decisions build the columns and fill the caches that all others share.
         pending_answer(cluster, "", lambda *_: None)
+        cluster.explainer.disruptions()
     session = SessionServer(use, cluster, files)
     if os.fork() == 0:
         _detach()

@@ -29,8 +29,6 @@ RECORDING = "Recording"
 FORMAT = 1
 """The version of the format."""
 
-"""The reason of the condition DisruptionTarget of evicted pods."""
-
 What = Literal[
     "created", "changed", "gone", "nominated", "bound", "preempted", "evicted", "disrupted", "finished", "failed"
 ]

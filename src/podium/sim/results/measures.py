@@ -226,7 +226,7 @@ class Meters:
         self._backlog.join(self._take_in)
         self._usage = RequestedUsage(start_ns)
         self._disruptions = BudgetDisruptions()
-        self._readiness = Readiness(self._usage)
+        self.readiness = Readiness(self._usage)
         self._holds = RefusalRecorder()
         self._series: Series[_Moment] = Series()
         self._sizes = ObjectSizes()
@@ -240,7 +240,7 @@ class Meters:
     def start(self, events: Iterable[WatchEvent]) -> None:
         """Record what existed before the run."""
         self._take_in([(event, self._now, "", "") for event in events])
-        self._readiness.start()
+        self.readiness.start()
 
     def on_result(self, action: Evict, problem: Problem | None, now: int) -> None:
         self._backlog.clear()
@@ -250,7 +250,7 @@ class Meters:
         """Record that a node's machine stopped or started."""
         self._backlog.clear()
         self._pass_time(now)
-        self._readiness.power(node, now, is_up=is_up)
+        self.readiness.power(node, now, is_up=is_up)
 
     def usage(self, now: int) -> RequestedUsage:
         """Return the usage up to now."""
@@ -264,13 +264,13 @@ class Meters:
         self._pass_time(now)
         self._sample()
         return Measures(
-            tuple(self._readiness.workloads(now)),
+            tuple(self.readiness.workloads(now)),
             tuple(self._holds.budgets(now)),
             tuple(self._holds.holds()),
-            tuple(self._readiness.nodes[name] for name in sorted(self._readiness.nodes)),
+            tuple(self.readiness.nodes[name] for name in sorted(self.readiness.nodes)),
             tuple((time, self._sums_at(moment)) for time, moment in self._series.points),
-            self._readiness.workload_of,
-            self._readiness.tops.tops,
+            self.readiness.workload_of,
+            self.readiness.tops.tops,
             self._sizes,
             self._start_ns,
             now,
@@ -278,7 +278,7 @@ class Meters:
         )
 
     def _take_in(self, writes: Sequence[Write]) -> None:
-        readiness, disruptions, holds = self._readiness, self._disruptions, self._holds
+        readiness, disruptions, holds = self.readiness, self._disruptions, self._holds
         has_budgets, has_held = bool(disruptions.budgets), bool(holds.held)
         for event, now, _, _ in writes:
             self._pass_time(now)
@@ -312,7 +312,7 @@ class Meters:
 
     def _sample(self) -> None:
         """Record the sums after all changes at this time."""
-        usage, readiness, points = self._usage, self._readiness, self._series.points
+        usage, readiness, points = self._usage, self.readiness, self._series.points
         counts = (usage.node_count, readiness.ready, readiness.pending)
         moment = (counts, usage.level)
         if points:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Kubernetes, OwnerReference
+from podium.api.meta import OwnerReference
 from podium.api.node import Node, is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.times import seconds
@@ -20,6 +20,7 @@ from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import label_of
 from podium.sim.results.usage import RequestedUsage, Series
 from podium.sim.run_options import pods_wanted
+from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
 _MOST_POINTS = 200
@@ -30,8 +31,7 @@ class WorkloadReadiness(msgspec.Struct):
     """One workload: `before` the run, the `lowest` number in it, and `ready` and `wanted` now.
 
     `short_ns` is how long fewer pods were ready than wanted, `pending_ns` the sum of its pods' waiting times. `pods`
-    have not ended. `is_of_daemons`: it is a DaemonSet. `points` are numbers of
-    ready and wanted pods.
+    have not ended. `is_of_daemons`: it is a DaemonSet. `points` are numbers of ready and wanted pods.
     """
 
     workload: str
@@ -187,6 +187,10 @@ class Readiness:
         (self._down.discard if is_up else self._down.add)(node)
         self._judge_node(node, now)
 
+    def ready_pods(self) -> set[str]:
+        """Return the uids of the pods that are ready."""
+        return {uid for uid, known in self._pods.items() if known.is_ready}
+
     def workloads(self, now: int) -> list[WorkloadReadiness]:
         """Return all workloads up to now, by label."""
         for found in self._found.values():
@@ -283,7 +287,7 @@ class TopWorkloads:
             # An empty entry remembers that it wanted pods.
             asked.pop(label, None)
         else:
-            asked[label] = _desired_pods(object_, event)
+            asked[label] = desired_pods(event.stored)
         return top
 
     def of(self, pod: Pod) -> str:
@@ -302,8 +306,9 @@ class TopWorkloads:
         return self.tops.get(label, label)
 
 
-def _desired_pods(object_: Kubernetes, event: WatchEvent) -> int:
-    status = event.stored.raw.get("status", {})
+def desired_pods(stored: Stored) -> int:
+    """Return how many pods a workload wants now."""
+    object_, status = stored.object, stored.raw.get("status", {})
     if isinstance(object_, DaemonSet):
         return int(status.get("desiredNumberScheduled", 0))
     if isinstance(object_, Job):

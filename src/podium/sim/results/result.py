@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,10 +24,9 @@ from podium.sim.history import EventHistory, PodTimeline, SimEvent
 from podium.sim.placement_log import PlacementGrounds
 from podium.sim.results.disruption_state import DISRUPTION_KINDS, DisruptionState, JSONValue, disruption_state
 from podium.sim.results.measures import Measures
-from podium.sim.run_options import pods_wanted
+from podium.sim.results.readiness import desired_pods
 from podium.sim.simulation import Simulation
 from podium.store.store import Store
-from podium.store.stored import Stored
 
 if TYPE_CHECKING:
     from podium.sim.recording.comparison import RecordingComparison
@@ -49,10 +48,10 @@ class FinalNode(JSONValue, frozen=True, kw_only=True):
     requested: dict[str, int]
 
 
-def final_nodes(store: Store, measures: Measures, states: NodeStates) -> tuple[FinalNode, ...]:
-    """Return all nodes, by name."""
+def final_nodes(pods: Iterable[Pod], measures: Measures, states: NodeStates) -> tuple[FinalNode, ...]:
+    """Return all nodes, by name, with the requests of these pods."""
     requested: dict[str, dict[str, int]] = {}
-    for pod in store.typed(Pod):
+    for pod in pods:
         if pod.spec.node_name and not pod.is_terminal:
             sums = requested.setdefault(pod.spec.node_name, {})
             for name, amount in pod_requests(effective_spec(pod)).items():
@@ -130,6 +129,9 @@ class Result:
     `placements_left_out` counts attempts without; neither is in JSON. `latency_ns` is how long requests took
     (`podium.sim.latencies`), drawn around that if `draws_latencies`. `recorded` compares a recording with its
     simulation.
+
+    A brief result (`is_brief`) has only the pods that are not ready at the end or that an event names: all that two
+    runs of one cluster can differ in. It has no sums of pods, no requests of nodes and no `disruptions`, and no JSON.
     """
 
     events: list[SimEvent]
@@ -146,12 +148,15 @@ class Result:
     placements_left_out: int = 0
     latency_ns: int = 0
     draws_latencies: bool = False
+    is_brief: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return self.json_value() | {"events": [event.to_dict() for event in self.events]}
 
     def json_value(self) -> dict[str, Any]:
         """Return `to_dict` with the events as Structs, which take less memory and have the same JSON."""
+        if self.is_brief:
+            raise ValueError("a brief result has no JSON")
         found: dict[str, Any] = {
             "schemaVersion": SCHEMA_VERSION,
             "events": self.events,
@@ -173,33 +178,48 @@ class Result:
 
 
 def result_of(
-    simulation: Simulation, caveats: tuple[Caveat, ...] = (), recorded: RecordingComparison | None = None
+    simulation: Simulation,
+    caveats: tuple[Caveat, ...] = (),
+    recorded: RecordingComparison | None = None,
+    *,
+    is_brief: bool = False,
 ) -> Result:
     """Return the result of a simulation so far, with caveats and a comparison."""
-    timelines = list(simulation.history.timelines.values())
+    store, events, timelines = simulation.store, simulation.history.events, list(simulation.history.timelines.values())
+    if is_brief:
+        named = {name for event in events for name in (event.pod, event.by)}
+        ready = simulation.meters.readiness.ready_pods()
+        timelines = [timeline for timeline in timelines if timeline.uid not in ready or timeline.pod in named]
+        pods = [pod for timeline in timelines if isinstance(pod := store.reading("Pod", timeline.pod), Pod)]
+    else:
+        pods = store.typed(Pod)
     in_order = sorted(enumerate(timelines), key=lambda item: (item[1].pod, item[0]))
-    nodes = NodeStates(simulation.store, simulation.control_plane.is_down)
+    nodes = NodeStates(store, simulation.control_plane.is_down)
     # How deleted pods ended, and the states of the others, by uid.
     ends: dict[str, PodState] = {"Succeeded": "succeeded", "Failed": "failed"}
     states = {timeline.uid: ends.get(timeline.phase, "terminated") for timeline in timelines}
-    states |= {pod.metadata.uid: nodes.state_of(pod) for pod in simulation.store.typed(Pod)}
-    measures = simulation.meters.measures(simulation.now)
-    limiting = (stored.object for kind in DISRUPTION_KINDS for stored in simulation.store.objects(kind))
+    states |= {pod.metadata.uid: nodes.state_of(pod) for pod in pods}
+    measures, summary = simulation.meters.measures(simulation.now), _summary(simulation, timelines)
+    if not is_brief:
+        counts = Counter(states.values())
+        summary["pods"] = {"total": len(timelines), **{state: counts[state] for state in POD_STATES}}
+    limiting = (stored.object for kind in (() if is_brief else DISRUPTION_KINDS) for stored in store.objects(kind))
     return Result(
-        events=simulation.history.events,
+        events=events,
         pods=[_pod(timeline, states[timeline.uid], measures) for _, timeline in in_order],
-        summary=_summary(simulation, timelines, Counter(states.values())),
+        summary=summary,
         caveats=caveats,
         disruptions=disruption_state(limiting, simulation.now, simulation.meters.disruptions),
         recorded=recorded,
         measures=measures,
-        nodes=final_nodes(simulation.store, measures, nodes),
+        nodes=final_nodes([] if is_brief else pods, measures, nodes),
         held=held_pods(simulation),
         ledger=tuple(simulation.history.disruptions.values()),
         placements={} if simulation.placements is None else simulation.placements.found,
         latency_ns=simulation.settings.latency_ns,
         draws_latencies=simulation.settings.latency_ns > 0 and simulation.settings.latency_seed is not None,
         placements_left_out=0 if simulation.placements is None else simulation.placements.left_out,
+        is_brief=is_brief,
     )
 
 
@@ -225,14 +245,14 @@ def _pod(timeline: PodTimeline, state: PodState, measures: Measures) -> dict[str
     }
 
 
-def _summary(simulation: Simulation, timelines: list[PodTimeline], states: Counter[PodState]) -> dict[str, Any]:
+def _summary(simulation: Simulation, timelines: list[PodTimeline]) -> dict[str, Any]:
     failed_attempts = sum([event.count for event in simulation.history.events if event.reason == "FailedScheduling"])
     usage = simulation.meters.usage(simulation.now)
     disruptions = Counter([timeline.disruption for timeline in timelines if timeline.disruption])
     evicted_by = Counter([timeline.evicted_by for timeline in timelines if timeline.evicted_by])
     return {
         "end": seconds(simulation.elapsed_ns),
-        "pods": {"total": len(timelines), **{state: states[state] for state in POD_STATES}},
+        "pods": {},
         "preempted": disruptions[PREEMPTED],
         "disruptions": dict(sorted(disruptions.items())),
         "evictedBy": dict(sorted(evicted_by.items())),
@@ -296,6 +316,8 @@ def spread(times: list[int]) -> dict[str, Any]:
 
 
 _KINDS = (DaemonSet, Job, ReplicaSet, ReplicationController, StatefulSet)
+# The field of the status that counts a workload's pods, if it is not `replicas`.
+_COUNTED = {"DaemonSet": "currentNumberScheduled", "Job": "active"}
 _FORBIDDEN = " is forbidden: "
 
 
@@ -305,20 +327,9 @@ def _shortfalls(store: Store, history: EventHistory) -> list[dict[str, Any]]:
     found = []
     for stored in (found for kind in _KINDS for found in store.objects(kind.__name__) if reasons):
         label = label_of(stored.object)
-        wants, has = _counts(stored)
+        wants, has = desired_pods(stored), stored.raw.get("status", {}).get(_COUNTED.get(stored.kind, "replicas"), 0)
         if label in reasons and has < wants:
             # Without the generated name of the refused pod.
             before, _, reason = reasons[label].partition(_FORBIDDEN)
             found.append({"workload": label, "wants": wants, "has": has, "reason": reason or before})
     return sorted(found, key=lambda shortfall: shortfall["workload"])
-
-
-def _counts(stored: Stored) -> tuple[int, int]:
-    """Return how many pods a workload wants and has."""
-    status = stored.raw.get("status", {})
-    if isinstance(stored.object, DaemonSet):
-        return status.get("desiredNumberScheduled", 0), status.get("currentNumberScheduled", 0)
-    if isinstance(stored.object, Job):
-        left = pods_wanted(stored.object) - (status.get("succeeded", 0) if stored.object.spec.completions else 0)
-        return max(0, left), status.get("active", 0)
-    return pods_wanted(stored.object), status.get("replicas", 0)

@@ -83,12 +83,19 @@ def _new_pods(result: Result, other: Result, label: str) -> Counter[str | None]:
 
     Both runs draw uids from one sequence, so that a uid alone may stand for different pods: name and uid identify one.
     """
-    known = {(pod["pod"], pod["uid"]) for pod in other.pods}
+    new, known = ({(pod["pod"], pod["uid"]): pod for pod in _created(run)} for run in (result, other))
     return Counter(
         pod["node"]
-        for pod in result.pods
-        if pod["workload"] == label and pod["state"] != "terminated" and (pod["pod"], pod["uid"]) not in known
+        for name, pod in new.items()
+        if pod["workload"] == label and pod["state"] != "terminated" and name not in known
     )
+
+
+def _created(result: Result) -> list[dict[str, Any]]:
+    """Return the pods that a run has created, in this order."""
+    pods = {(pod["pod"], pod["createdAt"]): pod for pod in result.pods}
+    places = ((event.pod, event.time) for event in result.events if event.reason == "Created")
+    return [pods[place] for place in places if place in pods]
 
 
 def _headline(
@@ -172,8 +179,7 @@ def _preemptions(result: Result) -> list[PlannedPreemption]:
         pods = reversed(pods_named.get(name or "", []))
         return next((pod for pod in pods if pod["createdAt"] <= time), None)
 
-    makings = (pod_at(event.pod, event.time) for event in result.events if event.reason == "Created")
-    alike = by_key((new["workload"], new) for new in makings if new is not None)
+    alike = by_key((new["workload"], new) for new in _created(result))
     created = {workload: iter(pods) for workload, pods in alike.items()}
     found: list[PlannedPreemption] = []
     # The round of the victim that a pod replaces, by the replacement's uid.
