@@ -228,12 +228,11 @@ class RunInputs(QuestionInputs):
         """Ask a question about the cluster, showing progress, and show the answer."""
         from podium.app.planning.question import PlanRun
 
-        # The other forms show no pods but those of the part.
-        is_brief = self.form not in ("json", "yaml", shared.HTML) and _PARTS["pods"] not in self.parts
-        read = self.read()
+        # Other answers show some pods alone.
+        read, shows_all = self.read(), self.form in ("json", "yaml", shared.HTML) or _PARTS["pods"] in self.parts
 
         def ask(progress: PlanProgress) -> PlanAnswer:
-            run = PlanRun(read, self.options, progress, self.samples, forks=True, is_brief=is_brief)
+            run = PlanRun(read, self.options, progress, self.samples, forks=True, is_brief=not shows_all)
             return question(run, *arguments, **options)
 
         self.show(doing, ask)
