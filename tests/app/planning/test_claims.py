@@ -231,3 +231,21 @@ def test_a_node_of_the_zone_of_a_volume_is_a_shape_of_its_own(tmp_path: Path) ->
     changes = reported("pending", "-f", cluster)["changes"]
 
     assert [each["change"] for each in changes if each["type"] == "node"] == ["one more node like n2"]
+
+
+def test_more_nodes_place_no_more_pods_than_there_are_volumes(tmp_path: Path) -> None:
+    """Two volumes for three claims, and room for one pod on each new node."""
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "storageClassName": "late"}
+    volumes = [
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+        for name in ("one", "two")
+    ]
+    pods = [mounting(f"web-{number}", f"data-{number}") for number in range(3)]
+    claims = [volume_claim(f"data-{number}") for number in range(3)]
+    no_more = storage_class(provisioner="kubernetes.io/no-provisioner")
+    cluster = written(tmp_path, node("a", "1"), pod("old", on="a"), no_more, *volumes, *claims, *pods)
+
+    changes = reported("pending", "-f", cluster)["changes"]
+
+    counts = {each["change"]: each["placed"] for each in changes if each["type"] in ("node", "nodes")}
+    assert counts == {"one more node like a": 1, "2 more nodes like a": 2}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from podium.api.kinds import KIND_OF
@@ -21,7 +20,6 @@ from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
-from podium.decide.transaction import ClusterTransaction
 from podium.store.admission.quotas import written_amount
 
 MAX_TRIED = 120
@@ -109,50 +107,29 @@ def helpful_changes(
 def nodes_needed(decisions: Decisions, waiting: Sequence[BlockedPods], shape: NodeShape) -> tuple[int, int]:
     """Return how many nodes of a shape, `MAX_NODES` at most, place all pods that such nodes can, and how many pods.
 
-    The pods come in queue order, each to the first of these nodes that takes it, or to one more. With gangs among
-    them, all are decided again for each number of nodes; both results are 0 if they are too many for that.
+    The pods come in queue order, each to a node that takes it, or to one more. With gangs among them, all are decided
+    again for each number of nodes; both results are 0 if they are too many for that.
     """
     pods = decisions.in_order(pod for blocked in waiting for pod in blocked.pods)
     if any(map(decisions.is_of_gang, pods)):
         return _nodes_for_gangs(decisions, pods, shape) if len(pods) <= _MAX_PODS_WITH_GANGS else (0, 0)
-    rows: list[int] = []
-    # The number of nodes known to be full, by kind.
-    full: dict[PodKind, int] = {}
     hopeless: set[PodKind] = set()
-    placed = 0
+    nodes = placed = 0
     with decisions.what_if() as scratch:
         for pod in pods:
-            kind, runner = kind_of(pod), decisions.runners.get(pod.scheduler_name)
-            if kind in hopeless or runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
+            kind, mark = kind_of(pod), scratch.savepoint()
+            if kind in hopeless:
                 continue
-            row = _first_row(scratch, pod, rows, full)
-            if row is None and len(rows) < MAX_NODES:
-                mark = scratch.savepoint()
-                rows += add_nodes(decisions, shape, 1)
-                row = _first_row(scratch, pod, rows, full)
-                if row is None:
-                    scratch.roll_back(mark)
-                    rows.pop()
-                    full.pop(kind)
-            if row is None:
+            found = decisions.attempt(pod, preempts=False)
+            if not found and nodes < MAX_NODES:
+                add_nodes(decisions, shape, 1)
+                found = decisions.attempt(pod, preempts=False)
+                nodes += bool(found)
+            placed += len(found)
+            if not found:
+                scratch.roll_back(mark)
                 hopeless.add(kind)
-            else:
-                scratch.place(pod, row)
-                placed += 1
-    return len(rows), placed
-
-
-def _first_row(
-    scratch: ClusterTransaction, pod: PodRecord, rows: Sequence[int], full: dict[PodKind, int]
-) -> int | None:
-    """Return the first row that takes the pod; those before it are full for its kind."""
-    kind = kind_of(pod)
-    for place in range(full.get(kind, 0), len(rows)):
-        if len(scratch.fitting(pod, np.array([rows[place]], dtype=np.int64))):
-            full[kind] = place
-            return rows[place]
-    full[kind] = len(rows)
-    return None
+    return nodes, placed
 
 
 def _nodes_for_gangs(decisions: Decisions, pods: Sequence[PodRecord], shape: NodeShape) -> tuple[int, int]:
