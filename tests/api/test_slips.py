@@ -128,3 +128,13 @@ def test_a_misspelt_annotation_of_a_class_is_reported() -> None:
 
     (warning,) = document.warnings
     assert warning.message == f"is no annotation that Podium reads; did you mean {POLICY}?"
+
+
+def test_likely_typos_in_templates_of_cron_jobs_are_reported() -> None:
+    pod = "{containers: [{name: b, image: b, resources: {limits: {memory: 1m}}}], restartPolicy: Never}"
+    job = f"{{schedule: '@daily', jobTemplate: {{spec: {{template: {{spec: {pod}}}}}}}}}"
+    text = f"{{apiVersion: batch/v1, kind: CronJob, metadata: {{name: c}}, spec: {job}}}"
+
+    ((warning,),) = (one.warnings for one in load_text(text, "in"))
+
+    assert warning.path == ".spec.jobTemplate.spec.template.spec.containers[0].resources.limits.memory"

@@ -34,7 +34,7 @@ from podium.api.reading import read
 from podium.api.schemas.schema import findings
 from podium.api.validation.findings import Findings, Place
 from podium.api.validation.objects import JUDGED_ANNOTATIONS, check_usable, find_problems, validate
-from podium.api.workloads import PodTemplate
+from podium.api.workloads import pod_template
 
 # Values below these paths are read through the structs alone, and otherwise passed on unchanged.
 _HANDED_ON = re.compile(r"\.(?:containers|initContainers|ephemeralContainers|volumes)\[")
@@ -312,14 +312,12 @@ _MILLI = 1_000
 
 def _slips(object_: Kubernetes) -> Iterator[tuple[str, str]]:
     """Yield the implausible values in a pod or a workload's template: each path, and the probable intention."""
-    if isinstance(object_, Pod):
-        yield from _in_pod(object_.spec, ".spec")
-    if isinstance(object_, Pod | PriorityClass):
+    if isinstance(object_, PriorityClass):
         yield from _in_annotations(object_.metadata.annotations, ".metadata.annotations")
-    template = getattr(getattr(object_, "spec", None), "template", None)
-    if isinstance(template, PodTemplate):
-        yield from _in_pod(template.spec, ".spec.template.spec")
-        yield from _in_annotations(template.metadata.annotations, ".spec.template.metadata.annotations")
+    if (found := pod_template(object_)) is not None:
+        template, path = found
+        yield from _in_pod(template.spec, f"{path}.spec")
+        yield from _in_annotations(template.metadata.annotations, f"{path}.metadata.annotations")
 
 
 def _in_annotations(annotations: Mapping[str, str], path: str) -> Iterator[tuple[str, str]]:

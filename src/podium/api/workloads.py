@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, ObjectMeta
-from podium.api.pod import PodCondition, PodSpec
+from podium.api.pod import Pod, PodCondition, PodSpec
 from podium.api.selectors import LabelSelector
 from podium.api.storage import PersistentVolumeClaim
 
@@ -347,8 +347,10 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
 """The paths of pods and of their templates by kind."""
 
 
-def pod_template(object_: Kubernetes) -> tuple[PodTemplate, str] | None:
-    """Return the template of a workload's pods, and its path; None for other objects."""
+def pod_template(object_: Kubernetes) -> tuple[Pod | PodTemplate, str] | None:
+    """Return a pod, or the template of a workload's pods, and its path; None for other objects."""
+    if isinstance(object_, Pod):
+        return object_, ""
     if isinstance(object_, CronJob):
         return object_.spec.job_template.spec.template, ".spec.jobTemplate.spec.template"
     if isinstance(object_, DaemonSet | Deployment | Job | ReplicaSet | ReplicationController | StatefulSet):

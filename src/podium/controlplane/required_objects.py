@@ -124,8 +124,7 @@ class RequiredObjects:
                 continue
             del self._checks[name]
             if (stored := self._store.find(_POLICY, name)) is not None:
-                status = object_at(stored.raw, "status") | checked
-                self._store.update_status({**stored.raw, "status": status})
+                self._store.update_status({**stored.raw, "status": object_at(stored.raw, "status") | checked})
         return bool(self._checks)
 
     def _renew(self, stored: Stored, now: int) -> None:

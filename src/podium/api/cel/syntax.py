@@ -218,8 +218,7 @@ class _Parser:
         if text == "[":
             return Call("[]", self._listed("]", depth), None, place)
         if text == "{":
-            entry = lambda: self._entry(self.expression(depth + 1), depth)  # noqa: E731
-            return Call("{}", self._listed("}", depth, entry), None, place)
+            return Call("{}", self._listed("}", depth, lambda: self.expression(depth + 1)), None, place)
         problem = "optional entries of lists and maps are not known here"
         raise self._error(place, problem if text == "?" else f"Syntax error: mismatched input '{text}'")
 
@@ -229,20 +228,19 @@ class _Parser:
         while isinstance(root, Select):
             root = root.operand
         if not isinstance(root, Ident) or root.name not in ("Object", "JSONPatch"):
-            problem = f"undeclared reference to '{self._text[type_.place : place]}' (in container '')"
-            raise self._error(root.place, problem)
-        entry = lambda: self._entry(Literal(self._name(), place), depth)  # noqa: E731
-        return Call("{}", self._listed("}", depth, entry), None, place)
+            raise self._error(
+                root.place, f"undeclared reference to '{self._text[type_.place : place]}' (in container '')"
+            )
+        return Call("{}", self._listed("}", depth, lambda: Literal(self._name(), place)), None, place)
 
-    def _entry(self, key: Node, depth: int) -> tuple[Node, ...]:
-        self.take(":")
-        return key, self.expression(depth + 1)
-
-    def _listed(self, end: str, depth: int, entry: Callable[[], tuple[Node, ...]] | None = None) -> tuple[Node, ...]:
-        """Return the expressions or entries up to the closing bracket; a comma may be last, except in arguments."""
+    def _listed(self, end: str, depth: int, key: Callable[[], Node] | None = None) -> tuple[Node, ...]:
+        """Return the expressions, or keys and values, up to a bracket; a comma may be last, except in arguments."""
         found: list[Node] = []
         while not self._has(end):
-            found += (self.expression(depth + 1),) if entry is None else entry()
+            if key is not None:
+                found.append(key())
+                self.take(":")
+            found.append(self.expression(depth + 1))
             if not self._has(","):
                 self.take(end)
                 break

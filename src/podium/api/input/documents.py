@@ -15,7 +15,7 @@ from typing import Any, SupportsBytes, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from podium.api import checks, pod, times, workloads
+from podium.api import checks, times, workloads
 from podium.api.errors import InputError, InputWarning, Validation
 from podium.api.input.json import without_nulls
 from podium.api.input.pod_gaps import TextForm
@@ -151,7 +151,7 @@ def refuse_empty_pods(documents: Iterable[Document]) -> None:
 
 def refuse_empty_pod(object_: Kubernetes) -> None:
     """Raise InputError for a pod or pod template without containers, as kube-apiserver refuses it."""
-    found = (object_, "") if isinstance(object_, pod.Pod) else workloads.pod_template(object_)
+    found = workloads.pod_template(object_)
     if found is not None and not found[0].spec.containers:
         raise InputError("Required value: a pod has at least one container", path=f"{found[1]}.spec.containers")
 

@@ -450,14 +450,14 @@ class AdmissionAttributes:
         group, _, version = self.api_version.rpartition("/")
         kind = {"group": group, "version": version, "kind": self.resource.kind}
         resource = {"group": group, "version": version, "resource": self.resource.plural}
+        parts = {"subResource": self.subresource, "requestSubResource": self.subresource}
+        named = {**parts, "name": self.metadata.get("name"), "namespace": self.namespace}
         return {
             "kind": kind,
             "resource": resource,
-            **({"subResource": self.subresource, "requestSubResource": self.subresource} if self.subresource else {}),
             "requestKind": kind,
             "requestResource": resource,
-            **({"name": self.metadata["name"]} if self.metadata.get("name") else {}),
-            **({"namespace": self.namespace} if self.namespace else {}),
+            **{name: value for name, value in named.items() if value},
             "operation": self.operation,
             "userInfo": self.user.to_dict(),
             "dryRun": self.dry_run,

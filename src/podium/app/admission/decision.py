@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, JobSpec, PodTemplate, StatefulSet
+from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, JobSpec, StatefulSet, pod_template
 from podium.app.console.cells import agreeing, counted
 from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
 from podium.app.explaining.workload import POD, next_pod, wanted_of
@@ -129,9 +129,7 @@ def decide(
 
 def _template(item: Kubernetes) -> object:
     """Return what a workload's pods are made from."""
-    if isinstance(item, CronJob):
-        return item.spec.job_template.spec.template
-    return item.spec if isinstance(item, Pod) else getattr(getattr(item, "spec", None), "template", PodTemplate())
+    return item.spec if isinstance(item, Pod) else pod_template(item)
 
 
 def _number(item: Kubernetes) -> int:

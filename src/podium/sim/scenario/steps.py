@@ -11,7 +11,6 @@ from podium.api.errors import InputError, InputWarning, field_path
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
-from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet, pod_template
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
@@ -204,7 +203,5 @@ def _path(metadata: str, name: str) -> str:
 
 
 def _pod_metadata(object_: Kubernetes) -> list[tuple[ObjectMeta, str]]:
-    if isinstance(object_, Pod):
-        return [(object_.metadata, ".metadata")]
     found = pod_template(object_)
     return [] if found is None else [(found[0].metadata, f"{found[1]}.metadata")]
