@@ -40,6 +40,8 @@ CLUSTER = (
     pod("waits", "2", priority=5),
 )
 HOUR_NS = 3600 * 10**9
+IMPATIENT = f"from podium.app.using import session; session._PATIENCE_SECONDS = 2.0; {START}"
+"""A session that waits a shorter time for clients that say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     written(folder, *CLUSTER)
     written(folder, pod("new", "1"), name="new.json")
     written(folder, priority_class("high", 1000), name="class.json")
-    used = enter(folder, "use", "cluster.json")
+    used = enter(folder, "use", "cluster.json", code=IMPATIENT)
     assert used.returncode == 0, used.stderr
     assert used.stdout == "using 2 nodes, 3 pods, 6 objects of cluster.json; podium use --stop ends that\n"
     yield folder
@@ -59,10 +61,12 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
-def enter(folder: Path, *words: str, given: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+def enter(
+    folder: Path, *words: str, given: str = "", code: str = START, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run a command line in a folder, with the sessions of that folder."""
     return subprocess.run(
-        [sys.executable, "-c", START, *words],
+        [sys.executable, "-c", code, *words],
         capture_output=True,
         text=True,
         check=False,
