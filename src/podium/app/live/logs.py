@@ -22,24 +22,19 @@ _MAX_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log; ``verbosity`` is the highest verbosity that it writes, as with Kubernetes' `-v`.
-
-    A ``quiet`` log writes only errors.
-    """
+    """A log; ``verbosity`` is the highest verbosity that it writes, as with Kubernetes' `-v`."""
 
     now: Callable[[], int]
     form: Format = "text"
     verbosity: int = 0
     stream: IO[str] | None = None
-    quiet: bool = False
 
     def info(self, message: str, verbosity: int = 0, **values: object) -> None:
-        if verbosity <= self.verbosity and not self.quiet:
+        if verbosity <= self.verbosity:
             self._write("info", message, values)
 
     def warning(self, message: str, **values: object) -> None:
-        if not self.quiet:
-            self._write("warning", message, values)
+        self._write("warning", message, values)
 
     def error(self, message: str, **values: object) -> None:
         self._write("error", message, values)
