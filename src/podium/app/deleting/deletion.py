@@ -24,6 +24,8 @@ from podium.store.errors import StoreError
 _NOT_FOUND, _CONFLICT, _TOO_MANY = 404, 409, 429
 _RETRY_S = 5.0
 _LOOK_S = 1.0
+# At servers with caps on disruptions, that of kubectl counts.
+_COMPONENT = "kubectl"
 
 Outcome = Literal["evicted", "deleted", "gone", "would be evicted", "would be deleted", "blocked", "refused", "going"]
 
@@ -33,7 +35,7 @@ class DeletionOptions:
     """The options of deletions.
 
     ``grace_seconds`` None keeps each pod's own period. ``timeout_s`` limits retries of an eviction that budgets refuse,
-    and the wait for the pod's end. ``component`` selects the cap at servers with caps.
+    and the wait for the pod's end.
     """
 
     is_direct: bool = False
@@ -41,7 +43,6 @@ class DeletionOptions:
     waits: bool = True
     grace_seconds: int | None = None
     timeout_s: float = 60.0
-    component: str = "kubectl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ async def _ask(session: Session, pod: Pod, options: DeletionOptions, until_s: fl
     request = Request(verb="delete", kind="Pod", key=pod.key, body=body, dry_run=options.is_dry_run)
     granted: Outcome = "would be deleted" if options.is_dry_run else "deleted"
     if not options.is_direct:
-        eviction = eviction_body(pod.key, body, options.component)
+        eviction = eviction_body(pod.key, body, _COMPONENT)
         request = msgspec.structs.replace(request, verb="create", subresource="eviction", body=eviction)
         granted = "would be evicted" if options.is_dry_run else "evicted"
     while True:
