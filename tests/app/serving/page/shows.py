@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from podium.api.kinds import KINDS
-from podium.app.serving.page.answering import Answering, AskingLimits
+from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.live_page import HEADER, LivePage
 from podium.app.serving.page.watching import ShownCluster, StoreWatching, always_idle
 from podium.sim.run_options import RunOptions
@@ -35,7 +35,7 @@ def shown_of(backend: LocalBackend) -> ShownCluster:
 def with_page(
     check: Callable[[Client], Awaitable[None]],
     *objects: Raw,
-    limits: AskingLimits | None = None,
+    answering: Answering | None = None,
     backend: LocalBackend | None = None,
     **more: Any,
 ) -> None:
@@ -49,7 +49,7 @@ def with_page(
             await page.close()
 
     watching = StoreWatching(backend.store, always_idle)
-    page = LivePage(lambda: shown_of(backend), watching, Answering(limits or AskingLimits()))
+    page = LivePage(lambda: shown_of(backend), watching, answering or Answering())
     with_server(checked, backend=backend, pages=page, **more)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from podium.apirequests.authorization import Authorizer
 from podium.app.serving.page import answering
-from podium.app.serving.page.answering import Answering, AskingLimits
+from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.live_page import HEADERS, files
 from podium.server.http.security import ServerSettings, Token
@@ -252,7 +252,7 @@ def test_an_answer_that_takes_too_long_ends_and_so_does_the_work_at_it() -> None
         [line] = await reported(client, "explain", target="a")
         assert line == {"error": "the answer takes longer than 0 s; podium plan has no such limit"}
 
-    with_page(check, pod("a"), limits=AskingLimits(seconds=0.0))
+    with_page(check, pod("a"), answering=Answering(seconds=0.0))
 
 
 def test_more_questions_at_once_than_may_be_are_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ def test_more_questions_at_once_than_may_be_are_sent_away(monkeypatch: pytest.Mo
         may_answer.set()
         assert sorted(await asyncio.gather(*asked)) == [200, 429, 429]
 
-    with_page(check, limits=AskingLimits(at_once=1))
+    with_page(check, answering=Answering(at_once=1))
 
 
 def test_a_question_whose_asker_is_gone_is_worked_at_no_longer() -> None:
@@ -292,7 +292,7 @@ def test_a_question_whose_asker_is_gone_is_worked_at_no_longer() -> None:
             code, _ = await client.ask("POST", "/ui/ask", {"question": "explain", "values": {}}, headers=OURS)
         assert code == 200
 
-    with_page(check, node("n1"), limits=AskingLimits(at_once=1))
+    with_page(check, node("n1"), answering=Answering(at_once=1))
 
 
 def test_objects_in_yaml_are_read_one_by_one_with_every_digit() -> None:

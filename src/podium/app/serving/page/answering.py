@@ -10,7 +10,6 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from podium.framework.settings.registry import loaded_places
@@ -27,26 +26,19 @@ _HEAD, _BETWEEN, _TAIL = b'{"apiVersion":"v1","kind":"List","items":[', b",", b"
 # Objects are put into bytes this many at a time; then others have the loop.
 _AT_A_TIME = 50
 _LENGTH_BYTES = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskingLimits:
-    """The limits of answers: seconds for each, number of concurrent ones, and bytes of each."""
-
-    seconds: float = 120.0
-    at_once: int = 2
-    answer_bytes: int = 256 * 1024 * 1024
+_LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
 
 
 class Answering:
     """A pool of processes, each of which answers one question and ends.
 
-    `prepare` starts one in advance, since that takes a second; an unused one ends by itself.
+    It answers ``at_once`` questions at a time, each within so many ``seconds``. `prepare` starts a process in advance,
+    since that takes a second; an unused one ends by itself.
     """
 
-    def __init__(self, limits: AskingLimits = AskingLimits()) -> None:
-        self._limits = limits
-        self._flights = InFlightLimits({_ASKING: limits.at_once})
+    def __init__(self, seconds: float = 120.0, at_once: int = 2) -> None:
+        self._seconds = seconds
+        self._flights = InFlightLimits({_ASKING: at_once})
         self._processes: set[Process] = set()
         self._spare: Process | None = None
         self._preparing = asyncio.Lock()
@@ -92,7 +84,7 @@ class Answering:
             await self._end(ended)
         # It imports from the same path as this process, including plugins, but not from the working directory.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        command, limit = (sys.executable, "-P", "-m", _WORKER), self._limits.answer_bytes
+        command, limit = (sys.executable, "-P", "-m", _WORKER), _LONGEST_ANSWER_BYTES
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, env=environment, limit=limit, start_new_session=True
         )
@@ -105,14 +97,14 @@ class Answering:
         if stream is None:
             raise AssertionError("its output is a pipe")
         loop = asyncio.get_running_loop()
-        end_s = loop.time() + self._limits.seconds
+        end_s = loop.time() + self._seconds
         is_answered = False
         try:
             while line := await asyncio.wait_for(stream.readline(), max(0.0, end_s - loop.time())):
                 is_answered = not line.startswith(b'{"progress"')
                 yield line
         except TimeoutError:
-            yield _error(f"the answer takes longer than {self._limits.seconds:g} s; podium plan has no such limit")
+            yield _error(f"the answer takes longer than {self._seconds:g} s; podium plan has no such limit")
             return
         except ValueError:
             yield _error("the answer is too long for a page; podium plan has no such limit")

@@ -16,7 +16,7 @@ from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import taint_text
-from podium.app.serving.page.answering import Answering, AskingLimits
+from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.watching import ShownCluster
 from podium.cluster.pods import PREEMPTED
 from podium.store.errors import StoreError
@@ -44,7 +44,7 @@ class NowView:
     """The answer of the view; evaluations are repeated while a page asks for it and the cluster changes."""
 
     def __init__(self) -> None:
-        self._answering = Answering(AskingLimits(seconds=300.0, at_once=1))
+        self._answering = Answering(seconds=300.0, at_once=1)
         self._running: asyncio.Task[None] | None = None
         self._evaluation: dict[str, Any] | None = None
         self._evaluated: list[int] = []
