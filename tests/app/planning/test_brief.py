@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def clusters(draw: st.DrawFn) -> list[Raw]:
     objects = [*nodes, priority_class("high", 1000)]
     for owner in ("web", "batch"):
         number = draw(st.integers(0, 4))
-        objects.append(replica_set(owner, number + draw(st.integers(-1, 1)) if number else 1))
+        objects.append(replica_set(owner, max(1, number + draw(st.integers(-1, 1)))))
         objects += [
             unwell(pod(f"{owner}-{each}", on=draw(st.sampled_from(NAMES)), owner=owner), draw(STATES))
             for each in range(number)
@@ -86,7 +87,7 @@ QUESTIONS: dict[str, Callable[[PlanRun], PlanAnswer]] = {
     "deploy": lambda run: deploy(run, documents([replica_set("new", 4, "1", priority=2000)])),
     "deploy more": lambda run: deploy(run, documents([replica_set("web", 6, "1", priority=2000)])),
     "deploy by name": lambda run: deploy(run, documents([stateful_set(5)])),
-    "scale down": lambda run: change(run, "rs/web", ["replicas=1"], [], ""),
+    "scale down": lambda run: change(run, "rs/web", ["replicas=0"], [], ""),
     "add and remove": lambda run: change_nodes(run, [], add=1, like="a", remove=["c"], selector=""),
 }
 
@@ -131,6 +132,34 @@ def test_brief_results_give_the_answers_of_whole_ones(objects: list[Raw], questi
     assert whole.baseline is not None
     assert_brief(brief.result, whole.result)
     assert_brief(brief.baseline, whole.baseline)
+
+
+def test_a_workload_whose_pods_have_all_stayed_ready_is_not_without_pods() -> None:
+    ending = replica_set("web", 2)
+    ending["metadata"] |= {"deletionTimestamp": "2026-01-01T01:00:00Z", "finalizers": ["example.com/kept"]}
+    found = Input(documents([node("a"), ending, *(pod(f"web-{each}", on="a", owner="web") for each in range(2))]))
+    more = partial(change, target="rs/web", assignments=["replicas=3"], patches=[], namespace="")
+
+    brief = more(PlanRun(found, RunOptions(), forks=True, is_brief=True))
+
+    assert brief.result is not None
+    assert brief.result.pods == []
+    assert [each.why for each in brief.impact] == ["no controller replaces its pods"]
+    assert shown(brief) == shown(more(PlanRun(found, RunOptions())))
+
+
+def test_pods_that_only_the_plan_disrupts_are_not_new() -> None:
+    pods = (pod(f"web-{each}", on="a", owner="web") for each in range(2))
+    found = Input(documents([node("a", "2"), replica_set("web", 2), *pods]))
+    deployed = documents([replica_set("web", 3), pod("big", "2", priority=1000)])
+    # The victims still terminate at the end.
+    run = PlanRun(found, RunOptions(until_ns=10**9))
+
+    brief = deploy(PlanRun(run.read, run.options, forks=True, is_brief=True), deployed)
+
+    assert brief.result is not None
+    assert [row["state"] for row in brief.result.pods if row["pod"] == "default/web-0"] == ["terminating"]
+    assert shown(brief) == shown(deploy(run, deployed))
 
 
 def test_a_brief_result_has_no_json() -> None:
