@@ -1,5 +1,36 @@
-"""`python -m podium` is the command `podium`."""
+"""The entry points of the command `podium`, also `python -m podium`, and of the commands that kubectl looks for."""
 
-from podium.app.console.command import main
+from __future__ import annotations
 
-main()
+import signal
+from importlib import import_module
+
+
+def main() -> None:
+    """Run `podium`."""
+    _run("main")
+
+
+def kubectl_plugin() -> None:
+    """Run `kubectl podium`."""
+    _run("kubectl_plugin")
+
+
+def kubectl_completion() -> None:
+    """Complete the command line of `kubectl podium`."""
+    _run("kubectl_completion")
+
+
+def _run(name: str) -> None:
+    """Import the command line and run a function of it. Ctrl-C during the import ends the process at once."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    command = import_module("podium.app.console.command")
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handler)
+    getattr(command, name)()
+
+
+if __name__ == "__main__":
+    main()

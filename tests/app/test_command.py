@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import signal
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from podium import __main__
 from podium.api.input import codec
 from podium.app.bench.command import WorkloadSize, bench
 from podium.app.console.command import FOR_DEVELOPERS, FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, main, podium
@@ -48,6 +50,38 @@ def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
     assert ended.returncode == 0
     assert ended.stdout.startswith("Usage: podium ")
     assert ended.stdout.splitlines()[-1] == ""
+
+
+INTERRUPTED = """
+import importlib.abc, os, signal, sys
+
+class Interruption(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "podium.app.console.command":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interruption())
+from podium.__main__ import main
+main()
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback() -> None:
+    ended = run("version", code=INTERRUPTED)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_the_command_gets_ctrl_c_as_it_was_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("sys.argv", ["podium", "version"])
+
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+
+    assert ended.value.code == 0
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_explaining_a_pod_imports_no_search_for_gangs_or_other_nodes_and_no_cel(tmp_path: Path) -> None:
