@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from podium.framework.rescheduling.policy import Proposal
+from podium.plugins.rescheduling import demands
 from tests.builders import node, node_term, pod
 from tests.plugins.rescheduling.pictures import carry_out, picture_of, policy_of
 
@@ -46,7 +47,38 @@ def test_another_pod_makes_room_when_the_right_node_is_full(name: str, wants: di
 def test_no_other_pod_makes_room_when_room_is_free(name: str, wants: dict[str, Any]) -> None:
     nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("free", cpu="2", labels=FAST)
     seen = picture_of(*nodes, taking(**wants), giving())
-    assert pairs(policy_of(name).proposals(seen)) == ["a"]
+    assert carry_out(policy_of(name), seen) == [("a", "plain", "free")]
+
+
+@BOTH
+def test_another_pod_makes_room_if_the_move_to_free_room_is_refused(name: str, wants: dict[str, Any]) -> None:
+    nodes = node("plain", cpu="2"), node("fast", cpu="2", labels=FAST), node("kept", cpu="2", labels=FAST)
+    seen = picture_of(*nodes, taking(**wants), giving())
+    assert pairs(policy_of(name).proposals(seen)) == ["a", "a b"]
+
+
+@BOTH
+def test_neither_pod_of_a_pair_lacks_budget(name: str, wants: dict[str, Any]) -> None:
+    nodes = node("plain", cpu="2"), node("fast", cpu="4", labels=FAST)
+    seen = picture_of(*nodes, taking(**wants), giving("b"), giving("c"))
+    allowed = replace(seen, may_leave=lambda found: found.name != "b")
+    assert pairs(policy_of(name).proposals(allowed)) == ["a c"]
+    held = replace(seen, may_leave=lambda found: found.name != "a")
+    assert pairs(policy_of(name).proposals(held)) == []
+
+
+@BOTH
+def test_pairs_are_sought_until_too_many_pods_in_a_row_find_none(
+    monkeypatch: pytest.MonkeyPatch, name: str, wants: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(demands, "_MOST_IN_VAIN", 2)
+    names = range(5)
+    plain = [node(f"plain-{at}", cpu="2") for at in names]
+    takers = [pod(f"a{at}", on=f"plain-{at}", owner=f"ReplicaSet/a{at}", cpu="2", **wants) for at in names]
+    fast = [node(f"fast-{at}", cpu="2", labels=FAST) for at in names]
+    seen = picture_of(*plain, *takers, *fast, *[giving(f"b{at}", on=f"fast-{at}") for at in names])
+    assert len({pair[:2] for pair in pairs(policy_of(name).proposals(seen))}) == 2, "none of them is carried out"
+    assert len(carry_out(policy_of(name), seen)) == 10, "all change places"
 
 
 @BOTH

@@ -163,6 +163,7 @@ class _Planning:
             picture,
             is_movable=lambda pod: pod.uid not in touched and may_touch(pod),
             waits=lambda pod: bool(_late(room, counted, (pod,))),
+            may_leave=lambda pod: not room.why((pod,)),
             leavers=lambda: best_leavers(picture, policies, settings.threshold, inputs, room) if is_free else (),
         )
         self._objectives = Objectives(policies, self._picture)

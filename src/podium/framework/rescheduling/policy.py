@@ -211,8 +211,9 @@ class Picture:
     ``targets`` says for each row whether its node accepts moved pods: it is ready, schedulable, and not being drained
     or emptied. ``waiting`` are the unschedulable pods, by priority, then key. ``is_movable`` returns whether a pod may
     be moved; policies need not propose any other. ``waits`` returns whether a proposal to move the pod would wait,
-    because its owner has no budget and was moved recently. ``leavers`` returns the pods (uids) that are best moved as
-    far as budgets and capacity are concerned; none if limits on moves matter more.
+    because its owner has no budget and was moved recently. ``may_leave`` returns whether budgets allow the move of a
+    pod beside those planned. ``leavers`` returns the pods (uids) that are best moved as far as budgets and capacity are
+    concerned; none if limits on moves matter more.
     """
 
     cluster: Cluster
@@ -224,6 +225,7 @@ class Picture:
     waiting: Sequence[PodRecord]
     is_movable: Callable[[PodRecord], bool]
     waits: Callable[[PodRecord], bool] = lambda _: False
+    may_leave: Callable[[PodRecord], bool] = lambda _: True
     leavers: Callable[[], Collection[str]] = frozenset
 
     def runner_of(self, pod: PodRecord | PodSpec) -> Runner:

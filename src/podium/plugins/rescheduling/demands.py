@@ -138,8 +138,8 @@ class Demands:
         return list(dict.fromkeys(text for text in found if text))
 
 
-# The most pods for which a proposal is made in which another pod makes room.
-_MOST_SEEKERS = 32
+# The most pods in a row for which no other pod could make room.
+_MOST_IN_VAIN = 32
 
 Reason = Callable[[Picture, PodRecord, Sequence[str]], str]
 """Returns why a pod should leave, from what it lacks in its place; "" if it should not."""
@@ -203,17 +203,14 @@ class DemandPolicy:
                 refused.clear()
 
     def _paired(self, picture: Picture) -> Iterator[Proposal]:
-        """Yield for each of the pods, one of each class, the pairs with a pod that may make room for it."""
+        """Yield for each of the pods the pairs with a pod that may make room for it, until that is in vain."""
         self._demands.follow(picture)
-        tried: set[tuple[int, int]] = set()
-        pairs = MatchedPairs(self._demands, picture)
+        refused: set[tuple[int, int]] = set()
+        pairs, in_vain = MatchedPairs(self._demands, picture), 0
         for pod in self._candidates(picture, need_room=False):
             place = (pod.pod_class.id, pod.row)
-            if place in tried:
+            if place in refused or not picture.may_leave(pod):
                 continue
-            if len(tried) == _MOST_SEEKERS:
-                return
-            tried.add(place)
             for relocations in pairs.of(pod):
                 other = relocations[1].pod
                 if not (pairs.may_move(pod) and pairs.may_move(other)):
@@ -224,6 +221,11 @@ class DemandPolicy:
                     break
                 giving = f"{other.key} makes room for it on {picture.node_name(other.row)}"
                 yield Proposal(relocations, f"{reason}, and {giving}")
+            in_vain = in_vain + 1 if pairs.may_move(pod) else 0
+            if in_vain == _MOST_IN_VAIN:
+                return
+            if in_vain:
+                refused.add(place)
 
     def _candidates(self, picture: Picture, *, need_room: bool) -> list[PodRecord]:
         """Return the pods that would gain on another node that may take them; with ``need_room`` it has room."""
@@ -276,7 +278,7 @@ class DemandPolicy:
 
 
 # For one pod: the most nodes examined, the most pods on them that are tried, and the most pairs proposed.
-_MOST_NODES = 16
+_MOST_NODES = 64
 _MOST_ASKED = 12
 
 
@@ -294,8 +296,8 @@ class MatchedPairs:
     def of(self, pod: PodRecord) -> list[tuple[Relocation, Relocation]]:
         """Return the best pairs: those whose other pod is the least important and loses the least, then by its key.
 
-        Only full nodes count that are better than any node with room. No more important pod makes room, and none that
-        would lose as much as is gained.
+        Only full nodes count. No more important pod makes room, none without budget, and none that would lose as much
+        as is gained.
         """
         self._demands.follow(self._picture)
         found: list[tuple[int, int, str, str, tuple[Relocation, Relocation]]] = []
@@ -322,25 +324,18 @@ class MatchedPairs:
                 and has_room(self._picture, pod.pod_class, at, other)
             ]
         found.sort(key=lambda entry: (entry[0].priority, -entry[1], entry[0].key, entry[0].uid))
-        return ((other, gain) for other, gain in found if self._picture.is_movable(other))
+        picture = self._picture
+        return (pair for pair in found if picture.is_movable(pair[0]) and picture.may_leave(pair[0]))
 
     def _full_nodes(self, pod: PodRecord) -> list[tuple[int, int]]:
-        """Return the rows without room that beat any with room and the present one, by gain, then name."""
+        """Return the rows without room that beat the present one, by gain, then name: others were tried before."""
         choice = accepting(self._picture, pod.pod_class)
         choice[pod.row] = False
         rows = np.flatnonzero(choice).astype(np.int64)
-        if not len(rows):
-            return []
-        class_id = pod.pod_class.id
-        leaving = int(self._demands.leaving(class_id)[pod.row])
-        arriving = self._demands.arriving_elsewhere(pod)[rows]
-        fitting = has_room(self._picture, pod.pod_class, rows)
-        at_most = min(leaving, int(np.min(arriving[fitting], initial=leaving)))
-        better = [
-            (int(row), leaving - int(missed))
-            for row, missed in zip(rows[~fitting], arriving[~fitting], strict=True)
-            if missed < at_most
-        ]
+        leaving = int(self._demands.leaving(pod.pod_class.id)[pod.row])
+        gains = leaving - self._demands.arriving_elsewhere(pod)[rows]
+        gains[has_room(self._picture, pod.pod_class, rows)] = 0
+        better = [(row, gain) for row, gain in zip(rows.tolist(), gains.tolist(), strict=True) if gain > 0]
         better.sort(key=lambda entry: (-entry[1], self._picture.node_name(entry[0])))
         return better[:_MOST_NODES]
 
