@@ -1,15 +1,15 @@
 // A monitoring mixin for `podium exporter`: alerts and a Grafana dashboard.
 {
   _config+:: {
-    // What the names of the runbooks follow.
-    runbookURLPrefix: 'docs/exporter.md#',
+    // The address of a runbook; %s stands for the name of the alert in lower case.
+    runbookURLPattern: 'https://example.com/podium/exporter.html#%s',
   },
 
   prometheusAlerts+:: {
     groups: [
       group {
         rules: [
-          rule { annotations+: { runbook_url: $._config.runbookURLPrefix + std.asciiLower(rule.alert) } }
+          rule { annotations+: { runbook_url: $._config.runbookURLPattern % std.asciiLower(rule.alert) } }
           for rule in group.rules
         ],
       }

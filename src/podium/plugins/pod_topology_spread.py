@@ -294,7 +294,7 @@ class PodTopologySpread:
                 has_matching = constraint.counts_placed
                 matching = view.count(constraint.predicate) if has_matching else np.zeros(len(view), dtype=np.int64)
             else:
-                size = len(np.unique(codes[~ignored]))
+                size = int(np.count_nonzero(np.bincount(codes[~ignored])))
                 matching = matching_in_domains(self._cluster, domains)[codes]
             score = matching * math.log(size + 2) + (constraint.max_skew - 1)
             scores += np.where(codes != 0, score, 0.0)

@@ -11,7 +11,7 @@ from heapq import heappop
 import pytest
 
 import podium
-from podium.api.node import UNREACHABLE
+from podium.api.node import NOT_READY, UNREACHABLE
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.app.exporter import failures
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
@@ -147,6 +147,19 @@ def test_pods_of_nodes_that_are_never_evicted_find_no_place() -> None:
     found = outcomes(cluster_of(nodes, Workload("web", ["n1", "n2", "n3"])))
     assert found["zone", "a"].unplaced_by == {"ReplicaSet default/web": 3}
     assert found["pool", "big"].outcome == "fits"
+
+
+def test_pods_that_were_not_ready_before_the_failure_lack_no_place_because_of_it() -> None:
+    objects = cluster_of([node("n1"), node("n2")], Workload("web", ["n1", "n2", "n2"]))
+    not_ready = {"type": "Ready", "status": "False"}
+    for each in objects["items"]:
+        if each["metadata"]["name"] == "n2":
+            each["spec"]["taints"] = [{"key": NOT_READY, "effect": "NoSchedule"}]
+        if "n2" in (each["metadata"]["name"], each["spec"].get("nodeName") if "spec" in each else ""):
+            each["status"]["conditions"] = [not_ready]
+    # No node is healthy, so that no pod is evicted.
+    found = outcomes(objects)["zone", "a"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1", "n2"]) == {"ReplicaSet default/web": 1}
 
 
 def test_the_nodes_of_a_zone_are_evicted_one_after_another() -> None:
@@ -288,18 +301,19 @@ def test_a_failure_without_preemption_is_that_of_a_scheduler_that_does_not_preem
 def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(failures.FailureTrials, "_certain", lambda *_: None)
     clusters = [random_cluster(seed, nodes=12) for seed in range(SEED, SEED + usual(12))]
-    left_out, decide = Counter[bool](), FailedAttempts._fails_again
+    left_out, decide = Counter[tuple[bool, bool]](), FailedAttempts._fails_again
 
     def counted(attempts: FailedAttempts, pod: PodRecord) -> bool:
         fails = decide(attempts, pod)
-        left_out[fails] += 1
+        left_out[fails, bool(attempts._cluster.nominations.uids)] += 1
         return fails
 
     monkeypatch.setattr(FailedAttempts, "_fails_again", counted)
     found = [outcomes(cluster) for cluster in clusters]
     monkeypatch.setattr(FailedAttempts, "_fails_again", lambda *_: False)
     assert [outcomes(cluster) for cluster in clusters] == found
-    assert left_out[True] > 20
+    assert left_out[True, False] > 20
+    assert left_out[True, True] > 0
 
 
 def _unplaced(cluster: podium.Cluster, nodes: list[str]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from podium.api.errors import InputError
 from podium.api.node import ZONE_LABEL
 from podium.api.pod import Pod
 from podium.app.console.cells import by_key
-from podium.app.exporter.failures import FITS, FailureOutcome, FailureScope, outcomes_of_failures
+from podium.app.exporter.failures import FITS, FailureOutcome, FailureScope, FailureTrials
 from podium.app.inputs import read_objects
 from podium.app.planning.deciding.capacity import capacity_of
 from podium.app.planning.deciding.causes import blocked_pods
@@ -155,7 +155,10 @@ def share_of(
     # The tasks that take longest come first, so that the processes end at about the same time.
     scopes = [*evaluated, *pairs, *(FailureScope(NODE, name, (name,)) for name in labels)]
     scopes.sort(key=lambda scope: -len(scope.nodes))
-    return replace(others, failures=outcomes_of_failures(decisions, scopes, tasks.take(len(scopes))))
+    with decisions.what_if():
+        trials = FailureTrials(decisions)
+        failures = tuple(trials.outcome(scopes[index]) for index in tasks.take(len(scopes)))
+    return replace(others, failures=failures)
 
 
 def combined(

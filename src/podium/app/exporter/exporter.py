@@ -42,7 +42,6 @@ _CAVEATS = (
     "two nodes of a pool that fail are the two with the most pods, not every pair",
 )
 Metric = tuple[str, str, Iterable[tuple[tuple[str, ...], float]], str]
-_LEAST_PAUSE_S = 0.5
 # Budgets with rates and caps change with time alone.
 _MOST_SKIPPED = 10
 # The most groups that a process evaluates at a time, after the first evaluation.
@@ -208,7 +207,7 @@ class LiveExporter(FollowingProgram):
                 self.metrics.failures.inc()
                 self._log.error("the evaluation failed", problem=str(error))
             pause_ns = self._settings.interval_ns - (self.now() - began_ns)
-            await asyncio.sleep(max(pause_ns / SECOND, _LEAST_PAUSE_S))
+            await asyncio.sleep(max(pause_ns / SECOND, 0))
 
     async def _evaluate(
         self, cluster: FollowedCluster, began_ns: int, before: Evaluation | None, groups: Collection[Group] | None

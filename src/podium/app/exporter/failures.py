@@ -78,15 +78,6 @@ class FailureOutcome(msgspec.Struct, frozen=True):
         return -self.unplaced, -self.unplaced_alone, -self.replaced, self.name
 
 
-def outcomes_of_failures(
-    decisions: Decisions, scopes: Sequence[FailureScope], indexes: Iterable[int]
-) -> tuple[FailureOutcome, ...]:
-    """Return the outcomes of the failures at these indexes, after the scheduler has placed pending pods."""
-    with decisions.what_if():
-        trials = FailureTrials(decisions)
-        return tuple(trials.outcome(scopes[index]) for index in indexes)
-
-
 def _stays_ns(pod: PodRecord) -> int | None:
     """Return how long the pod tolerates the failure of its node; None for good."""
     toleration = next((each for each in pod.spec.tolerations if tolerates(each, _TAINTS[1])), None)
@@ -150,7 +141,7 @@ class FailureTrials:
         pods = by_key((self._effect_on(pod), pod) for name in scope.nodes for pod in self._by_node.get(name, ()))
         counts = len(pods.get(_REPLACED, ())), len(pods.get(_HELD, ())), len(pods.get(_UNMANAGED, ()))
         replaced = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name in turns]
-        never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns]
+        never = [pod for pod in pods.get(_REPLACED, ()) if pod.node_name not in turns and pod.ready]
         stays = ((_stays_ns(pod), pod) for fate in FATES for pod in pods.get(fate, ()) if pod.node_name in turns)
         leaving = [(turns[pod.node_name] + stay_ns, pod) for stay_ns, pod in stays if stay_ns is not None]
         evicted = Counter(pod.pod_class for _, pod in leaving)

@@ -62,7 +62,7 @@ Exit codes: 0 after SIGINT or SIGTERM.
 @click.command(cls=Command, epilog=_EXPORTER_EPILOG)
 @config_option
 @release_options
-@option("--interval", "The time between evaluations.", type=Duration(), default="30s", show_default=True)
+@option("--interval", "The time between evaluations, 1s or more.", type=Duration(), default="30s", show_default=True)
 @option("--processes", "Processes that evaluate.", type=click.IntRange(1, 16), default=2, show_default=True)
 @option("--shapes", "Pods; the exporter counts how many more like each fit.", metavar="FILE", default="")
 @option("--zone-label zone_labels", "A node label of zones; the first one counts.", multiple=True)
@@ -78,6 +78,8 @@ def exporter(*, program: ProgramOptions, shapes: str, interval: int, processes: 
     from podium.app.exporter.evaluation import EvaluationSettings, read_shapes
     from podium.app.exporter.exporter import ExporterSettings, LiveExporter
 
+    if interval < SECOND:
+        raise click.BadParameter("write 1s or more", param_hint="--interval")
     labels = {name: keys for name, keys in given.items() if keys}
     evaluation = EvaluationSettings(**labels, shapes=read_shapes(shapes) if shapes else ())
     settings = program.settings(ExporterSettings, evaluation=evaluation, interval_ns=interval, processes=processes)

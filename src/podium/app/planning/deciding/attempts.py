@@ -71,7 +71,8 @@ class FailedAttempts:
 
     An attempt fails again unless a filter beyond single nodes accepts a node for the first time, or a pod has left a
     node. A further pod lets no other one fit its node, nor does a closed node, and a preemption there counts all less
-    important pods as gone. Pods and schedulers have no entry if more may matter, such as volumes, devices and groups.
+    important pods as gone. A node with nominated pods may have failed because of them, and is not noted. Pods and
+    schedulers have no entry if more may matter, such as volumes, devices and groups.
     """
 
     def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], *, preempts: bool) -> None:
@@ -94,6 +95,7 @@ class FailedAttempts:
         found, kind = make(), kind_of(pod)
         accepted = None if found else self._accepted_beyond(pod)
         if accepted is not None:
+            accepted[self._cluster.nominations.rows()] = False
             self._rejected[kind] = pod, accepted | self._rejected[kind][1] if kind in self._rejected else accepted
         return found
 
@@ -120,7 +122,7 @@ class FailedAttempts:
             may_help = any(self._may_be_victim(other.priority, pod) for other in others)
             if may_help or len(runner.filter(state, pod, rows).feasible):
                 return False
-            rejected[rows] = True
+            rejected[np.setdiff1d(rows, self._cluster.nominations.rows())] = True
         return True
 
     def _may_be_victim(self, priority: int, pod: PodRecord) -> bool:
@@ -137,7 +139,10 @@ class FailedAttempts:
         runner, pod_class, state = self._runners.get(pod.scheduler_name), pod.pod_class, CycleState()
         if runner is None or pod_class.claims or pod.spec.resource_claims or pod_class.pod_group:
             return None
-        if self._cluster.nominations.uids or not runner.pre_filter(state, pod).is_open:
+        nominations = self._cluster.nominations
+        if nominations.reach_domains or nominations.depend_on_pods() or pod.uid in nominations:
+            return None
+        if not runner.pre_filter(state, pod).is_open:
             return None
         if runner.is_row_local(state):
             return np.ones(self._cluster.nodes.count, dtype=np.bool_)
