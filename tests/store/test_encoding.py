@@ -28,7 +28,7 @@ def test_the_events_of_a_watch_in_bytes_are_the_events() -> None:
     notices = watcher.pull()
 
     assert [one.type for one in notices] == ["ADDED", "BOOKMARK", "DELETED", "ADDED", "DELETED"]
-    assert [json.loads(one.encoded()) for one in notices] == [one.to_dict() for one in notices]
+    assert [json.loads(one.encoded()) for one in notices] == [{"type": one.type, "object": one.raw} for one in notices]
 
 
 def test_the_bytes_of_an_object_are_made_once_for_everyone() -> None:

@@ -35,7 +35,7 @@ def test_a_watch_reports_each_event_of_its_kind_once_in_order() -> None:
     store.delete("Pod", "default/a", now=0)
     (gone,) = watcher.pull()
     assert reported([gone]) == [("DELETED", "a", 5)]
-    assert gone.to_dict()["object"]["metadata"]["resourceVersion"] == "5"
+    assert gone.raw["metadata"]["resourceVersion"] == "5"
 
 
 def test_an_object_that_enters_or_leaves_the_selector_is_added_or_deleted() -> None:
@@ -125,10 +125,9 @@ def test_a6_a_bookmark_has_the_version_up_to_which_all_events_were_sent() -> Non
 
     assert watcher.bookmark().version == 0
     watcher.pull()
-    assert watcher.bookmark().to_dict() == {
-        "type": "BOOKMARK",
-        "object": {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "2"}},
-    }
+    bookmark = watcher.bookmark()
+    assert bookmark.type == "BOOKMARK"
+    assert bookmark.raw == {"kind": "Pod", "apiVersion": "v1", "metadata": {"resourceVersion": "2"}}
 
 
 def test_there_is_no_bookmark_before_the_initial_events() -> None:

@@ -391,11 +391,6 @@ class PodClasses:
             raise KeyError(class_id)
         return pod_class
 
-    @property
-    def capacity(self) -> int:
-        """Return a bound above every id."""
-        return int(self.requests.shape[1])
-
     def candidates(self, required_keys: selector_index.RequiredKeys) -> list[PodClass]:
         found = (self._by_id[class_id] for class_id in self._marked.candidates(required_keys))
         return [pod_class for reference in found if reference is not None and (pod_class := reference()) is not None]

@@ -153,12 +153,10 @@ def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _P
 class Population(msgspec.Struct, frozen=True):
     """The result of creating a cluster's initial objects.
 
-    ``left_out`` counts objects of kinds that are not served, by `apiVersion` and kind; ``kept`` is the number of
-    objects that existed already.
+    ``left_out`` counts objects of kinds that are not served, by `apiVersion` and kind.
     """
 
     created: int
-    kept: int
     left_out: Mapping[str, int]
 
 
@@ -170,14 +168,11 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
     read: list[Document] = []
     definitions: list[Document] = []
     others: list[Document] = []
-    kept = 0
     for document in documents:
         if document.object is None:
             (definitions if document.raw.get("kind") == _DEFINITION else others).append(document)
         elif store.find(kinds.KIND_OF[type(document.object)].name, document.object.key) is None:
             read.append(document)
-        else:
-            kept += 1
     version, left_out = store.count(), Counter[str]()
     objects = [document.object for document in read if document.object is not None]
     given = {object_.metadata.name for object_ in objects if isinstance(object_, node.Namespace)}
@@ -195,14 +190,13 @@ def populate(store: Store, documents: Iterable[Document], now: int) -> Populatio
         namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
         name = str(metadata.get("name", ""))
         if name and store.find(resource.name, f"{namespace}/{name}" if namespace else name) is not None:
-            kept += 1
             continue
         _create_namespace(store, namespace, now)
         try:
             store.create(raw if resource.is_custom else _completed(raw), now=now, was_there=True)
         except errors.StoreError as error:
             raise located(InputError(error.message), document) from None
-    return Population(store.count() - version, kept, dict(sorted(left_out.items())))
+    return Population(store.count() - version, dict(sorted(left_out.items())))
 
 
 def _completed(raw: Raw) -> Raw:

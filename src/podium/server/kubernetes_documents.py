@@ -111,14 +111,14 @@ def resource_metrics(backend: Backend, path: Sequence[str], query: Query) -> Raw
     if kind == "nodes":
         shown: list[tuple[Kubernetes, Raw]] = []
         for node in _all(backend, Node, options):
-            there = [used.use for used in uses.get(node.metadata.name, {}).values()]
+            there = uses.get(node.metadata.name, {}).values()
             usage = _usage(sum(use.cpu_milli for use in there), sum(use.memory_bytes for use in there))
             shown.append((node, {"usage": usage}))
         found = _list("NodeMetrics", shown, backend.now())
     else:
         pods = _all(backend, Pod, options, namespace)
         used = [(pod, uses.get(pod.spec.node_name, {}).get(pod_run.uid_of(pod))) for pod in pods]
-        shown = [(pod, {"containers": _containers(pod, its.use)}) for pod, its in used if its is not None]
+        shown = [(pod, {"containers": _containers(pod, its)}) for pod, its in used if its is not None]
         found = _list("PodMetrics", shown, backend.now())
     if not name:
         return found

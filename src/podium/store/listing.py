@@ -397,10 +397,6 @@ class Notice(Struct, frozen=True):
     version: int
     stored: Stored | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the event object of the API."""
-        return {"type": self.type, "object": self.raw}
-
     def encoded(self) -> bytes:
         """Return the event as JSON, from the cached bytes of the object if they match."""
         return framed(self.type, encoded(self.raw) if self.stored is None else self.stored.encoded)

@@ -21,7 +21,7 @@ from podium.api.use import Use
 from podium.cluster.pod_classes import ALL_COUNTS, CountingRules
 from podium.controllers.actions import DeleteObject, ReportStatus
 from podium.controllers.deadlines import earliest
-from podium.decide.kubelet import CPUWant, Holding, cpu_pressure, shared_cpu
+from podium.decide.kubelet import CPUWant, Holding, shared_cpu
 
 TROUBLE = "podium.dev/trouble"
 """The annotation of a node on which containers fail: how long after each start, and of which pods.
@@ -157,13 +157,6 @@ def annotated_amount(annotations: Mapping[str, str], name: str) -> int | None:
         return None
 
 
-class PodUse(msgspec.Struct, frozen=True):
-    """The use of a pod, and the share of time in which it lacks cpu."""
-
-    use: Use
-    cpu_pressure: float
-
-
 def says_use(pod: Pod) -> bool:
     """Return whether the pod has annotations about its use."""
     annotations = pod.metadata.annotations
@@ -175,16 +168,13 @@ def is_running(pod: Pod) -> bool:
     return pod.status.phase == "Running" and bool(pod.spec.node_name)
 
 
-def pod_uses(node: Node | None, pods: Iterable[Pod]) -> dict[str, PodUse]:
+def pod_uses(node: Node | None, pods: Iterable[Pod]) -> dict[str, Use]:
     """Return the use of the running pods by uid; ``pods`` are all on the node. Without a node, cpu is unlimited."""
     running = [pod for pod in pods if is_running(pod)]
     wants = [cpu_want(pod) for pod in running]
     usable = [want.usable_milli for want in wants]
     got = usable if node is None else shared_cpu(wants, node_allocatable(node.status).get(CPU, 0))
-    return {
-        uid_of(pod): PodUse(Use(cpu, memory_used(pod)), cpu_pressure(want, cpu))
-        for pod, want, cpu in zip(running, wants, got, strict=True)
-    }
+    return {uid_of(pod): Use(cpu, memory_used(pod)) for pod, cpu in zip(running, got, strict=True)}
 
 
 def uid_of(pod: Pod) -> str:

@@ -25,7 +25,7 @@ from podium.controllers import actions
 from podium.controllers.disruption.budget import controller_uid
 from podium.controllers.ledger.disruption import Alternatives, Beneficiary, Cause, Disruption, EarlierRecords, Loss
 from podium.controllers.ledger.outcomes import ConditionTime, OpenDisruptions, RecordSink, placed
-from podium.controllers.observations import Changed, Deleted, Observation, Problem
+from podium.controllers.observations import Problem
 from podium.controllers.workloads.stateful_sets import ordinal_of
 from podium.controllers.workloads.template_revisions import REVISION_LABEL
 from podium.decide.evictions import unsaved_ns
@@ -221,7 +221,6 @@ def _wants(owner: Kubernetes, pod: Pod) -> bool | None:
     return None
 
 
-_POD = "Pod"
 _TELLING = frozenset((actions.Record, *DISRUPTING))
 
 
@@ -233,8 +232,6 @@ class DisruptionLedger:
     passed to `wanted`, and count unless the pod's owner would delete it; without, a deletion counts if its owner still
     wants the pod.
     """
-
-    watches = frozenset((_POD,))
 
     def __init__(
         self, keep: RecordSink, find: ObjectLookup, *, start_ns: int = 0, hears_requests: bool = True, last_id: int = 0
@@ -299,13 +296,6 @@ class DisruptionLedger:
         for pod in there.values():
             self.known(pod)
         self._open_disruptions.resume(EarlierRecords(), there.values(), since, now)
-
-    def handle(self, observation: Observation, now: int) -> None:
-        """Handle an observation of a pod; others have no effect."""
-        if isinstance(observation, Changed) and isinstance(observation.object, Pod):
-            self.on_update(observation.object, now)
-        elif isinstance(observation, Deleted) and isinstance(observation.object, Pod):
-            self.on_delete(observation.object, now)
 
     def on_update(self, pod: Pod, now: int, *, is_added: bool | None = None) -> None:
         """Handle an added or changed pod; ``is_added`` None: unknown which."""
@@ -377,7 +367,7 @@ class DisruptionLedger:
 
     def _beneficiary_of(self, key: str, room: str) -> Beneficiary:
         """Return a pod for which others end, to run on a node."""
-        pod = self._find(_POD, key)
+        pod = self._find("Pod", key)
         if not isinstance(pod, Pod):
             return Beneficiary(pod=key, room=room, outcome="gone")
         found = Beneficiary(pod=pod.key, uid=pod.metadata.uid, owner=owner_of(pod), priority=pod.priority, room=room)

@@ -217,11 +217,9 @@ def _limits(
     """Return the limits: the overall ones, else the defaults, bounded by those of each plugin."""
 
     def limit(kind: str) -> int | None:
-        stated: int | None = getattr(own, kind)
-        default: int | None = getattr(usual, kind)
-        least: list[int] = [each for limits in of_plugins if (each := getattr(limits, kind)) is not None]
-        first = default if stated is None else stated
-        return min(least if first is None else [first, *least], default=None)
+        stated = getattr(own, kind)
+        bounds = [getattr(usual, kind) if stated is None else stated, *(getattr(each, kind) for each in of_plugins)]
+        return min((bound for bound in bounds if bound is not None), default=None)
 
     return MoveLimitSettings(total=limit("total"), node=limit("node"), namespace=limit("namespace"), owner=usual.owner)
 
