@@ -14,6 +14,7 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from multiprocessing.connection import Connection
 from time import perf_counter, perf_counter_ns, process_time
 
@@ -149,7 +150,8 @@ def _schedule(pipe: Connection, port: int) -> None:
 
     async def schedule() -> None:
         access = ClusterAccess(name="bench", server=f"http://127.0.0.1:{port}")
-        log = Log(SystemClock().now, quiet=True)
+        # What the scheduler reports is not part of the measurement.
+        log = Log(SystemClock().now, stream=StringIO())
         program = LiveScheduler(access, LiveSettings(configuration=default_configuration()), log)
         task = asyncio.ensure_future(program.run())
         await program.leads.wait()
