@@ -31,7 +31,7 @@ SWAP = "tests.proof.swapping:Swap"
 
 def played(*objects: Raw, steps: list[Raw], policy: str = LEAVE_BAD, further: Raw | None = None, **report: Any) -> Any:
     """Return the result of the run; ``report`` is the rescheduler's configuration, ``further`` the scenario's."""
-    found = scenario({**EAGER, "policies": [{"name": policy}], **report}, steps=steps)
+    found = scenario({**EAGER, "interval": "10s", "policies": [{"name": policy}], **report}, steps=steps)
     found["spec"].update(further or {})
     return watched(scenario_of(documents(*objects, found), RunOptions()))
 
