@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -224,6 +225,26 @@ def test_an_interrupt_that_comes_with_its_question_is_left_for_later() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
         assert theirs.recv(8) == client.INTERRUPT
+
+
+def test_an_interrupt_that_has_no_effect_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = socket.socketpair()
+    ended, signals = threading.Event(), list[int]()
+
+    def kill(_process: int, number: int) -> None:
+        signals.append(number)
+        if len(signals) == 2:
+            ended.set()
+
+    with ours, theirs:
+        ours.sendall(client.INTERRUPT)
+        ours.close()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "kill", kill)
+            patched.setattr(session, "_INTERRUPTED_AGAIN_SECONDS", 0)
+            session._watch(theirs, ended)
+
+    assert signals == [signal.SIGINT, signal.SIGINT, signal.SIGTERM]
 
 
 def test_a_question_ends_with_its_client(home: Path) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from multiprocessing import Pipe
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,6 +50,7 @@ MOST_BYTES = 1 << 22
 
 _PATIENCE_SECONDS = 5.0
 _POLL_SECONDS = 1.0
+_INTERRUPTED_AGAIN_SECONDS = 1.0
 
 Stamps = dict[str, tuple[int, int, int]]
 """The inode, size and time of each file, which change when the file does."""
@@ -230,9 +231,11 @@ class SessionServer(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
             about = _described(self.cluster, self.use.source)
             reply = {"outdated" if why else "about": msgspec.to_builtins(self.use) if why else about, "why": why}
         else:
+            ended = Event()
             with suppress(KeyboardInterrupt):
-                Thread(target=_watch, args=(request,), daemon=True).start()
+                Thread(target=_watch, args=(request, ended), daemon=True).start()
                 reply = self._answer(question.ask, descriptors)
+            ended.set()
         request.sendall(msgspec.json.encode(reply))
 
     def _outdated(self, identity: list[str]) -> str:
@@ -301,10 +304,13 @@ def _received(connection: socket.socket) -> tuple[_Request, list[int]]:
     return msgspec.json.decode(text, type=_Request), descriptors
 
 
-def _watch(connection: socket.socket) -> None:
-    """Interrupt this process when its client says so, and end it when its client is gone."""
+def _watch(connection: socket.socket, ended: Event) -> None:
+    """Interrupt this process when its client says so, until its question has ended; end it when its client is gone."""
     while connection.recv(1) == client.INTERRUPT:
-        os.kill(os.getpid(), signal.SIGINT)
+        # A signal just before a system call that waits, or in a destructor, has no effect.
+        while not ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.wait(_INTERRUPTED_AGAIN_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
