@@ -192,3 +192,26 @@ def test_the_accounts_that_the_initial_objects_of_each_kind_name_exist() -> None
     with ControlPlane(objects=objects) as cluster:
         assert found(cluster, "ServiceAccount", "of-cron-job")
         assert found(cluster, "ServiceAccount", "of-pod")
+
+
+def test_a_deleted_attributes_class_stays_until_no_volume_and_no_claim_has_it() -> None:
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "driverName": "d"}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": ""}
+    volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/"}}
+    with ControlPlane() as cluster:
+        for name in ("free", "gold"):
+            cluster.apply({**kind, "metadata": {"name": name}})
+            assert found(cluster, "VolumeAttributesClass", name)["metadata"]["finalizers"] == [
+                "kubernetes.io/vac-protection"
+            ]
+        for of, name, spec in (("PersistentVolumeClaim", "c", claim), ("PersistentVolume", "v", volume)):
+            raw = {"apiVersion": "v1", "kind": of, "metadata": {"name": name}}
+            cluster.apply({**raw, "spec": {**spec, "volumeAttributesClassName": "gold"}})
+        for name in ("free", "gold"):
+            cluster.delete("VolumeAttributesClass", name)
+
+        assert cluster.get("VolumeAttributesClass", "free") is None
+        cluster.delete("PersistentVolumeClaim", "c")
+        assert found(cluster, "VolumeAttributesClass", "gold")["metadata"]["deletionTimestamp"]
+        cluster.delete("PersistentVolume", "v")
+        assert cluster.get("VolumeAttributesClass", "gold") is None

@@ -30,6 +30,9 @@ _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
 _LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
 # By kind: the kind whose objects' status may depend on it.
 _CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), _RANGE: (_RANGE,), _SERVICE: (_RANGE,)}
+_CLASS, _CLASS_PROTECTION = "VolumeAttributesClass", "kubernetes.io/vac-protection"
+_IN_CLASS = ("PersistentVolume", "PersistentVolumeClaim")
+_CONCERNED |= dict.fromkeys((_CLASS, *_IN_CLASS), (_CLASS,))
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 # The total length of the expressions of policies whose types are checked at once.
 _CHECKED_AT_ONCE = 1_024
@@ -50,7 +53,7 @@ class RequiredObjects:
     kube-system has one with the ``client_authority``. An aggregated ClusterRole has the rules of the roles that it
     selects. The status of a ResourceQuota that a client has written is computed again. Validating policies get warnings
     about the types in their expressions, and FlowSchemas a condition about their priority level. ServiceCIDRs become
-    ready, and wait for their addresses if they are deleted.
+    ready, and wait for their addresses if they are deleted; VolumeAttributesClasses wait for volumes and claims.
     """
 
     def __init__(self, store: Store, authority: str, client_authority: str, without: Collection[str]) -> None:
@@ -133,6 +136,8 @@ class RequiredObjects:
             self._checks[stored.key] = type_checks(self._store.resources, stored.raw)
         elif stored.kind == _RANGE:
             _keep_range(self._store, stored, now)
+        elif stored.kind == _CLASS:
+            _keep_class(self._store, stored)
         elif stored.kind == _FLOW:
             level, status = str(value_at(stored.raw, *_LEVEL_NAME)), object_at(stored.raw, "status")
             condition = dangling_condition(level, exists=self._store.find(_LEVEL, level) is not None)
@@ -197,6 +202,27 @@ def _keep_range(store: Store, stored: Stored, now: int) -> None:
     if RANGE_FINALIZER in finalizers:
         conditions = with_conditions(objects_at(raw, "status", "conditions"), (condition,), now)
         store.update_status({**raw, "status": {"conditions": conditions}})
+
+
+def _keep_class(store: Store, stored: Stored) -> None:
+    """Keep a deleted class until no volume and no claim has it, or is to get it (vac_protection_controller.go)."""
+    before = stored.object.metadata.finalizers
+    left = [finalizer for finalizer in before if finalizer != _CLASS_PROTECTION]
+    is_kept = stored.object.metadata.deletion_timestamp is None or any(
+        stored.key in (value_at(raw, *path) for path in _CLASS_NAMES)
+        for kind in _IN_CLASS
+        for raw in _raws(store, kind)
+    )
+    if is_kept is not (_CLASS_PROTECTION in before):
+        finalizers = [*left, _CLASS_PROTECTION] if is_kept else left
+        store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}})
+
+
+_CLASS_NAMES = (
+    ("spec", "volumeAttributesClassName"),
+    ("status", "currentVolumeAttributesClassName"),
+    ("status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
+)
 
 
 def _raws(store: Store, kind: str) -> list[Raw]:
