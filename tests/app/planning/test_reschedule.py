@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from podium.app.planning.questions import reschedule as question
+from podium.controllers.rescheduling.planning import Planners
+from podium.decide.rescheduling.round_robin import ReschedulingPlan
 from tests.app.planning.small import Raw, ask, budget, node, pod, replica_set, reported, written
 from tests.store.objects import disruption_policy
 
@@ -105,6 +107,23 @@ def test_a_schedule_ends_after_sixty_plans(tmp_path: Path) -> None:
     assert answer["schedule"]["plans"] == 60
     assert answer["schedule"]["isCut"]
     assert "within its first 60 plans" in answer["headline"]
+
+
+def test_the_plan_now_is_the_first_one_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No plan is made besides those of the run."""
+    made, plan = list[ReschedulingPlan](), Planners.plan
+
+    def counted(*args: Any) -> ReschedulingPlan:
+        made.append(plan(*args))
+        return made[-1]
+
+    monkeypatch.setattr(Planners, "plan", counted)
+    answer = reported(*asked(tmp_path, budget("web", maxUnavailable=1)))
+
+    assert len(made) == answer["schedule"]["plans"] > 1
+    assert answer["moves"]["trials"] == made[0].trials
+    moved = [move["pod"] for planned in answer["moves"]["planned"] for move in planned["moves"]]
+    assert moved[0] == answer["schedule"]["steps"][0]["pod"]
 
 
 def test_a_run_that_ends_before_the_first_plan_has_an_empty_schedule(tmp_path: Path) -> None:

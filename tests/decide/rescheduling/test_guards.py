@@ -13,7 +13,7 @@ from podium.api.pod import PersistentVolumeClaimVolumeSource, Pod, PodResourceCl
 from podium.api.selectors import compile_label_selector
 from podium.api.times import format_time
 from podium.cluster.replacements import WORKLOAD_DISRUPTED_AT
-from podium.decide.rescheduling.guards import OFF_DUTY_TAINTS, Guards, PastMove, rows_on_duty
+from podium.decide.rescheduling.guards import OFF_DUTY_TAINTS, Guards, PastMove, RowsOnDuty
 from podium.framework.rescheduling.settings import ReschedulingScope
 from tests.builders import at, node, pod, selector
 from tests.decide.rescheduling.planning import (
@@ -246,17 +246,18 @@ def test_a_taint_that_reserves_a_node_protects_no_pod_there() -> None:
 def test_nodes_that_are_off_duty_are_no_targets_from_when_they_are_until_they_are_no_more() -> None:
     here = given(node("a"), node("b"))
     nodes = here.cluster.nodes
-    before = rows_on_duty(nodes)
+    on_duty = RowsOnDuty()
+    before = on_duty.of(nodes)
 
     here.cluster.put_node(node("b", unschedulable=True))
-    cordoned = rows_on_duty(nodes)
+    cordoned = on_duty.of(nodes)
     here.cluster.put_node(node("b"))
 
     assert before.tolist() == [True, True]
     assert cordoned.tolist() == [True, False]
-    assert rows_on_duty(nodes).tolist() == [True, True]
+    assert on_duty.of(nodes).tolist() == [True, True]
     here.cluster.remove_node("a")
-    assert rows_on_duty(nodes).tolist() == [False, True]
+    assert on_duty.of(nodes).tolist() == [False, True]
 
 
 # Work in progress

@@ -73,13 +73,14 @@ def test_pods_that_terminate_are_gone() -> None:
     [
         (node("a"), False),
         (node("a", taints=[MARK]), False),
+        (node("a", avoids=["ReplicaSet/web"]), False),
         (node("a", labels={"disk": "ssd"}), True),
         (node("a", taints=["old:PreferNoSchedule"]), True),
         (node("a", cpu="1"), True),
         (node("c"), True),
     ],
 )
-def test_only_node_changes_other_than_the_own_mark_cause_a_full_rescan(change: Any, is_new: bool) -> None:
+def test_only_node_changes_other_than_the_own_marks_cause_a_full_rescan(change: Any, is_new: bool) -> None:
     seen, places = picture_of(node("a"), node("b"), pod("w", on="a")), PodPlaces()
     places.follow(seen)
     seen.cluster.put_node(change)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace as changed
@@ -47,6 +48,8 @@ DAY_NS = 86_400 * 10**9
 # A certificate for so many objects takes less time than a process.
 _MOST_ALONE = 2_000
 
+Bounds = tuple[Certificate, Certificate]
+
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
@@ -72,57 +75,70 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     Objects without a creation time count as one day old, so that no pod is exempt as too young for lack of an age.
     Raises InputError for objects that every API server rejects, and for invalid policies.
     """
-    given, settings = question.configuration, question.rescheduling.settings
-    further = [
-        *question.rescheduling.caveats,
-        *without_extenders(given, ignore=question.ignores_extenders),
-        *upstream_departures(given),
-    ]
-    refuse_empty_pods(read.documents)
-    release, of_release = question.release.for_documents(read.documents)
-    further += (*of_release, *question.release.dropped(read.documents, release))
-    objects = [document for document in read.documents if document.object is not None]
-    now = clock_inference.current_time(read.documents, objects)
-    snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
-    is_own = any(is_podium(snapshot.server_version) for snapshot in snapshots)
-    honors = is_own if question.honors_avoid_lists is None else question.honors_avoid_lists
-    schedulers = effective_schedulers(given, honors_avoid_lists=honors)
-    pods = (document.object for document in objects if isinstance(document.object, Pod))
-    further += of_schedulers(settings, schedulers, pods)
-    with errors.locating(source=question.rescheduling.source):
-        plan, kept, certificate = _plan(objects, settings, schedulers, now, release, forks=question.forks)
-    names = [profile.scheduler_name for profile in schedulers.profiles]
-    caveats = Basis(read, names, simulates=False, further=further).caveats()
-    cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
-    return PlanReport(plan, settings, now, cluster, caveats, kept, certificate, schedulers)
+    with FirstPlan(read, question) as first:
+        rescheduler, now = first.rescheduler(only_plans=True), first.report.now
+        for change in _changes(first.objects, rescheduler.watches, now, first.release):
+            rescheduler.handle(change, now)
+        rescheduler.handle(Tick(), max(now, rescheduler.deadline().time_ns or 0))
+    return first.report
 
 
-def _plan(
-    objects: Sequence[Document],
-    settings: ReschedulerSettings,
-    schedulers: Configuration,
-    now: int,
-    release: Release,
-    *,
-    forks: bool,
-) -> tuple[round_robin.ReschedulingPlan, round_robin.ExcludedPods, PlanCertificate]:
-    """Return the plan of a new rescheduler that observes the objects, even if its configuration pauses it."""
-    found: list[round_robin.ReschedulingPlan] = []
-    rescheduler = Rescheduler(replace(settings, is_paused=False), schedulers, release=release, only_plans=True)
-    rescheduler.on_plan = lambda plan, _: found.append(plan)
-    for change in _changes(objects, rescheduler.watches, now, release):
-        rescheduler.handle(change, now)
-    due_ns = rescheduler.deadline().time_ns
-    now = now if due_ns is None else max(now, due_ns)
-    # A copy of this process looks for the bounds of a large cluster while this one plans.
-    is_shared = forks and CAN_FORK and len(objects) > _MOST_ALONE
-    with forked(lambda *_: lower_bounds_of(rescheduler, now)) if is_shared else nullcontext() as begin:
-        finish = None if begin is None else begin(None)
-        rescheduler.handle(Tick(), now)
-        bounds: tuple[Certificate, Certificate] | None = None if finish is None else finish(None)
-    plan = found[0] if found else round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
-    kept = rescheduler.untouched(now)
-    return plan, kept, certified(plan, bounds or lower_bounds_of(rescheduler, now))
+class FirstPlan(ExitStack):
+    """A context for the first plan of a rescheduler of a cluster; until it ``is_made``, the ``report`` is without one.
+
+    A copy of this process looks for the bounds of a large cluster while this one plans. Raises InputError for objects
+    that every API server rejects.
+    """
+
+    def __init__(self, read: Input, question: PlanSettings) -> None:
+        super().__init__()
+        given, settings = question.configuration, question.rescheduling.settings
+        further = [
+            *question.rescheduling.caveats,
+            *without_extenders(given, ignore=question.ignores_extenders),
+            *upstream_departures(given),
+        ]
+        refuse_empty_pods(read.documents)
+        self.release, of_release = question.release.for_documents(read.documents)
+        further += (*of_release, *question.release.dropped(read.documents, self.release))
+        self.objects = [document for document in read.documents if document.object is not None]
+        now = clock_inference.current_time(read.documents, self.objects)
+        snapshots = [snapshot for snapshot, _ in snapshots_of(read.documents)]
+        is_own = any(is_podium(snapshot.server_version) for snapshot in snapshots)
+        honors = is_own if question.honors_avoid_lists is None else question.honors_avoid_lists
+        schedulers = effective_schedulers(given, honors_avoid_lists=honors)
+        pods = (document.object for document in self.objects if isinstance(document.object, Pod))
+        further += of_schedulers(settings, schedulers, pods)
+        names = [profile.scheduler_name for profile in schedulers.profiles]
+        caveats = Basis(read, names, simulates=False, further=further).caveats()
+        cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
+        plan = round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
+        self.report = PlanReport(plan, settings, now, cluster, caveats, schedulers=schedulers)
+        self.is_made = False
+        self._source = question.rescheduling.source
+        self._is_shared = question.forks and CAN_FORK and len(self.objects) > _MOST_ALONE
+        self._finish: Callable[[None], Bounds | None] = lambda _: None
+
+    def rescheduler(self, *, only_plans: bool = False, seed: int = 0) -> Rescheduler:
+        """Return a new rescheduler, which works even if its configuration pauses it. Raises InputError for policies."""
+        settings = replace(self.report.settings, is_paused=False)
+        with errors.locating(source=self._source):
+            made = Rescheduler(settings, self.report.schedulers, seed=seed, release=self.release, only_plans=only_plans)
+        made.before_plan, made.on_plan = partial(self._begin, made), partial(self._on_plan, made)
+        return made
+
+    def _begin(self, rescheduler: Rescheduler, now: int) -> None:
+        if self._is_shared and not self.is_made:
+            begin = self.enter_context(forked(lambda *_: lower_bounds_of(rescheduler, now)))
+            self._finish = begin(None)
+
+    def _on_plan(self, rescheduler: Rescheduler, plan: round_robin.ReschedulingPlan, now: int) -> None:
+        if not self.is_made:
+            certificate = certified(plan, self._finish(None) or lower_bounds_of(rescheduler, now))
+            untouched = rescheduler.untouched(now)
+            self.report = replace(self.report, plan=plan, untouched=untouched, certificate=certificate)
+            self.is_made = True
+            self.close()
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:

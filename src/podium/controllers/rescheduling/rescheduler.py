@@ -79,8 +79,9 @@ class Rescheduler:
         self._errors: tuple[str, ...] = ()
         self._config_map = config_map
         self._settings_map = SettingsMap(config_map, settings, self._use)
-        # Called with each plan, for recorders of decisions.
-        self.on_plan: Callable[[ReschedulingPlan, int], None] | None = None
+        # Called with the time before each plan, and with each plan before it changes anything.
+        self.before_plan: Callable[[int], None] = lambda now: None
+        self.on_plan: Callable[[ReschedulingPlan, int], None] = lambda plan, now: None
         self.plans_left = self.moves_left = maxsize
         """How many more plans it makes, and sets of moves: simulations of large clusters have to end."""
 
@@ -200,14 +201,12 @@ class Rescheduler:
         self._looks.set(_CHANGE, None)
         self._look_at_moves(now)
         self._evictions.refusals.pass_time(now)
+        self.before_plan(now)
         capped = self._picture.capped_namespaces(now)
         plan = self._planners.plan(self._plan_inputs(now), partial(self._why_held, capped), now)
         plan = replace(plan, capped=capped)
+        self.on_plan(plan, now)
         self.plans_left -= 1
-        if not self._only_plans:
-            self._emptying.on_plan(plan, now)
-        if self.on_plan is not None:
-            self.on_plan(plan, now)
         self._looks.set(_PERIODIC, now + self.settings.interval_ns, recurs=True)
         self._looks.set(_WAKE, self._next_wake(plan, bool(capped), now))
         # A repeated failure is reported once.
@@ -216,6 +215,7 @@ class Rescheduler:
         config_map = f"{CONFIG_MAP} {self._config_map}" if self._config_map else ""
         records: list[Action] = [Record("", "", "Warning", POLICY_FAILED, error, workload=config_map) for error in new]
         if not self._only_plans:
+            self._emptying.on_plan(plan, now)
             self._evictions.put(plan.planned[: self.moves_left])
             self.moves_left -= len(plan.planned)
         self._soft_taints.unmark(self._evictions.nodes_to_mark())

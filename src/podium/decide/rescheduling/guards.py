@@ -16,7 +16,7 @@ import numpy as np
 from podium.api.node import NOT_READY, OUT_OF_SERVICE, UNREACHABLE, Node
 from podium.api.pod import SOURCE_ANNOTATION
 from podium.api.times import format_duration
-from podium.cluster.arrays import Bools
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.budgets import Budget, Budgets
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
@@ -26,6 +26,7 @@ from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.decide.autoscaling import REMOVAL_TAINT, SAFE_TO_EVICT, STARTUP_TAINT
 from podium.decide.evictions import DAEMON_SET, Allowance, is_at_work, lost_work_ns
 from podium.decide.kubelet import CRITICAL_PRIORITY
+from podium.framework.cache.class_cache import CachedRows
 from podium.framework.rescheduling.policy import Proposal
 from podium.framework.rescheduling.settings import ReschedulerSettings
 
@@ -294,11 +295,26 @@ def off_duty(node: Node) -> str:
     return next((OFF_DUTY_TAINTS[taint.key] for taint in node.spec.taints if taint.key in OFF_DUTY_TAINTS), "")
 
 
-def rows_on_duty(nodes: NodeColumns) -> Bools:
-    """Return ``[rows]``: whether pods may move to the node; False for a row without a node. Read-only."""
-    found = np.array([node is not None and not off_duty(node) for node in nodes.nodes[: nodes.count]], dtype=np.bool_)
-    found.flags.writeable = False
-    return found
+class RowsOnDuty:
+    """The nodes to which pods may move, kept from look to look; a node's row depends on that node alone."""
+
+    def __init__(self) -> None:
+        self._nodes: NodeColumns | None = None
+        self._rows = CachedRows()
+
+    def of(self, nodes: NodeColumns) -> Bools:
+        """Return ``[rows]``: whether pods may move to the node; False for a row without a node. Read-only."""
+        if nodes is not self._nodes:
+            self._nodes, self._rows = nodes, CachedRows()
+
+        def compute(rows: Int64s | None) -> Int64s:
+            some = nodes.nodes[: nodes.count] if rows is None else [nodes.nodes[row] for row in rows.tolist()]
+            return np.array([node is not None and not off_duty(node) for node in some], dtype=np.int64)
+
+        self._rows.refresh(nodes.node_changes, nodes.count, compute)
+        found = self._rows.values.astype(np.bool_)
+        found.flags.writeable = False
+        return found
 
 
 @dataclass(frozen=True, slots=True)

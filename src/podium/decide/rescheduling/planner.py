@@ -15,7 +15,7 @@ from math import isfinite
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.certificate import best_leavers
-from podium.decide.rescheduling.guards import BudgetRoom, Guards, PastMove, PlanInputs, rows_on_duty
+from podium.decide.rescheduling.guards import BudgetRoom, Guards, PastMove, PlanInputs, RowsOnDuty
 from podium.decide.rescheduling.replacement_placement import (
     AVOIDING,
     MovedClaims,
@@ -71,6 +71,7 @@ class Planner:
                 raise ValueError(f"the weight of policy {policy.name} is {weight}; it must be above 0")
         self._policies = tuple(policies)
         self._settings = settings
+        self._on_duty = RowsOnDuty()
 
     def picture(
         self,
@@ -93,7 +94,7 @@ class Planner:
             kubelet=kubelet,
             now=now,
             signals=Signals() if signals is None else signals,
-            targets=rows_on_duty(cluster.nodes),
+            targets=self._on_duty.of(cluster.nodes),
             waiting=tuple(sorted(waiting, key=lambda pod: (-pod.priority, pod.key, pod.uid))),
             is_movable=Guards(cluster, self._settings, inputs, now).allows,
         )

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from msgspec.structs import replace
 
+from podium.api.avoid_list import PREFER_AVOID_PODS
 from podium.api.node import Node
 from podium.cluster.arrays import Bools, Int64s, runs
 from podium.cluster.cluster import Cluster
@@ -197,24 +198,25 @@ class PodPlaces:
         return cluster, picture.runners, cluster.namespaces.generation, cluster.groups.generation, targets
 
     def _nodes_are_as_they_were(self, picture: Picture) -> bool:
-        """Return whether no node changed, except for the rescheduler's own taint on nodes that pods leave."""
+        """Return whether no node changed, except for the rescheduler's own marks on nodes that pods leave."""
         nodes = picture.cluster.nodes
         if self._node_position == nodes.node_changes.position:
             return True
         changed = nodes.node_changes.since(self._node_position)
         if changed is None or nodes.count != len(self._nodes):
             return False
-        if any(
-            _without_own_taint(self._nodes[row]) != _without_own_taint(nodes.nodes[row]) for row in changed.tolist()
-        ):
+        rows = changed.tolist()
+        if any(_without_own_marks(self._nodes[row]) != _without_own_marks(nodes.nodes[row]) for row in rows):
             return False
         self._node_position = nodes.node_changes.position
         return True
 
 
-def _without_own_taint(node: Node | None) -> Node | None:
-    """Return a node without the rescheduler's own taint."""
+def _without_own_marks(node: Node | None) -> Node | None:
+    """Return a node without the rescheduler's own taint, and without its avoid list."""
     if node is None:
         return None
     taints = tuple(taint for taint in node.spec.taints if taint.key != SOFT_TAINT.key)
-    return replace(node, spec=replace(node.spec, taints=taints))
+    annotations = {key: value for key, value in node.metadata.annotations.items() if key != PREFER_AVOID_PODS}
+    meta = replace(node.metadata, annotations=annotations, resource_version="")
+    return replace(node, metadata=meta, spec=replace(node.spec, taints=taints))

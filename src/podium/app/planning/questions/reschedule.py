@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -17,7 +18,7 @@ from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import scenario_of_spec, step
 from podium.app.rescheduling.certificates import certificate_section, number_text
-from podium.app.rescheduling.offline import DAY_NS, PlanReport, PlanSettings, plan_once
+from podium.app.rescheduling.offline import DAY_NS, FirstPlan, PlanSettings, plan_once
 from podium.app.simulating.simulation_result import SimulationResult
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.component_names import RESCHEDULER
@@ -37,9 +38,10 @@ _COLUMNS = {**kinds(number="time"), **kinds("pod from to", number="boundAt ready
 
 
 def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswer:
-    """Answer which pods a rescheduler would move and when, and what that does; without a run if it moves none now.
+    """Answer which pods a rescheduler would move and when, and what that does.
 
-    The run has the rescheduler, whose number of plans is limited. Raises InputError.
+    The run has the rescheduler, whose number of plans is limited; its first plan is the plan now. If it moves nothing,
+    the answer is without a run. Raises InputError.
     """
     options = run.options
     configuration = options.configuration or default_configuration()
@@ -50,7 +52,13 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         release=options.release,
         forks=run.forks,
     )
-    report = plan_once(run.read, question)
+    plans = list[tuple[int, ReschedulingPlan]]()
+    most = min(_MOST_PLANS, max(1, _MOST_OBJECTS // len(run.read.documents)))
+    with FirstPlan(run.read, question) as first:
+        options = _with_rescheduler(run.options, first, plans, most)
+        played = structs.replace(run, options=options).play(PlanQuestion("reschedule"))
+    # A run may end before the first plan.
+    report = first.report if first.is_made else plan_once(run.read, question)
     rows: list[tuple[Part, ...]] = [
         (
             Name(move.pod.key, PODS),
@@ -70,9 +78,6 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
         headline = _joined("the rescheduler moves nothing", gap)
         return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
-    plans = list[tuple[int, ReschedulingPlan]]()
-    most = min(_MOST_PLANS, max(1, _MOST_OBJECTS // len(run.read.documents)))
-    played = structs.replace(run, options=_with_rescheduler(run, report, plans, most)).play(PlanQuestion("reschedule"))
     is_cut = len(plans) == most or not plans or bool(plans[-1][1].planned)
     schedule = _schedule(plans, played.result, report.settings.interval_ns, is_cut=is_cut)
     moved = f"{counted(len(schedule.rows), 'pod')} in {_time_text(schedule.data['seconds'])}"
@@ -109,23 +114,23 @@ def _gains(plans: Sequence[ReschedulingPlan]) -> str:
 
 
 def _with_rescheduler(
-    run: PlanRun, report: PlanReport, plans: list[tuple[int, ReschedulingPlan]], most: int
+    options: RunOptions, first: FirstPlan, plans: list[tuple[int, ReschedulingPlan]], most: int
 ) -> RunOptions:
     """Return the options of a run with a rescheduler, whose plans, ``most`` in all, are appended with their times."""
-    release, _ = run.options.release.for_documents(run.read.documents)
 
-    def observe(plan: ReschedulingPlan, now: int) -> None:
+    def observe(on_first: Callable[[ReschedulingPlan, int], None], plan: ReschedulingPlan, now: int) -> None:
+        on_first(plan, now)
         # Further samples of the run begin again.
         if not plans or now > plans[-1][0]:
             plans.append((now, plan))
 
     def make() -> Rescheduler:
-        settings = replace(report.settings, is_paused=False)
-        made = Rescheduler(settings, report.schedulers, seed=run.options.seed, release=release)
-        made.on_plan, made.plans_left, made.moves_left = observe, most, _MOST_MOVES
+        made = first.rescheduler(seed=options.seed)
+        made.on_plan = partial(observe, made.on_plan)
+        made.plans_left, made.moves_left = most, _MOST_MOVES
         return made
 
-    return replace(run.options, components=(Component(RESCHEDULER, make),), assumed_age_ns=DAY_NS)
+    return replace(options, components=(Component(RESCHEDULER, make),), assumed_age_ns=DAY_NS)
 
 
 def _schedule(
