@@ -13,6 +13,7 @@ import pytest
 import podium
 from podium.api.node import NOT_READY, UNREACHABLE
 from podium.api.pod import MIRROR_ANNOTATION
+from podium.api.times import SECOND
 from podium.app.exporter import failures
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.failure_queue import FailureQueue
@@ -331,7 +332,7 @@ def _compare(clusters: Iterable[tuple[str, Raw]], gangs: Raw | None = None) -> C
     """Compare all failures with what `plan fail` says about them; count those of each kind, ties and differences.
 
     Of the results that `plan fail` has with different ties, one should be that of the exporter. A failure that lets no
-    pod preempt has the same result without preemption.
+    pod preempt, in either, has the same result without preemption.
     """
     counts: Counter[str] = Counter()
     for what, cluster in clusters:
@@ -352,7 +353,7 @@ def _compare(clusters: Iterable[tuple[str, Raw]], gangs: Raw | None = None) -> C
             counts["preempting"] += preempting
             for agrees in (
                 _agrees(planned, nodes, outcome.unplaced_by),
-                _agrees(without if preempting else planned, nodes, outcome.unplaced_alone),
+                _agrees(without if preempting or outcome.preempted else planned, nodes, outcome.unplaced_alone),
             ):
                 counts += agrees
                 assert not agrees["differing"], where
@@ -416,6 +417,36 @@ def test_more_than_five_attempts_do_not_lengthen_a_backoff() -> None:
         queue._heap.clear()
 
 
+def test_attempts_before_an_eviction_lengthen_the_backoffs_of_pods_that_wait() -> None:
+    # One waiting pod takes the room of the first victim. The other one has failed before and at the taint, so that the
+    # preemptor comes first to the room of the second victim, though it is less important.
+    nodes = [node("n1", cpu=1), node("n2")]
+    web, victim = Workload("web", ["n1"], priority="middle", spec=SHORTER), Workload("victim", ["n2"] * 4)
+    objects = cluster_of(nodes, web, victim, Workload("patient", ["", ""], priority="patient"))
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/victim": 2}
+
+
+@pytest.mark.parametrize(("seconds", "attempts"), [(0, 2), (10, 3), (300, 4), (310, 4), (311, 5)])
+def test_pods_that_wait_are_tried_at_each_taint_and_after_five_minutes(seconds: int, attempts: int) -> None:
+    decisions = Decisions(podium.load(cluster_of([node("n1", cpu=0)], Workload("web", [""]))))
+    failed = FailedAttempts(decisions.cluster, {}, preempts=True)
+    queue = FailureQueue(decisions, failed, decisions.pending, [0, 10 * SECOND])
+    queue._now_ns = seconds * SECOND
+    queue._count_attempts(queue.waiting[0])
+    assert queue._attempts["web-0"] == attempts
+
+
+def test_a_pod_that_waits_takes_room_when_a_taint_ends_a_domain_before_pods_are_evicted() -> None:
+    # The spread of the pod that waits no longer counts the zone of the failed node.
+    apart = {"labelSelector": {"matchLabels": {"app": "spread"}}, "topologyKey": ZONE, "nodeTaintsPolicy": "Honor"}
+    spec = {"topologySpreadConstraints": [{"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **apart}]}
+    spread, web = Workload("spread", ["n2", ""], spec=spec), Workload("web", ["n1"], priority="patient")
+    objects = cluster_of([node("n1", cpu=1), node("n2", "b", cpu=2)], spread, web)
+    found = outcomes(objects)["node", "n1"].unplaced_by
+    assert found == _unplaced(podium.load(objects), ["n1"]) == {"ReplicaSet default/web": 1}
+
+
 def test_a_pod_that_requires_another_one_is_tried_again_five_minutes_after_it_failed() -> None:
     # The other pod comes after it, and no plugin that has rejected it hears of that.
     near = {"labelSelector": {"matchLabels": {"app": "other"}}, "topologyKey": ZONE}
@@ -463,7 +494,7 @@ def test_evicted_pods_of_a_gang_no_longer_count_as_members_with_a_node() -> None
 
 def test_failures_have_the_outcome_of_plan_fail() -> None:
     # In these clusters pods preempt in turns, wait nominated, lose their nomination or room, and require each other.
-    seeds = (1, 24, 45, 94, 135, 294, 647, 701, 906)
+    seeds = (1, 24, 45, 94, 135, 294, 647, 701, 906, 61069)
     counts = _compare((f"seed {seed}", random_cluster(seed)) for seed in seeds)
     assert counts["node"] > 20
     assert counts["zone"] > 10

@@ -179,8 +179,7 @@ def combined(
         worst = min((by_name[NODE, name] for name in nodes), key=lambda each: each.order)
         one, two = worst.outcome, by_name[PAIR, pool].outcome
         tolerances.append(PoolTolerance(pool, (one == FITS) + (one == two == FITS), worst.name, one, two))
-    answers = {"failures": tuple(by_name.values()), "pools": tuple(tolerances), "groups": groups}
-    return replace(shares[0], **answers, at_ns=at_ns)
+    return replace(shares[0], failures=tuple(by_name.values()), pools=tuple(tolerances), groups=groups, at_ns=at_ns)
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:

@@ -5,7 +5,7 @@ Source: pkg/scheduler/backend/queue (scheduling_queue.go, backoff_queue.go).
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from functools import partial
@@ -47,7 +47,7 @@ class FailureQueue:
         self._taints = sorted(taints)
         self._attempts = Counter({pod.uid: 1 for pod in self.waiting})
         # By uid, the time of the last attempt, and the number of pods that had found a node before.
-        self._tried: dict[str, tuple[int, int]] = {}
+        self._tried = {pod.uid: (-1, 0) for pod in self.waiting}
         self._placed = 0
         self._now_ns = 0
         # Active pods come before those that back off, which come by their number of attempts.
@@ -84,6 +84,7 @@ class FailureQueue:
             if pod.uid in self._decisions.cluster.placed:
                 # With its gang.
                 continue
+            self._count_attempts(pod)
             attempt = partial(self._decisions.attempt, pod, preempts=True, nominates=True)
             found = () if kind_of(pod) in self._hopeless else self._failed.attempt(pod, attempt)
             if not found:
@@ -98,7 +99,6 @@ class FailureQueue:
                     self._activate(asleep)
                     asleep = []
                 if each.pod.uid in self._decisions.cluster.nominations:
-                    self._attempts[each.pod.uid] += 1
                     self._back_off(each.pod)
             self._wake()
         waiting = (*asleep, *self._rejected)
@@ -107,11 +107,10 @@ class FailureQueue:
 
     def _next_ns(self) -> int | None:
         """Return when pods are next created, or tried again after others have found a node; None for never."""
-        waits = self._waits
-        times = [pod.created_ns - LATER_NS for pod in self.later if not waits.is_mere_retry(pod.owner_uid)]
+        times = [pod.created_ns - LATER_NS for pod in self.later if not self._waits.is_mere_retry(pod.owner_uid)]
         upcoming = self._taints[bisect_right(self._taints, self._now_ns) :][:1]
         for pod in self.waiting:
-            if self._tried.get(pod.uid, (0, 0))[1] < self._placed:
+            if self._tried[pod.uid][1] < self._placed:
                 flush_ns = self._now_ns + _FLUSH_NS - self._waits_ns(pod) % _FLUSH_NS
                 times.append(min([flush_ns, *upcoming]))
         return min(times, default=None)
@@ -119,7 +118,14 @@ class FailureQueue:
     def _waits_ns(self, pod: PodRecord) -> int:
         """Return how long ago the pod was tried, or woken by a taint."""
         woken_ns = self._taints[bisect_right(self._taints, self._now_ns) - 1]
-        return self._now_ns - max(self._tried.get(pod.uid, (0, 0))[0], woken_ns)
+        return self._now_ns - max(self._tried[pod.uid][0], woken_ns)
+
+    def _count_attempts(self, pod: PodRecord) -> None:
+        """Count an attempt now, and those that have failed since the last one: at each taint and after five minutes."""
+        tried_ns, _ = self._tried.setdefault(pod.uid, (self._now_ns, 0))
+        woken = self._taints[bisect_right(self._taints, tried_ns) : bisect_left(self._taints, self._now_ns)]
+        self._attempts[pod.uid] += 1 + len(woken) + max(self._waits_ns(pod) - 1, 0) // _FLUSH_NS
+        self._tried[pod.uid] = self._now_ns, self._placed
 
     def _create(self, pods: Iterable[PodRecord]) -> None:
         """Let workloads create pods, those after a wait whose new pods were preempted."""
@@ -138,22 +144,18 @@ class FailureQueue:
         """Let a pod wait until something wakes it. Others may take the room for which it was nominated."""
         if self._decisions.end_nomination(pod):
             self._wake()
-        self._attempts[pod.uid] += 1
-        self._tried[pod.uid] = self._now_ns, self._placed
         self._hopeless.add(kind_of(pod))
         # Pods that are tried at one time are equally old from then on.
         self._rejected.append(replace(pod, created_ns=LATER_NS + self._now_ns))
 
     def _wake(self) -> None:
         """Let rejected pods be tried again when none is active, those with the fewest attempts first."""
-        rejected, self._rejected = self._rejected, []
         self._hopeless.clear()
-        for pod in rejected:
-            self._back_off(pod)
+        while self._rejected:
+            self._back_off(self._rejected.pop())
 
     def _back_off(self, pod: PodRecord) -> None:
-        attempts = min(self._attempts[pod.uid], _MOST_ATTEMPTS)
-        heappush(self._heap, (attempts, self._decisions.order_of(pod), pod))
+        heappush(self._heap, (min(self._attempts[pod.uid], _MOST_ATTEMPTS), self._decisions.order_of(pod), pod))
 
     def _activate(self, pods: Iterable[PodRecord]) -> None:
         for pod in pods:

@@ -153,7 +153,8 @@ class FailureTrials:
         lacking = alone = self._lacking([*(certain or ()), *never])
         victims = 0
         if certain is None or certain:
-            in_turn = _joined(sorted(by_key(leaving).items()))
+            # The first taint alone may let pods that wait find a node.
+            in_turn: list[_Turn] = sorted({0: [], **dict(_joined(sorted(by_key(leaving).items())))}.items())
             with self._decisions.what_if() as what_if:
                 self._let_fail(scope, replaced)
                 left, victims, before = self._play(in_turn, {0, *turns.values()})
