@@ -25,10 +25,10 @@ BOLD: Raw = {
 }
 
 
-def asked(folder: Path, *others: Raw, **settings: Any) -> list[str]:
-    """Return a question about eight pods on a full node beside an empty one, with further objects."""
+def asked(folder: Path, *others: Raw, free: bool = True, **settings: Any) -> list[str]:
+    """Return a question about eight pods on a full node, with further objects; ``free``: beside an empty node."""
     pods = [pod(f"web-{number}", on="full", owner="web") for number in range(8)]
-    nodes = [node("full", "8"), node("empty", "40")]
+    nodes = [node("full", "8"), *([node("empty", "40")] if free else [])]
     cluster = written(folder, *nodes, replica_set("web", 8), *pods, *others)
     rescheduler = folder / "rescheduler.json"
     rescheduler.write_text(str({**BOLD, **settings}).replace("'", '"'))
@@ -124,6 +124,19 @@ def test_the_plan_now_is_the_first_one_of_the_run(tmp_path: Path, monkeypatch: p
     assert answer["moves"]["trials"] == made[0].trials
     moved = [move["pod"] for planned in answer["moves"]["planned"] for move in planned["moves"]]
     assert moved[0] == answer["schedule"]["steps"][0]["pod"]
+
+
+def test_moves_of_later_plans_are_shown_if_the_plan_now_moves_nothing(tmp_path: Path) -> None:
+    later = {"at": "5m", "uncordon": {"name": "empty"}}
+    scenario = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "metadata": {"name": "own"}}
+    cordoned = node("empty", "40") | {"spec": {"unschedulable": True}}
+
+    answer = reported(*asked(tmp_path, cordoned, scenario | {"spec": {"steps": [later]}}, free=False))
+
+    assert answer["moves"]["planned"] == []
+    assert len(answer["schedule"]["steps"]) == 4
+    assert answer["schedule"]["steps"][0]["time"] > 300
+    assert answer["headline"].startswith("the rescheduler moves 4 pods in 5m")
 
 
 def test_a_run_that_ends_before_the_first_plan_has_an_empty_schedule(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ _COLUMNS = {**kinds(number="time"), **kinds("pod from to", number="boundAt ready
 def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswer:
     """Answer which pods a rescheduler would move and when, and what that does.
 
-    The run has the rescheduler, whose number of plans is limited; its first plan is the plan now. If it moves nothing,
-    the answer is without a run. Raises InputError.
+    The run has the rescheduler, whose number of plans is limited; its first plan is the plan now. If none moves
+    anything, the answer is without the run. Raises InputError.
     """
     options = run.options
     configuration = options.configuration or default_configuration()
@@ -74,7 +74,7 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     if report.certificate is not None and report.certificate.ever.covered:
         certificates.append(certificate_section(report.certificate))
         gap = f"within {report.certificate.within_limits.gap:.1%} of the best possible"
-    if not report.moves:
+    if not report.moves and not any(plan.planned for _, plan in plans):
         findings = tuple(PlanFinding("refused", error) for error in report.plan.errors)
         headline = _joined("the rescheduler moves nothing", gap)
         return PlanAnswer("reschedule", headline, findings, caveats=report.caveats, sections=(moves, *certificates))
