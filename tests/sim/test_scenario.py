@@ -103,6 +103,7 @@ def test_two_scenarios_are_one_too_many() -> None:
     second = {**scenario(), "metadata": {"name": "other"}}
 
     assert "Scenario other: is a second scenario" in error_of(scenario(), second)
+    assert '.kind: is "ReschedulerConfiguration"' in error_of(scenario() | {"kind": "ReschedulerConfiguration"}, second)
 
 
 @pytest.mark.parametrize(

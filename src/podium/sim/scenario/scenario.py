@@ -195,6 +195,9 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
         ):
             scenarios.append(document)
     if len(scenarios) > 1:
+        for each in scenarios:
+            with locating(source=each.source, document=each.index, object=label_of(each)):
+                require_kind(each.raw, "Scenario", API_VERSION)
         place = f"{scenarios[0].source or 'document'} {scenarios[0].index}"
         raise located(scenarios[1], "", f"is a second scenario; the first is in {place}; play one at a time")
     return objects, read_scenario(scenarios[0]) if scenarios else Scenario()
