@@ -75,19 +75,20 @@ def plan_once(read: Input, question: PlanSettings) -> PlanReport:
     Objects without a creation time count as one day old, so that no pod is exempt as too young for lack of an age.
     Raises InputError for objects that every API server rejects, and for invalid policies.
     """
-    with FirstPlan(read, question) as first:
-        rescheduler, now = first.rescheduler(only_plans=True), first.report.now
-        for change in _changes(first.objects, rescheduler.watches, now, first.release):
+    with ObservedPlans(read, question) as observed:
+        rescheduler, now = observed.rescheduler(only_plans=True), observed.report.now
+        for change in _changes(observed.objects, rescheduler.watches, now, observed.release):
             rescheduler.handle(change, now)
         rescheduler.handle(Tick(), max(now, rescheduler.deadline().time_ns or 0))
-    return first.report
+    return observed.report
 
 
-class FirstPlan(ExitStack):
-    """A context for the first plan of a rescheduler of a cluster; until it ``is_made``, the ``report`` is without one.
+class ObservedPlans(ExitStack):
+    """A context that observes the plans of a rescheduler of a cluster.
 
-    A copy of this process looks for the bounds of a large cluster while this one plans. Raises InputError for objects
-    that every API server rejects.
+    ``made`` are the plans with their times, and ``report`` is that of the first one; before it, without a plan. While
+    this process makes the first plan for a large cluster, a copy of it looks for the bounds. Raises InputError for
+    objects that every API server rejects.
     """
 
     def __init__(self, read: Input, question: PlanSettings) -> None:
@@ -114,13 +115,16 @@ class FirstPlan(ExitStack):
         cluster = ", ".join(snapshot.context for snapshot in snapshots if snapshot.context)
         plan = round_robin.ReschedulingPlan((), (), {}, {}, 0, is_cut=False)
         self.report = PlanReport(plan, settings, now, cluster, caveats, schedulers=schedulers)
-        self.is_made = False
+        self.made: list[tuple[int, round_robin.ReschedulingPlan]] = []
         self._source = question.rescheduling.source
         self._is_shared = question.forks and CAN_FORK and len(self.objects) > _MOST_ALONE
         self._finish: Callable[[None], Bounds | None] = lambda _: None
 
     def rescheduler(self, *, only_plans: bool = False, seed: int = 0) -> Rescheduler:
-        """Return a new rescheduler, which works even if its configuration pauses it. Raises InputError for policies."""
+        """Return a new rescheduler, which works even if its configuration pauses it. Raises InputError for policies.
+
+        If another one was made before, it is another sample: only its later plans are new.
+        """
         settings = replace(self.report.settings, is_paused=False)
         with errors.locating(source=self._source):
             made = Rescheduler(settings, self.report.schedulers, seed=seed, release=self.release, only_plans=only_plans)
@@ -128,17 +132,18 @@ class FirstPlan(ExitStack):
         return made
 
     def _begin(self, rescheduler: Rescheduler, now: int) -> None:
-        if self._is_shared and not self.is_made:
+        if self._is_shared and not self.made:
             begin = self.enter_context(forked(lambda *_: lower_bounds_of(rescheduler, now)))
             self._finish = begin(None)
 
     def _on_plan(self, rescheduler: Rescheduler, plan: round_robin.ReschedulingPlan, now: int) -> None:
-        if not self.is_made:
+        if not self.made:
             certificate = certified(plan, self._finish(None) or lower_bounds_of(rescheduler, now))
             untouched = rescheduler.untouched(now)
             self.report = replace(self.report, plan=plan, untouched=untouched, certificate=certificate)
-            self.is_made = True
             self.close()
+        if not self.made or now > self.made[-1][0]:
+            self.made.append((now, plan))
 
 
 def _changes(objects: Sequence[Document], kinds: frozenset[str], now: int, release: Release) -> Iterator[Changed]:

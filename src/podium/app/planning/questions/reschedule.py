@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from msgspec import structs
@@ -18,7 +17,7 @@ from podium.app.planning.impact import PlanFinding, impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import scenario_of_spec, step
 from podium.app.rescheduling.certificates import certificate_section, number_text
-from podium.app.rescheduling.offline import DAY_NS, FirstPlan, PlanSettings, plan_once
+from podium.app.rescheduling.offline import DAY_NS, ObservedPlans, PlanSettings, plan_once
 from podium.app.simulating.simulation_result import SimulationResult
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controlplane.component_names import RESCHEDULER
@@ -44,21 +43,20 @@ def reschedule(run: PlanRun, rescheduler: ReschedulerConfiguration) -> PlanAnswe
     anything, the answer is without the run. Raises InputError.
     """
     options = run.options
-    configuration = options.configuration or default_configuration()
     question = PlanSettings(
         rescheduler,
-        configuration,
+        options.configuration or default_configuration(),
         ignores_extenders=options.ignore_extenders,
         release=options.release,
         forks=run.forks,
     )
-    plans = list[tuple[int, ReschedulingPlan]]()
     most = min(_MOST_PLANS, max(1, _MOST_OBJECTS // len(run.read.documents)))
-    with FirstPlan(run.read, question) as first:
-        options = _with_rescheduler(run.options, first, plans, most)
-        played = structs.replace(run, options=options).play(PlanQuestion("reschedule"))
+    with ObservedPlans(run.read, question) as observed:
+        playing = structs.replace(run, options=_with_rescheduler(options, observed, most))
+        played = playing.play(PlanQuestion("reschedule"))
+    plans = observed.made
     # A run may end before the first plan.
-    report = first.report if first.is_made else plan_once(run.read, question)
+    report = observed.report if plans else plan_once(run.read, question)
     rows: list[tuple[Part, ...]] = [
         (
             Name(move.pod.key, PODS),
@@ -113,20 +111,11 @@ def _gains(plans: Sequence[ReschedulingPlan]) -> str:
     return f" ({', '.join(gained)})" if gained else ""
 
 
-def _with_rescheduler(
-    options: RunOptions, first: FirstPlan, plans: list[tuple[int, ReschedulingPlan]], most: int
-) -> RunOptions:
-    """Return the options of a run with a rescheduler, whose plans, ``most`` in all, are appended with their times."""
-
-    def observe(on_first: Callable[[ReschedulingPlan, int], None], plan: ReschedulingPlan, now: int) -> None:
-        on_first(plan, now)
-        # Further samples of the run begin again.
-        if not plans or now > plans[-1][0]:
-            plans.append((now, plan))
+def _with_rescheduler(options: RunOptions, observed: ObservedPlans, most: int) -> RunOptions:
+    """Return the options of a run with a rescheduler that is observed, and makes ``most`` plans in all."""
 
     def make() -> Rescheduler:
-        made = first.rescheduler(seed=options.seed)
-        made.on_plan = partial(observe, made.on_plan)
+        made = observed.rescheduler(seed=options.seed)
         made.plans_left, made.moves_left = most, _MOST_MOVES
         return made
 
