@@ -26,8 +26,8 @@ def answers(runner: Runner, record: PodRecord) -> dict[str, Any]:
     if placement.totals is not None:
         names = [cluster.nodes.name(int(row)) for row in placement.feasible]
         found["totals"] = dict(zip(names, placement.totals.tolist(), strict=True))
-        by_plugin = runner.scoring.scores(placement.state, record, View(cluster, placement.feasible))
-        assert placement.totals.tolist() == np.sum(list(by_plugin.values()), axis=0).tolist()
+        rated = runner.scoring.rated(placement.state, record, View(cluster, placement.feasible))
+        assert placement.totals.tolist() == np.sum([each.weighted for each in rated], axis=0).tolist()
     if placement.row is None and cluster.nodes.row_of:
         plugin = runner.profile.post_filter[-1]
         assert isinstance(plugin, DefaultPreemption)

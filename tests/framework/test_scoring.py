@@ -77,7 +77,7 @@ def totals(runner: Runner, *names: str) -> list[int]:
     state, record, view = CycleState(), cluster.read(pod("p")), View(cluster, rows)
     runner.scoring.prepare(state, record, view)
     found: list[int] = runner.scoring.totals(state, record, view).tolist()
-    by_plugin = runner.scoring.scores(state, record, view).values()
+    by_plugin = [each.weighted for each in runner.scoring.rated(state, record, view)]
     assert found == [sum(int(one[position]) for one in by_plugin) for position in range(len(rows))]
     return found
 

@@ -193,7 +193,7 @@ def scores(*objects: Kubernetes, args: dict[str, Any] | None = None) -> dict[str
     state, view = CycleState(), View(cluster, np.array(sorted(cluster.nodes.row_of.values()), dtype=np.int64))
     record = cluster.read(one)  # type: ignore[arg-type]
     runner.scoring.prepare(state, record, view)
-    found = runner.scoring.scores(state, record, view).get("PodTopologySpread")
+    found = {each.plugin: each.weighted for each in runner.scoring.rated(state, record, view)}.get("PodTopologySpread")
     if found is None:
         return None
     return {cluster.nodes.name(int(row)): int(score) for row, score in zip(view.rows, found, strict=True)}

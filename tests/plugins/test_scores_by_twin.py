@@ -46,7 +46,7 @@ def scores(
     rows = np.array(sorted(cluster.nodes.row_of[name] for name in feasible), dtype=np.int64)
     view = View(cluster, rows)
     runner.scoring.prepare(state, record, view)
-    found = runner.scoring.scores(state, record, view)
+    found = {each.plugin: each.weighted for each in runner.scoring.rated(state, record, view)}
     if plugin not in found:
         return None
     return {cluster.nodes.name(int(row)): int(score) for row, score in zip(rows, found[plugin], strict=True)}
@@ -143,7 +143,7 @@ def test_totals_are_the_sums_of_all_weighted_scores(objects: Objects, data: st.D
 
     totals = runner.scoring.totals(state, record, view)
 
-    by_plugin = runner.scoring.scores(state, record, view)
+    by_plugin = {each.plugin: each.weighted for each in runner.scoring.rated(state, record, view)}
     assert totals.tolist() == [sum(int(one[n]) for one in by_plugin.values()) for n in range(len(rows))]
     for plugin, found in by_plugin.items():
         assert 0 <= found.min() <= found.max() <= 100 * runner.profile.weights[plugin]

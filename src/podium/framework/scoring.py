@@ -74,6 +74,10 @@ class Rated(Struct, frozen=True, eq=False):
     raw: Int64s
     normalized: Int64s
 
+    @property
+    def weighted(self) -> Int64s:
+        return self.normalized * self.weight
+
     def at(self, position: int) -> Score:
         """Return the score of the node at a position."""
         return Score(self.plugin, int(self.raw[position]), int(self.normalized[position]), self.weight)
@@ -95,7 +99,7 @@ class Scoring:
         ]
 
     def prepare(self, state: CycleState, pod: PodRecord, feasible: View) -> None:
-        """Run every PreScore plugin; those that skip are left out of `scores` and `totals`.
+        """Run every PreScore plugin; those that skip are left out of `rated` and `totals`.
 
         Raises PluginError for a plugin that is enabled at Score but not at PreScore: kube-scheduler's InterPodAffinity,
         PodTopologySpread and TaintToleration then fail every pod (getPreScoreState in their scoring.go); others do
@@ -111,13 +115,6 @@ class Scoring:
             elif not status.is_success:
                 raise PluginError(f"plugin {plugin.name} failed at PreScore for pod {pod.key}: {status.message}")
 
-    def scores(self, state: CycleState, pod: PodRecord, feasible: View) -> dict[str, Int64s]:
-        """Return the weighted score of each plugin that applies to this pod.
-
-        Each is ``[n]``, for the positions of ``feasible``.
-        """
-        return {each.plugin: each.normalized * each.weight for each in self.rated(state, pod, feasible)}
-
     def rated(self, state: CycleState, pod: PodRecord, feasible: View) -> list[Rated]:
         """Return the intermediate results of each plugin that applies to this pod, in the profile's order."""
         found = []
@@ -128,7 +125,7 @@ class Scoring:
         return found
 
     def totals(self, state: CycleState, pod: PodRecord, feasible: View) -> Int64s:
-        """Return ``[n]`` the sum of all weighted scores; equal to the sum of `scores`, with cached parts."""
+        """Return ``[n]`` the sum of all weighted scores; equal to that of `rated`, with cached parts."""
         total = np.zeros(len(feasible), dtype=np.int64)
         raters = self._rating(state)
         for scope in (points.Scope.NODE, points.Scope.ROW):
@@ -136,7 +133,8 @@ class Scoring:
             if kept_raters:
                 part = feasible.take(self.kept_sum(kept_raters, scope, state, pod))
                 if part.min(initial=0) < 0:
-                    self.scores(state, pod, feasible)
+                    # It raises the error about the plugin whose score is out of range.
+                    self.rated(state, pod, feasible)
                 total += part
         for rater in raters:
             if not rater.kept:

@@ -161,7 +161,7 @@ def _scores(
     rated = rated_of(runner, placement)
     if rated is None:
         return {}, {}, tuple(names)
-    by_plugin = {each.plugin: each.normalized * each.weight for each in sorted(rated, key=lambda each: each.plugin)}
+    by_plugin = {each.plugin: each.weighted for each in sorted(rated, key=lambda each: each.plugin)}
     totals = np.zeros(len(names), dtype=np.int64) + sum(by_plugin.values())
     if placement.totals is not None and not np.array_equal(placement.totals, totals):
         # Extenders were called once, for the placement.
