@@ -151,7 +151,7 @@ def ui(*, program: ProgramOptions, opens: bool) -> None:
 
     It follows the cluster by watches, with your rights and on this machine alone, and only reads.
     """
-    from podium.app.live.live_program import LiveUI, UISettings
+    from podium.app.serving.page.live_ui import LiveUI, UISettings
 
     health = replace(program.health, has_page=True, port=program.health.port or 0)
     program.run(LiveUI, program.settings(UISettings, opens=opens, health=health))

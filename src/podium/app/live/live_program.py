@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import signal
-import webbrowser
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -20,7 +19,6 @@ import msgspec
 from podium.api.basis import Caveat
 from podium.api.collector import settle_collector
 from podium.api.errors import InputError, PodiumError, shown
-from podium.api.kinds import KINDS
 from podium.api.times import parse_duration
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
 from podium.api.versions.release import DEFAULT_RELEASE, is_podium
@@ -457,31 +455,3 @@ def lease_of(
     if lease.problem():
         raise InputError(f"leader election: {lease.problem()}", source=source)
     return lease
-
-
-class UISettings(ProgramSettings, frozen=True, kw_only=True):
-    """The settings of the page of a cluster that is followed by watches."""
-
-    opens: bool = False
-
-
-class LiveUI(LiveProgram):
-    """The page as a program. It shows what its user may list, and writes nothing."""
-
-    user_agent = "podium-ui"
-    noun = "the ui"
-    _settings: UISettings
-
-    def __init__(self, access: ClusterAccess, settings: UISettings, log: Log) -> None:
-        super().__init__(access, settings, log, ProgramMetrics())
-
-    def watched(self) -> Watched:
-        kinds = frozenset({kind.name for kind in KINDS.values()} | {"Event"})
-        return Watched(kinds=kinds, optional=kinds.difference(("Node", "Pod")))
-
-    def on_started(self) -> None:
-        from podium.app.serving.page.live_page import PREFIX
-
-        self._log.info("showing the cluster", url=f"{self.url}{PREFIX}", version=str(self.release))
-        if self._settings.opens:
-            webbrowser.open(f"{self.url}{PREFIX}")
