@@ -153,8 +153,10 @@ class FailureTrials:
         lacking = alone = self._lacking([*(certain or ()), *never])
         victims = 0
         if certain is None or certain:
-            # The first taint alone may let pods that wait find a node.
-            in_turn: list[_Turn] = sorted({0: [], **dict(_joined(sorted(by_key(leaving).items())))}.items())
+            in_turn = _joined(sorted(by_key(leaving).items()))
+            if not in_turn or in_turn[0][0]:
+                # The first taint alone may let pods that wait find a node.
+                in_turn.insert(0, (0, []))
             with self._decisions.what_if() as what_if:
                 self._let_fail(scope, replaced)
                 left, victims, before = self._play(in_turn, {0, *turns.values()})

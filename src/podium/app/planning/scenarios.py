@@ -36,7 +36,7 @@ class Remedy(Struct, frozen=True):
 
 def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw] = ()) -> Raw:
     """Return the input's scenario, named for a plan, with its settings replaced and further steps added."""
-    given = [document.raw for document in read.documents if document.object is None and is_scenario(document)]
+    given = [document.raw for document in read.documents if is_scenario(document)]
     base: Raw = given[0] if given else {"apiVersion": API_VERSION, "kind": SCENARIO, "metadata": {}, "spec": {}}
     spec = base.get("spec", {})
     if not isinstance(spec, dict) or not isinstance(spec.get("steps", []), list):
@@ -50,14 +50,15 @@ def scenario_of_spec(read: Input, name: str, settings: Raw, steps: Sequence[Raw]
 
 def with_scenario(read: Input, scenario: Raw) -> Input:
     """Return the input with this scenario in place of its own."""
-    documents = [each for each in read.documents if each.object is not None or not is_scenario(each)]
+    documents = [document for document in read.documents if not is_scenario(document)]
     return Input([*documents, Document("the plan", 1, scenario, None)], read.left_out)
 
 
 def is_scenario(document: Document) -> bool:
     """Return whether a document is a Scenario."""
-    raw = document.raw if document.object is None else {}
-    return (raw.get("apiVersion"), raw.get("kind")) == (API_VERSION, SCENARIO)
+    if document.object is not None:
+        return False
+    return (document.raw.get("apiVersion"), document.raw.get("kind")) == (API_VERSION, SCENARIO)
 
 
 def makes_pods(item: Kubernetes) -> bool:

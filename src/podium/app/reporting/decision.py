@@ -38,7 +38,7 @@ def picture_of_decision(answer: Explanation | WorkloadExplanation | NodeAnswer) 
     if explanation.pending_outcome in ("preempts", "unschedulable", "not-eligible") and explanation.nodes:
         with explanation.as_decided():
             write_remedies(remedies, explanation, find_obstacles(explanation.runner, explanation.record))
-    # The title, and the changes with which the pod would run.
+    # The title, and the changes with which the pod would run, each a node and what it lacks in columns.
     title, *changes = _lines(remedies) or [""]
     found = facts_of(explanation)
     for status in (explanation.pre_enqueue, explanation.pre_filter):

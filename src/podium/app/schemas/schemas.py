@@ -93,7 +93,9 @@ def _table_type(written: str) -> Schema:
 def scenario_schema() -> Schema:
     """Return the schema of a Scenario: each step has exactly one action, each applied object the fields of its kind."""
     (root,), defined = msgspec.json.schema_components(
-        [WrittenScenario], schema_hook=lambda type_: {**getattr(type_, "SCHEMA", {})}, ref_template="#/$defs/{name}"
+        [WrittenScenario],
+        schema_hook=lambda type_: {**type_.SCHEMA},  # type: ignore[attr-defined]
+        ref_template="#/$defs/{name}",
     )
     for type_ in defined.values():
         for field in type_["properties"].values():

@@ -470,7 +470,8 @@ class Decisions:
         self.preempt(gang.way_out.victims)
         nodes, first = {node for _, node in placements}, placements[0][1]
         for pod, node in placements:
-            runner.pre_filter(state := CycleState(), pod)
+            state = CycleState()
+            runner.pre_filter(state, pod)
             self.reserve(runner, state, pod, node)
             self.place(pod, node)
         victims = by_key((each.node_name if each.node_name in nodes else first, each) for each in gang.way_out.victims)
