@@ -223,13 +223,13 @@ def create_token(context: Context, request: Request, now: int) -> Response:
         message = f'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: {problem}'
         raise StoreError(422, "Invalid", message)
     audiences = spec.get("audiences") or [ISSUER]
-    metadata = account.raw["metadata"]
+    meta = account.object.metadata
     bound: list[Raw] = []
     if reference := object_at(spec, "boundObjectRef"):
         kind = str(reference.get("kind"))
         if kind not in _BINDING_KINDS:
             raise bad_request(f"spec.boundObjectRef.kind: {shown(kind)} is not one of {', '.join(_BINDING_KINDS)}")
-        found = context.store.get(kind, f"{metadata['namespace']}/{reference.get('name')}")
+        found = context.store.get(kind, f"{meta.namespace}/{reference.get('name')}")
         check_preconditions(found, str(reference.get("uid") or ""), "")
         node = context.store.find("Node", str(value_at(found.raw, "spec", "nodeName") or ""))
         bound = [found.raw] if node is None else [found.raw, node.raw]
@@ -238,7 +238,7 @@ def create_token(context: Context, request: Request, now: int) -> Response:
     answer: Raw = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
-        "metadata": {**{name: metadata[name] for name in ("name", "namespace")}, "creationTimestamp": format_time(now)},
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "creationTimestamp": format_time(now)},
         "spec": {"boundObjectRef": None, **spec, "audiences": audiences, "expirationSeconds": seconds},
         "status": {"token": issued_token(context.rules.token_key, claims), "expirationTimestamp": expires},
     }
