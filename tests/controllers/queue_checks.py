@@ -68,7 +68,9 @@ def _check_waiting(waiting: UnschedulablePods) -> None:
     for rejection, group in waiting._groups.items():
         for uid, queued in group.items():
             assert waiting._waits[uid] == (rejection, group), queued.record.key
-            is_right = waiting._rejections.of(queued, queued.gated_by) is rejection and not rejection.after_error
+            is_right = waiting._rejections.of(queued, queued.gated_by) is rejection and (
+                rejection.unschedulable or rejection.gate
+            )
             assert is_right, f"pod {queued.record.key} waits for what others wait for"
 
 

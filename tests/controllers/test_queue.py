@@ -3,7 +3,7 @@ Test_InFlightPods and the like of pkg/scheduler/backend/queue/scheduling_queue_t
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 import pytest
 from msgspec.structs import asdict, replace
@@ -86,14 +86,20 @@ def popped(queue: SchedulingQueue, now: int = 0) -> QueuedPod:
     return queued
 
 
-def rejected(
-    queue: SchedulingQueue, pod: PodRecord, *plugins: str, now: int = 0, pending_by: Iterable[str] = ()
-) -> None:
+def failed(
+    queue: SchedulingQueue, queued: QueuedPod, plugins: Collection[str], now: int, *, is_error: bool = False
+) -> QueuePlace | None:
+    """Let an attempt fail; return where the pod is then."""
+    queue.add_unschedulable(queued, plugins, now, is_error=is_error)
+    return queue.where(queued.record.uid)
+
+
+def rejected(queue: SchedulingQueue, pod: PodRecord, *plugins: str, now: int = 0) -> None:
     """Add a pod and let plugins reject its first attempt."""
     queue.add(pod, now)
     queued = popped(queue, now)
     assert queued.record is pod
-    queue.add_unschedulable(queued, plugins, pending_by, now)
+    queue.add_unschedulable(queued, plugins, now)
 
 
 def order(queue: SchedulingQueue, now: int) -> list[str]:
@@ -129,7 +135,7 @@ class TestOrder:
         for second, name in enumerate(("a", "b", "c")):
             queue.add(pending(name), second * SECOND)
         tried = popped(queue, 3 * SECOND)
-        queue.add_unschedulable(tried, ["NodeResourcesFit"], (), 3 * SECOND)
+        queue.add_unschedulable(tried, ["NodeResourcesFit"], 3 * SECOND)
         queue.move(POD_GONE, 60 * SECOND)
 
         assert tried.record.name == "a"
@@ -230,7 +236,7 @@ class TestBackoff:
             now = minute * MINUTE
             queue.move(POD_GONE, now)
             queued = popped(queue, now)
-            queue.add_unschedulable(queued, plugins, (), now)
+            queue.add_unschedulable(queued, plugins, now)
             counts.append((queued.attempts, queued.error_count, queued.unschedulable_count))
         assert counts == [(1, 1, 0), (2, 2, 0), (3, 0, 1), (4, 1, 1), (5, 0, 2)]
 
@@ -239,26 +245,22 @@ class TestHistory:
     @pytest.mark.upstream(35)
     def test_a_pod_in_flight_has_no_rejecting_plugin_yet(self) -> None:
         queue = make()
-        rejected(queue, pending("p"), "TaintToleration", "NodeResourcesFit", pending_by=["VolumeBinding"])
+        rejected(queue, pending("p"), "TaintToleration", "NodeResourcesFit")
         (queued,) = queue
         queued.message = "0/3 nodes are available"
-        assert (*queued.unschedulable_plugins, *queued.pending_plugins) == (
-            "NodeResourcesFit",
-            "TaintToleration",
-            "VolumeBinding",
-        )
+        assert list(queued.unschedulable_plugins) == ["NodeResourcesFit", "TaintToleration"]
 
         queue.activate(["p"], 1)
 
         assert popped(queue, 1) is queued
-        assert (*queued.unschedulable_plugins, *queued.pending_plugins) == ()
+        assert queued.unschedulable_plugins == ()
         assert queued.message == ""
 
     def test_the_time_of_the_first_attempt_stays_and_the_time_of_entry_is_that_of_the_last(self) -> None:
         queue = make()
         rejected(queue, pending("p"), "NodeResourcesFit", now=3)
         queue.activate(["p"], 7)
-        queue.add_unschedulable(popped(queue, 7), ["NodeResourcesFit"], (), 8)
+        queue.add_unschedulable(popped(queue, 7), ["NodeResourcesFit"], 8)
         (queued,) = queue
         assert (queued.first_attempt_ns, queued.queued_ns, queued.attempts) == (3, 8, 2)
 
@@ -293,7 +295,7 @@ class TestPopFromBackoff:
     def test_a_backoff_after_an_error_is_kept(self) -> None:
         queue = make()
         queue.add(pending("p"), 0)
-        queue.add_unschedulable(popped(queue), (), (), 0)
+        queue.add_unschedulable(popped(queue), (), 0)
 
         assert queue.where("p") == "backoff"
         assert queue.pop(2 * SECOND - 1) is None
@@ -308,7 +310,7 @@ class TestPopFromBackoff:
         queue.move(NODE_ADD, 0)
         for now, failed in enumerate(sorted(attempts, key=lambda failed: failed != failed_first)):
             plugins = [] if failed == "error" else ["NodeResourcesFit"]
-            queue.add_unschedulable(attempts[failed], plugins, (), now)
+            queue.add_unschedulable(attempts[failed], plugins, now)
 
         assert queue.next_deadline() == SECOND
         queue.flush(SECOND)
@@ -331,7 +333,7 @@ class TestAttemptsAtOneInstant:
         count = 0
         while (queued := queue.pop(now)) is not None:
             count += 1
-            queue.add_unschedulable(queued, ["NodeResourcesFit"], (), now)
+            queue.add_unschedulable(queued, ["NodeResourcesFit"], now)
             wake()
             check_queue(queue)
         return count
@@ -421,28 +423,24 @@ class TestInFlight:
     """Test_InFlightPods (scenario 35)."""
 
     @pytest.mark.parametrize(
-        ("plugins", "pending_by", "events", "place"),
+        ("plugins", "events", "place"),
         [
-            (["NodeResourcesFit"], [], [], "unschedulable"),
-            (["NodeResourcesFit"], [], [NODE_TAINT, CLAIM_ADD], "unschedulable"),
-            (["NodeResourcesFit"], [], [NODE_TAINT, NODE_ADD], "backoff"),
-            (["NodeResourcesFit", "TaintToleration"], [], [NODE_TAINT], "backoff"),
-            ([], ["VolumeBinding"], [CLAIM_ADD], "active"),
-            ([], ["VolumeBinding"], [NODE_ADD], "unschedulable"),
-            (["NodeResourcesFit"], ["VolumeBinding"], [NODE_ADD], "backoff"),
-            (["NodeResourcesFit"], ["VolumeBinding"], [CLAIM_ADD, NODE_ADD], "active"),
-            (["NodeResourcesFit"], ["VolumeBinding"], [NODE_ADD, CLAIM_ADD], "active"),
-            (["NodeResourcesFit"], ["NodeResourcesFit"], [NODE_ADD], "active"),
-            (["Mute"], [], [NODE_ADD, POD_GONE], "unschedulable"),
-            (["Unknown"], [], [NODE_ADD, POD_GONE], "unschedulable"),
-            (["Foreign"], [], [CLAIM_ADD], "backoff"),
-            (["Mute"], [], [ALL_CHANGED], "backoff"),
-            ([], ["VolumeBinding"], [ALL_CHANGED], "backoff"),
-            ([], [], [], "backoff"),
+            (["NodeResourcesFit"], [], "unschedulable"),
+            (["NodeResourcesFit"], [NODE_TAINT, CLAIM_ADD], "unschedulable"),
+            (["NodeResourcesFit"], [NODE_TAINT, NODE_ADD], "backoff"),
+            (["NodeResourcesFit", "TaintToleration"], [NODE_TAINT], "backoff"),
+            (["VolumeBinding"], [CLAIM_ADD], "backoff"),
+            (["VolumeBinding"], [NODE_ADD], "unschedulable"),
+            (["NodeResourcesFit", "VolumeBinding"], [NODE_ADD], "backoff"),
+            (["Mute"], [NODE_ADD, POD_GONE], "unschedulable"),
+            (["Unknown"], [NODE_ADD, POD_GONE], "unschedulable"),
+            (["Foreign"], [CLAIM_ADD], "backoff"),
+            (["Mute"], [ALL_CHANGED], "backoff"),
+            ([], [], "backoff"),
         ],
     )
     def test_events_during_the_attempt_decide_where_a_failed_pod_goes(
-        self, plugins: list[str], pending_by: list[str], events: list[ClusterEvent], place: str
+        self, plugins: list[str], events: list[ClusterEvent], place: str
     ) -> None:
         queue = make()
         queue.add(pending("p"), 0)
@@ -450,8 +448,7 @@ class TestInFlight:
         for event in events:
             queue.move(event, 1)
 
-        assert queue.add_unschedulable(queued, plugins, pending_by, 2) == place
-        assert queue.where("p") == place
+        assert failed(queue, queued, plugins, 2) == place
         assert queue.count(QueuePlace.IN_FLIGHT) == 0
         check_queue(queue)
 
@@ -463,8 +460,8 @@ class TestInFlight:
         queue.move(NODE_ADD, 0)
         second = popped(queue)
 
-        assert queue.add_unschedulable(second, ["NodeResourcesFit"], (), 0) == "unschedulable"
-        assert queue.add_unschedulable(first, ["NodeResourcesFit"], (), 0) == "backoff"
+        assert failed(queue, second, ["NodeResourcesFit"], 0) == "unschedulable"
+        assert failed(queue, first, ["NodeResourcesFit"], 0) == "backoff"
 
     @pytest.mark.upstream(33)
     def test_each_attempt_counts_its_own_events_only(self) -> None:
@@ -474,11 +471,11 @@ class TestInFlight:
         waiting = popped(queue)
         queue.add(pending("other"), 0)
         other = popped(queue)
-        queue.add_unschedulable(other, ["NodeResourcesFit"], (), 0)
+        queue.add_unschedulable(other, ["NodeResourcesFit"], 0)
         queue.move(NODE_TAINT, 1)
 
         assert queue.where("other") == "unschedulable"
-        assert queue.add_unschedulable(waiting, ["TaintToleration"], (), 1) == "backoff"
+        assert failed(queue, waiting, ["TaintToleration"], 1) == "backoff"
 
     def test_a_hint_may_let_an_event_pass(self) -> None:
         node_events = EventToRegister(EventResource.NODE, ActionType.ADD, lambda pod, event: pod.priority > event.new)
@@ -488,7 +485,7 @@ class TestInFlight:
         attempts = [popped(queue), popped(queue)]
         queue.move(ClusterEvent(EventResource.NODE, ActionType.ADD, new=2), 0)
 
-        places = {queued.record.name: queue.add_unschedulable(queued, ["Picky"], (), 0) for queued in attempts}
+        places = {queued.record.name: failed(queue, queued, ["Picky"], 0) for queued in attempts}
         assert places == {"low": "unschedulable", "high": "backoff"}
 
     @pytest.mark.upstream(33)
@@ -497,7 +494,7 @@ class TestInFlight:
         queue = make()
         queue.add(pending("p"), 0)
 
-        place = queue.add_unschedulable(popped(queue), ["NodeResourcesFit"], (), 0, error=True)
+        place = failed(queue, popped(queue), ["NodeResourcesFit"], 0, is_error=True)
 
         assert place == "backoff"
         queued = popped(queue, 2 * SECOND)
@@ -527,7 +524,7 @@ class TestInFlight:
         queue.update(newest, 1)
 
         assert queued.record is tried
-        assert queue.add_unschedulable(queued, ["NodeResourcesFit"], (), 2) == "backoff"
+        assert failed(queue, queued, ["NodeResourcesFit"], 2) == "backoff"
         assert queued.record is newest
 
     def test_an_update_of_one_pod_means_nothing_to_another(self) -> None:
@@ -537,8 +534,8 @@ class TestInFlight:
         first, second = popped(queue), popped(queue)
         queue.update(pending("a", requests={"cpu": "2"}), 1)
 
-        assert queue.add_unschedulable(second, ["NodeResourcesFit"], (), 2) == "unschedulable"
-        assert queue.add_unschedulable(first, ["NodeResourcesFit"], (), 2) == "backoff"
+        assert failed(queue, second, ["NodeResourcesFit"], 2) == "unschedulable"
+        assert failed(queue, first, ["NodeResourcesFit"], 2) == "backoff"
 
     def test_events_are_kept_no_longer_than_an_older_attempt_needs_them(self) -> None:
         """Catalogue 37, 38: entries of pods that were gone or skipped used to pile up. `check` counts them."""
@@ -590,7 +587,7 @@ class TestInFlight:
         queue.delete("old")
         queue.add(replace(pending("p"), uid="new"), 1)
 
-        assert queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 2) is None
+        assert failed(queue, attempt, ["NodeResourcesFit"], 2) is None
         assert [queued.record.uid for queued in queue] == ["new"]
 
     def test_an_attempt_says_nothing_about_a_later_pod_of_the_same_uid(self) -> None:
@@ -600,16 +597,15 @@ class TestInFlight:
         queue.delete("p")
         queue.add(pending("p"), 1)
 
-        assert queue.add_unschedulable(attempt, (), (), 2) is None
-        assert queue.where("p") == "active"
+        assert failed(queue, attempt, (), 2) == "active"
 
     def test_a_pod_that_is_back_already_cannot_come_back(self) -> None:
         queue = make()
         queue.add(pending("p"), 0)
         attempt = popped(queue)
-        queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 0)
+        queue.add_unschedulable(attempt, ["NodeResourcesFit"], 0)
         with pytest.raises(ValueError, match=r"shop/p \(p\) is not in flight but unschedulable"):
-            queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 0)
+            queue.add_unschedulable(attempt, ["NodeResourcesFit"], 0)
 
 
 @pytest.mark.upstream(32)
@@ -624,7 +620,7 @@ class TestKnownResults:
                     else:
                         queue.add(record, now)
             for _ in range(2):
-                attempted.add_unschedulable(popped(attempted, now), ("TaintToleration", "NodeResourcesFit"), (), now)
+                attempted.add_unschedulable(popped(attempted, now), ("TaintToleration", "NodeResourcesFit"), now)
                 taken = known.take(now)
                 assert taken is not None
                 known.reject(taken, ("NodeResourcesFit", "TaintToleration"), now)
@@ -678,18 +674,6 @@ class TestEvents:
         rejected(queue, pending("b"), "Unknown")
         queue.move(ALL_CHANGED, 0)
         assert queue.count(QueuePlace.BACKOFF) == 2
-
-    def test_a_plugin_that_answered_pending_wakes_past_the_backoff(self) -> None:
-        queue = make()
-        rejected(queue, pending("p"), "NodeResourcesFit", pending_by=["VolumeBinding"])
-        queue.move(CLAIM_ADD, 1)
-        assert queue.where("p") == "active"
-
-    def test_another_plugin_wakes_the_same_pod_into_its_backoff(self) -> None:
-        queue = make()
-        rejected(queue, pending("p"), "NodeResourcesFit", pending_by=["VolumeBinding"])
-        queue.move(POD_GONE, 1)
-        assert queue.where("p") == "backoff"
 
     @pytest.mark.upstream(34)
     def test_the_hint_decides_pod_by_pod(self) -> None:
@@ -754,7 +738,7 @@ class TestEvents:
         queue = make()
         rejected(queue, pending("p"), "NodeResourcesFit")
         queue.move(POD_GONE, 0)
-        queue.add_unschedulable(popped(queue), ["VolumeBinding"], (), 1)
+        queue.add_unschedulable(popped(queue), ["VolumeBinding"], 1)
 
         queue.move(POD_GONE, 1)
         assert queue.where("p") == "unschedulable"
@@ -990,7 +974,7 @@ class TestGates:
         queue.add(pending("p"), 0)
         gates.preempting = {"p"}
 
-        assert queue.add_unschedulable(popped(queue), (), (), 0) == "gated"
+        assert failed(queue, popped(queue), (), 0) == "gated"
         gates.preempting.clear()
         queue.update(pending("p"), 1)
         assert queue.where("p") == "backoff"
@@ -1066,7 +1050,7 @@ class TestFlush:
         queue = make()
         rejected(queue, pending("p"), "Mute")
         queue.flush(5 * MINUTE)
-        queue.add_unschedulable(popped(queue, 5 * MINUTE), ["Mute"], (), 6 * MINUTE)
+        queue.add_unschedulable(popped(queue, 5 * MINUTE), ["Mute"], 6 * MINUTE)
         assert queue.next_deadline() == 11 * MINUTE
 
     def test_nothing_is_due_in_a_queue_where_nothing_waits(self) -> None:
@@ -1093,8 +1077,8 @@ class TestActivate:
 
         queue.activate(["p"], 1)
 
-        assert queue.add_unschedulable(first, ["Mute"], (), 2) == "backoff"
-        assert queue.add_unschedulable(second, ["Mute"], (), 2) == "unschedulable"
+        assert failed(queue, first, ["Mute"], 2) == "backoff"
+        assert failed(queue, second, ["Mute"], 2) == "unschedulable"
         assert first.woken_by == "ForceActivate"
 
     def test_unknown_pods_are_passed_over(self) -> None:
@@ -1120,7 +1104,7 @@ def test_a_waiting_pod_may_find_a_node_if_an_event_helps_it_to_preempt(policy: s
     assert (queue.where("p"), queue.has_promising) == (QueuePlace.UNSCHEDULABLE, policy != "Never")
 
     queue.flush(5 * MINUTE)
-    queue.add_unschedulable(popped(queue, 5 * MINUTE), ("NodeResourcesFit",), (), 5 * MINUTE)
+    queue.add_unschedulable(popped(queue, 5 * MINUTE), ("NodeResourcesFit",), 5 * MINUTE)
     assert not queue.has_promising
 
 
@@ -1150,7 +1134,7 @@ class TestLookups:
     def test_a_backoff_after_an_error_gives_no_pod_to_pop(self) -> None:
         queue = make()
         queue.add(pending("p"), 0)
-        queue.add_unschedulable(popped(queue), (), (), 0)
+        queue.add_unschedulable(popped(queue), (), 0)
         assert not queue.can_pop()
 
     def test_the_queue_counts_pods_by_place(self) -> None:
@@ -1227,7 +1211,7 @@ def in_place(place: QueuePlace, settings: QueueSettings | None = None) -> Schedu
     if place not in (QueuePlace.ACTIVE, QueuePlace.GATED):
         attempt = popped(queue)
         if place is not QueuePlace.IN_FLIGHT:
-            queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 0)
+            queue.add_unschedulable(attempt, ["NodeResourcesFit"], 0)
         if place is QueuePlace.BACKOFF:
             queue.move(POD_GONE, 0)
     assert queue.where("p") == place

@@ -100,7 +100,7 @@ class Scene:
             self.queue.move(NODE_ADDED, 0)
             self.fail("Waits")
         else:
-            self.fail({Wake.NO: "Mute", Wake.AFTER_BACKOFF: "Waits", Wake.AT_ONCE: "Pending"}[self.wake])
+            self.fail("Waits" if self.wake else "Mute")
         if place is QueuePlace.GATED:
             self.gate_is_shut = True
             self.queue.activate(["p"], 0)
@@ -108,8 +108,7 @@ class Scene:
 
     def fail(self, rejected_by: str) -> None:
         assert self.attempt is not None
-        plugins, pending_plugins = ((), ("Waits",)) if rejected_by == "Pending" else ((rejected_by,), ())
-        self.queue.add_unschedulable(self.attempt, plugins, pending_plugins, self.now)
+        self.queue.add_unschedulable(self.attempt, (rejected_by,), self.now)
 
     def deliver(self, happening: str) -> None:
         """Let it happen."""
@@ -137,7 +136,7 @@ class Scene:
         if self.place is QueuePlace.IN_FLIGHT and self.wake:
             self.queue.move(NODE_ADDED, self.now)
         self.attempt = self.queue.find("p") or QueuedPod(self.record, self.now)
-        self.fail("Pending" if self.wake is Wake.AT_ONCE else "Waits")
+        self.fail("Waits")
 
     def lands(self, happening: str) -> QueuePlace:
         """Return where the table says that the pod lands."""
@@ -153,7 +152,8 @@ class Scene:
 
 
 def scenes() -> list[Scene]:
-    return [Scene(*given) for given in product(PLACES, Wake, (False, True), (False, True))]
+    wakes = (Wake.NO, Wake.AFTER_BACKOFF)
+    return [Scene(*given) for given in product(PLACES, wakes, (False, True), (False, True))]
 
 
 def test_the_table_lists_what_happens_in_every_place() -> None:
@@ -250,7 +250,7 @@ def test_a_pod_that_was_popped_too_often_at_an_instant_is_not_made_active() -> N
     attempt = queue.pop(0)
     assert attempt is not None
     queue.move(NODE_ADDED, 0)
-    queue.add_unschedulable(attempt, ["Waits"], (), 0)
+    queue.add_unschedulable(attempt, ["Waits"], 0)
 
     queue.activate(["p"], 0)
 

@@ -56,7 +56,6 @@ class Known:
     rejections: int = 0
     errors: int = 0
     plugins: frozenset[str] = frozenset()
-    pending: frozenset[str] = frozenset()
     gate: str = ""
     deadline: int = 0
     free: bool = True
@@ -130,7 +129,7 @@ class QueueMachine(RuleBasedStateMachine):
         del self.known[pod.record.uid]
         self.queue.delete(pod.record.uid)
         if pod.attempt is not None:
-            assert self.queue.add_unschedulable(pod.attempt, ["Node"], (), self.now) is None
+            self.queue.add_unschedulable(pod.attempt, ["Node"], self.now)
 
     @rule()
     def pop(self) -> None:
@@ -152,33 +151,31 @@ class QueueMachine(RuleBasedStateMachine):
         assert queued.record is first.record
         assert idle or first.free or self.now >= first.queued_ns + self.backoff(first)
         first.place, first.attempt = QueuePlace.IN_FLIGHT, queued
-        first.plugins = first.pending = frozenset()
+        first.plugins = frozenset()
         first.seen, first.latest = [], first.record
 
     @precondition(lambda self: self.at(QueuePlace.IN_FLIGHT))
-    @rule(data=st.data(), plugins=SOMETIMES_PLUGINS, pending_by=SOMETIMES_PLUGINS, error=RARELY)
-    def fail(self, data: st.DataObject, plugins: frozenset[str], pending_by: frozenset[str], error: bool) -> None:
+    @rule(data=st.data(), plugins=SOMETIMES_PLUGINS, is_error=RARELY)
+    def fail(self, data: st.DataObject, plugins: frozenset[str], is_error: bool) -> None:
         pod = self.choose(data, lambda pod: pod.place is QueuePlace.IN_FLIGHT)
         assert pod.attempt is not None
         assert pod.latest is not None
-        place = self.queue.add_unschedulable(pod.attempt, plugins, pending_by, self.now, error=error)
+        self.queue.add_unschedulable(pod.attempt, plugins, self.now, is_error=is_error)
         pod.record, pod.attempt, pod.latest, pod.queued_ns = pod.latest, None, None, self.now
-        pod.plugins, pod.pending = (frozenset(), frozenset()) if error else (plugins, pending_by)
+        pod.plugins = frozenset() if is_error else plugins
         pod.free = False
-        if pod.plugins | pod.pending:
+        if pod.plugins:
             pod.rejections, pod.errors = pod.rejections + 1, 0
-            strategies = [self.strategy(pod, event, gate="") for event in pod.seen]
-            self.settle(pod, next((each for each in ("at once", "after backoff") if each in strategies), ""))
+            self.settle(pod, max((self.strategy(pod, event, gate="") for event in pod.seen), default=""))
         else:
             pod.errors += 1
             self.settle(pod, "after backoff")
-        assert place == pod.place
 
-    @rule(data=st.data(), plugins=PLUGIN_SETS, pending_by=SOMETIMES_PLUGINS, error=RARELY)
-    def attempt(self, data: st.DataObject, plugins: frozenset[str], pending_by: frozenset[str], error: bool) -> None:
+    @rule(data=st.data(), plugins=PLUGIN_SETS, is_error=RARELY)
+    def attempt(self, data: st.DataObject, plugins: frozenset[str], is_error: bool) -> None:
         self.pop()
         if self.at(QueuePlace.IN_FLIGHT):
-            self.fail(data, plugins, pending_by, error)
+            self.fail(data, plugins, is_error)
 
     @precondition(lambda self: self.at(QueuePlace.IN_FLIGHT))
     @rule(data=st.data())
@@ -270,13 +267,11 @@ class QueueMachine(RuleBasedStateMachine):
 
     def strategy(self, pod: Known, event: ClusterEvent, gate: str) -> str:
         gating = frozenset({gate} - {""})
-        if event.resource is EventResource.WILDCARD or not pod.plugins | pod.pending | gating:
+        if event.resource is EventResource.WILDCARD or not pod.plugins | gating:
             return "after backoff"
         registered = [ClusterEvent(each.resource, each.action) for each in PLUGINS.get(gate, ())]
         if gate and not any(event.concerns(each) for each in registered):
             return ""
-        if wakes(pod.pending, pod.record, event):
-            return "at once"
         return "after backoff" if wakes(pod.plugins | gating, pod.record, event) else ""
 
     def settle(self, pod: Known, strategy: str) -> None:

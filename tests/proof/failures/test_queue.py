@@ -163,7 +163,7 @@ def test_a_pod_that_was_deleted_during_its_attempt_comes_back_to_the_queue() -> 
         assert attempt is not None
         queue.delete(A.metadata.uid)
 
-        queue.add_unschedulable(attempt, ["NodeResourcesFit"], (), 0)
+        queue.add_unschedulable(attempt, ["NodeResourcesFit"], 0)
 
         assert len(queue) == 0
 

@@ -181,7 +181,7 @@ class SchedulingAttempts:
         """Return a pod to the queue after a failed attempt, and report what is new."""
         pod = queued.record
         queued.message = message
-        self.queue.add_unschedulable(queued, plugins, (), now, error)
+        self.queue.add_unschedulable(queued, plugins, now, is_error=error)
         return self._report_failure(pod, message, now, error)
 
     def fail_as_known(self, queued: QueuedPod, known: KnownFailure, now: int) -> list[Action]:

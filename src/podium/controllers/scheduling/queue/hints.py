@@ -74,8 +74,8 @@ def node_changes(old: Node, new: Node) -> ActionType:
 # The registered events by scheduler name and plugin name.
 Registrations = Mapping[str, Mapping[str, Sequence[EventToRegister]]]
 Kind = tuple[EventResource, ActionType]
-# Scheduler name, rejecting plugins, plugins that answered Pending, and the gate.
-RejectionKey = tuple[str, tuple[str, ...], tuple[str, ...], str]
+# Scheduler name, rejecting plugins, and the gate.
+RejectionKey = tuple[str, tuple[str, ...], str]
 
 
 class Wake(IntEnum):
@@ -90,34 +90,23 @@ NO, AFTER_BACKOFF, AT_ONCE = Wake
 """Module constants, because member access of an Enum is slow."""
 
 
-class Hints(Struct, frozen=True):
-    """The queueing hints for events of one kind; None among them always wakes."""
-
-    at_once: tuple[QueueingHint | None, ...]
-    after_backoff: tuple[QueueingHint | None, ...]
-
-    def ask(self, pod: PodRecord, event: ClusterEvent) -> Wake:
-        """Return the effect of the event on a pod."""
-        for hint in self.at_once:
-            if _wakes(hint, pod, event):
-                return AT_ONCE
-        for hint in self.after_backoff:
-            if _wakes(hint, pod, event):
-                return AFTER_BACKOFF
-        return NO
+Hints = tuple[QueueingHint | None, ...]
+"""The queueing hints for events of one kind; None among them always wakes."""
 
 
-def _wakes(hint: QueueingHint | None, pod: PodRecord, event: ClusterEvent) -> bool:
-    """Return a hint's answer. A failing hint wakes the pod: a failed attempt is better than a stuck pod."""
-    try:
-        return hint is None or hint(pod, event)
-    except BaseException as error:
-        if not is_failure(error):
-            raise
-        return True
+def wakes(hints: Hints, pod: PodRecord, event: ClusterEvent) -> bool:
+    """Return whether a hint wakes the pod. A failing hint does: a failed attempt is better than a stuck pod."""
+    for hint in hints:
+        try:
+            if hint is None or hint(pod, event):
+                return True
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return True
+    return False
 
 
-WAKES_ALL = Hints((), (None,))
 FEW = 16
 """The number of recent sets of plugins that are kept without pods."""
 
@@ -125,45 +114,27 @@ FEW = 16
 class Rejection(Struct, eq=False, weakref=True):
     """The plugins that hold some pods back, shared by all pods with the same plugins.
 
-    ``registered`` are the events registered in a profile. The plugins are the rejecting ones, those that answered
-    Pending, and the gate ("" for none). A plugin that answered Pending skips the backoff when it wakes the pod. With a
-    gate, only events that the gating plugin registered count. A wildcard event wakes all pods, as does any event after
-    an error.
+    ``registered`` are the events registered in a profile. The plugins are the rejecting ones and the gate ("" for
+    none). With a gate, only events that the gating plugin registered count. A wildcard event wakes all pods, as does
+    any event after an error.
     """
 
     registered: Mapping[str, Sequence[EventToRegister]]
     unschedulable: Sequence[str]
-    pending: Sequence[str]
     gate: str
-    _hints: dict[Kind, Hints | None] = {}
+    _hints: dict[Kind, Hints] = {}
     _other_hints: dict[Kind, tuple[QueueingHint, ...]] = {}
 
-    @property
-    def after_error(self) -> bool:
-        return not (self.unschedulable or self.pending or self.gate)
-
-    def hints(self, event: ClusterEvent) -> Hints | None:
-        """Return the hints for an event; None if it can wake none of the pods."""
+    def hints(self, event: ClusterEvent) -> Hints:
+        """Return the hints for an event; none if it can wake none of the pods."""
         kind = (event.resource, event.action)
         if kind not in self._hints:
             gate = self._of((self.gate,), event) if self.gate else ()
-            at_once, after_backoff = self._of(self.pending, event), self._of(self.unschedulable, event) + gate
-            hints: Hints | None = Hints(at_once, after_backoff)
-            if self.after_error or event.resource is EventResource.WILDCARD:
-                hints = WAKES_ALL
-            elif (self.gate and not gate) or not (at_once or after_backoff):
-                hints = None
-            self._hints[kind] = hints
+            if not (self.unschedulable or self.gate) or event.resource is EventResource.WILDCARD:
+                self._hints[kind] = (None,)
+            else:
+                self._hints[kind] = () if self.gate and not gate else self._of(self.unschedulable, event) + gate
         return self._hints[kind]
-
-    def wake(self, pod: PodRecord, event: ClusterEvent) -> Wake:
-        """Return the effect of an event on one of the pods."""
-        hints = self.hints(event)
-        return NO if hints is None else hints.ask(pod, event)
-
-    def may_let_preempt(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        """Return whether a hint of a plugin that did not reject the pod says so; it counts once victims have left."""
-        return any(_wakes(hint, pod, event) for hint in self.other_hints(event))
 
     def other_hints(self, event: ClusterEvent) -> tuple[QueueingHint, ...]:
         """Return the hints for an event of the plugins that did not reject the pods."""
@@ -173,7 +144,7 @@ class Rejection(Struct, eq=False, weakref=True):
             self._other_hints[kind] = tuple(hint for hint in self._of(others, event) if hint is not None)
         return self._other_hints[kind]
 
-    def _of(self, plugins: Iterable[str], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+    def _of(self, plugins: Iterable[str], event: ClusterEvent) -> Hints:
         return tuple(hint for plugin in plugins for hint in _matching_hints(self.registered.get(plugin, ()), event))
 
 
@@ -191,12 +162,11 @@ class Rejections:
 
     def of(self, queued: QueuedPod, gate: str) -> Rejection:
         """Return the rejection of a pod's last attempt, with a gate ("" for none)."""
-        unschedulable, pending = queued.unschedulable_plugins, queued.pending_plugins
-        key = (queued.record.scheduler_name, unschedulable, pending, gate)
+        key = (queued.record.scheduler_name, queued.unschedulable_plugins, gate)
         found = self._newest.get(key) or self._known.get(key)
         if found is None:
             registered = self._registrations.get(key[0], {})
-            found = self._known[key] = self._newest[key] = Rejection(registered, unschedulable, pending, gate)
+            found = self._known[key] = self._newest[key] = Rejection(registered, queued.unschedulable_plugins, gate)
             if len(self._newest) > FEW:
                 del self._newest[next(iter(self._newest))]
         return found
@@ -214,7 +184,7 @@ class Rejections:
         return known
 
 
-def _matching_hints(registered: Iterable[EventToRegister], event: ClusterEvent) -> tuple[QueueingHint | None, ...]:
+def _matching_hints(registered: Iterable[EventToRegister], event: ClusterEvent) -> Hints:
     """Return the hints of the registrations that match an event."""
     return tuple(some.hint for some in registered if event.concerns(ClusterEvent(some.resource, some.action)))
 

@@ -14,7 +14,7 @@ from podium.api.policy import NEVER_PREEMPTS
 from podium.cluster.pods import PodRecord
 from podium.controllers.deadlines import Deadlines, earliest
 from podium.controllers.indexes import MultiMap
-from podium.controllers.scheduling.queue.hints import FEW, NO, Hints, Kind, Rejection, Rejections, Wake
+from podium.controllers.scheduling.queue.hints import FEW, Hints, Kind, Rejection, Rejections, wakes
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueueSettings
 from podium.framework.events import ClusterEvent
 
@@ -195,30 +195,24 @@ class UnschedulablePods:
             self.hopeful.discard(uid)
             self._deadlines.set(uid, None)
 
-    def woken_by(self, event: ClusterEvent) -> list[tuple[QueuedPod, Wake]]:
+    def woken_by(self, event: ClusterEvent) -> list[QueuedPod]:
         """Return the pods that an event makes worth another attempt; they wait until removed."""
         kind = (event.resource, event.action)
         concerned = self._concerned.get(kind)
         if concerned is None:
             concerned = self._concerned[kind] = []
             for rejection, group in self._groups.items():
-                hints = rejection.hints(event)
-                if hints is not None:
+                if hints := rejection.hints(event):
                     concerned.append((hints, group))
-        woken: list[tuple[QueuedPod, Wake]] = []
-        for hints, group in concerned:
-            for queued in group.values():
-                wake = hints.ask(queued.record, event)
-                if wake is not NO:
-                    woken.append((queued, wake))
-        return woken
+        return [queued for hints, group in concerned for queued in group.values() if wakes(hints, queued.record, event)]
 
     def note(self, event: ClusterEvent) -> None:
         """Note which pods an event may let preempt although the plugins that rejected them do not wake them."""
         for rejection, uids in [*self._counting.items()]:
-            if rejection.other_hints(event):
+            if hints := rejection.other_hints(event):
                 pods = {uid: self._waits[uid][1][uid].record for uid in uids}
-                found = [uid for uid, pod in pods.items() if rejection.may_let_preempt(pod, event)]
+                # It counts once victims have left.
+                found = [uid for uid, pod in pods.items() if wakes(hints, pod, event)]
                 self.hopeful.update(found)
                 for uid in found:
                     self._counting.discard(rejection, uid)

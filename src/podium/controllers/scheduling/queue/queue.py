@@ -149,11 +149,11 @@ class SchedulingQueue:
             self._sort_again(queued, now)
             return
         if self._settings.has_hints:
-            wake = self._rejections.of(queued, "").wake(record, event)
+            is_woken = hints.wakes(self._rejections.of(queued, "").hints(event), record, event)
         else:
-            wake = hints.AFTER_BACKOFF if hints.is_updated(event.old, record) else hints.NO
-        if wake or queued.place is GATED:
-            self._requeue(queued, wake, event.label, now)
+            is_woken = hints.is_updated(event.old, record)
+        if is_woken or queued.place is GATED:
+            self._requeue(queued, hints.AFTER_BACKOFF if is_woken else hints.NO, event.label, now)
 
     def pop(self, now: int) -> QueuedPod | None:
         """Start an attempt at the first pod; None if none may be attempted now.
@@ -217,44 +217,40 @@ class SchedulingQueue:
             self.delete(uid)
 
     def add_unschedulable(
-        self, queued: QueuedPod, plugins: Collection[str], pending_plugins: Iterable[str], now: int, error: bool = False
-    ) -> QueuePlace | None:
-        """Return a pod to the queue after a failed attempt; return its place.
+        self, queued: QueuedPod, plugins: Collection[str], now: int, *, is_error: bool = False
+    ) -> None:
+        """Return a pod that was not deleted meanwhile to the queue after a failed attempt.
 
-        ``plugins`` rejected it, ``pending_plugins`` answered Pending. Without any, or with ``error``, the pod backs off
-        and is retried without an event. Otherwise it waits for an event, unless one has come since it was popped.
-        Returns None if the pod was deleted meanwhile. Raises ValueError for a pod that is back already.
+        ``plugins`` rejected it. Without any, or if it ``is_error``, the pod backs off and is retried without an event.
+        Otherwise it waits for an event, unless one has come since it was popped. Raises ValueError for a pod that is
+        back already.
         """
         flight = self._flight_of(queued)
         if flight is None:
-            return None
+            return
         queued.record = flight.latest
-        rejecting = () if error else tuple(plugins if len(plugins) < 2 else sorted({*plugins}))
-        queued.fail(rejecting, () if error or not pending_plugins else tuple(sorted({*pending_plugins})), now)
+        queued.fail(() if is_error else tuple(plugins if len(plugins) < 2 else sorted({*plugins})), now)
         wake, reason = self._woken_in_flight(flight)
         self._in_flight.end(queued.record.uid)
         self._requeue(queued, wake, reason, now)
-        return queued.place
 
     def reject(self, queued: QueuedPod, plugins: tuple[str, ...], now: int) -> None:
         """Return a taken pod that some plugins, in order of name, are known to reject: no event can have come yet."""
         self._pops += 1
         queued.pop(now)
-        queued.fail(plugins, (), now)
+        queued.fail(plugins, now)
         self._put(queued, UNSCHEDULABLE, now)
 
-    def give_back(self, queued: QueuedPod, now: int) -> QueuePlace | None:
-        """Return a pod to the queue without an attempt; return its place, None if it was deleted meanwhile.
+    def give_back(self, queued: QueuedPod, now: int) -> None:
+        """Return a pod that was not deleted meanwhile to the queue without an attempt.
 
         Raises ValueError for a pod that is back already.
         """
         flight = self._flight_of(queued)
-        if flight is None:
-            return None
-        queued.record, queued.queued_ns = flight.latest, now
-        self._in_flight.end(queued.record.uid)
-        self._requeue(queued, hints.AFTER_BACKOFF, GROUP_CHANGED, now)
-        return queued.place
+        if flight is not None:
+            queued.record, queued.queued_ns = flight.latest, now
+            self._in_flight.end(queued.record.uid)
+            self._requeue(queued, hints.AFTER_BACKOFF, GROUP_CHANGED, now)
 
     def _flight_of(self, queued: QueuedPod) -> places.InFlightPod | None:
         """Return the attempt that a pod returns from; None if it was deleted. Raises ValueError without one."""
@@ -286,7 +282,7 @@ class SchedulingQueue:
             self._pops_at_event = self._pops
         if not self._waiting.uids:
             return
-        for queued, wake in self._waiting.woken_by(event):
+        for queued in self._waiting.woken_by(event):
             if among is not None and not among(queued.record):
                 continue
             # A preemptor's gate is asked at the end of each victim. As long as the same gate holds the pod, its wait
@@ -295,7 +291,7 @@ class SchedulingQueue:
             if gate and queued.queued_ns + flush_ns > now and self._holds(queued) and queued.gated_by == gate:
                 queued.woken_by = event.label
                 continue
-            self._requeue(queued, wake, event.label, now)
+            self._requeue(queued, hints.AFTER_BACKOFF, event.label, now)
         self._waiting.note(event)
 
     def activate(self, uids: Iterable[str], now: int) -> None:
@@ -427,23 +423,15 @@ class SchedulingQueue:
 
     def _woken_in_flight(self, flight: places.InFlightPod) -> tuple[hints.Wake, str]:
         """Return the effect of the events during a failed attempt, and the label of the decisive one."""
-        queued, best, label = flight.queued, hints.NO, ""
-        if not (queued.unschedulable_plugins or queued.pending_plugins):
+        queued, has_hints = flight.queued, self._settings.has_hints
+        if not queued.unschedulable_plugins or (not has_hints and self._pops_at_event == self._pops):
             return hints.AFTER_BACKOFF, ATTEMPT_FAILURE
-        if not self._settings.has_hints:
-            is_woken = self._pops_at_event == self._pops
-            return (hints.AFTER_BACKOFF, ATTEMPT_FAILURE) if is_woken else (hints.NO, "")
-        if not self._in_flight.has_heard(flight):
-            return best, label
-        rejection = self._rejections.of(queued, "")
-        enough = hints.AT_ONCE if queued.pending_plugins else hints.AFTER_BACKOFF
-        for event in self._in_flight.events(flight):
-            wake = rejection.wake(queued.record, event)
-            if wake > best:
-                best, label = wake, event.label
-                if best is enough:
-                    break
-        return best, label
+        if has_hints and self._in_flight.has_heard(flight):
+            rejection = self._rejections.of(queued, "")
+            for event in self._in_flight.events(flight):
+                if hints.wakes(rejection.hints(event), queued.record, event):
+                    return hints.AFTER_BACKOFF, event.label
+        return hints.NO, ""
 
 
 def landing(wake: hints.Wake, is_held: bool, backs_off: bool) -> QueuePlace:

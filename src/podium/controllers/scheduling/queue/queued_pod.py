@@ -33,10 +33,9 @@ class QueuedPod(msgspec.Struct, eq=False):
 
     ``attempts`` counts pops, ``unschedulable_count`` rejected attempts, ``error_count`` errors since the last of these.
     ``queued_ns`` is when the pod entered the queue, or returned to it; ``first_attempt_ns`` when it could first be
-    attempted, or None. ``unschedulable_plugins`` and ``pending_plugins`` rejected the last attempt (sorted; empty after
-    an error and in flight). ``gated_by`` is the gating plugin, or "". ``message`` says why the pod waits. ``woken_by``
-    is the label of the last event that woke it. ``sort_key`` is QueueSort's key; a pod that ``goes_first`` comes before
-    all others.
+    attempted, or None. ``unschedulable_plugins`` rejected the last attempt (sorted; empty after an error and in
+    flight). ``gated_by`` is the gating plugin, or "". ``message`` says why the pod waits. ``woken_by`` is the label of
+    the last event that woke it. ``sort_key`` is QueueSort's key; a pod that ``goes_first`` comes before all others.
     """
 
     record: PodRecord
@@ -46,7 +45,6 @@ class QueuedPod(msgspec.Struct, eq=False):
     error_count: int = 0
     first_attempt_ns: int | None = None
     unschedulable_plugins: tuple[str, ...] = ()
-    pending_plugins: tuple[str, ...] = ()
     gated_by: str = ""
     message: str = ""
     woken_by: str = ""
@@ -62,13 +60,13 @@ class QueuedPod(msgspec.Struct, eq=False):
         self.popped_ns = now
         self.place = IN_FLIGHT
         self.attempts += 1
-        self.unschedulable_plugins = self.pending_plugins = ()
+        self.unschedulable_plugins = ()
         self.message = ""
 
-    def fail(self, plugins: tuple[str, ...], pending_plugins: tuple[str, ...], now: int) -> None:
-        """End a failed attempt: plugins, in order of name, rejected it or answered Pending; none after an error."""
-        self.unschedulable_plugins, self.pending_plugins = plugins, pending_plugins
-        if plugins or pending_plugins:
+    def fail(self, plugins: tuple[str, ...], now: int) -> None:
+        """End a failed attempt that plugins, in order of name, rejected; none after an error."""
+        self.unschedulable_plugins = plugins
+        if plugins:
             self.unschedulable_count += 1
             self.error_count = 0
         else:
