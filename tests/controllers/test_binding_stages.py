@@ -134,7 +134,7 @@ class Scene:
         return self.bindings.resume("p", self.now)
 
     def claim(self, problem: Problem | None) -> StepResult:
-        return self.bindings.claim_answered(ActionFinished(self.reservation, problem), None, self.now)
+        return self.bindings.claim_answered(self.reservation, ActionFinished(self.reservation, problem), None, self.now)
 
     def bound(self, problem: Problem | None) -> StepResult:
         return self.bindings.bind_answered(self.binding, ActionFinished(self.binding, problem), self.now)

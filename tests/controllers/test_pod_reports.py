@@ -72,7 +72,7 @@ def test_the_answer_to_an_earlier_write_says_nothing_of_the_last_one() -> None:
     earlier = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
     reports.write("high", "n2")
 
-    reports.on_finished(ActionFinished(earlier, None, raw("9", "n1")), 0)
+    reports.on_finished(earlier, ActionFinished(earlier, None, raw("9", "n1")), 0)
 
     assert not reports.read("high", "n1", "9")
     assert reports.nominated("high") == "n2"
@@ -96,7 +96,7 @@ def test_nothing_is_left_of_a_pod_that_is_forgotten() -> None:
     reports = PodReports()
     reports.write("high", "n1")
     written = ReportUnschedulable("default/high", "high", "Unschedulable", "no room", "n1")
-    reports.on_finished(ActionFinished(written, None, raw("9", "n1")), 0)
+    reports.on_finished(written, ActionFinished(written, None, raw("9", "n1")), 0)
 
     reports.forget("high")
 
@@ -109,7 +109,7 @@ def test_a_group_report_counts_until_its_version_is_seen(version: int, is_over: 
     group = pod_group("g", 2)
     reports = GroupReports()
     action = the(PatchObject, reports.report(group, "True", "Scheduled", "all are", 0))
-    reports.on_finished(ActionFinished(action, None, {"metadata": {"resourceVersion": "9"}}), 0)
+    reports.on_finished(action, ActionFinished(action, None, {"metadata": {"resourceVersion": "9"}}), 0)
 
     others = Condition(type=SCHEDULED, status="False", reason="Gone", message="somebody else says so")
     status = replace(group.status, conditions=(others,))

@@ -134,16 +134,15 @@ class BindingCycles:
             raise ValueError(f"pod {cycle.queued.record.key} does not wait for its gang")
         return self._guarded(self._ask_for_binding, cycle, now)
 
-    def claim_answered(self, finished: ActionFinished, claim: ResourceClaim | None, now: int) -> StepResult:
+    def claim_answered(
+        self, action: BindClaim | ReserveClaim, finished: ActionFinished, claim: ResourceClaim | None, now: int
+    ) -> StepResult:
         """Handle the answer to a claim's write; ``claim`` is the claim in the answer, None without one.
 
         After the last claim the pod itself is bound. A reservation without a conclusive answer counts as carried out,
         and is sent again until its result is known.
         """
-        action, problem = finished.action, finished.problem
-        if not isinstance(action, BindClaim | ReserveClaim):
-            raise TypeError(f"{type(action).__name__} is not about a claim that a pod waits for")
-        cycle = self._cycles.get(action.pod_uid)
+        cycle, problem = self._cycles.get(action.pod_uid), finished.problem
         if cycle is None or action not in cycle.claims:
             return [], None
         if isinstance(action, ReserveClaim):
@@ -152,9 +151,9 @@ class BindingCycles:
                 cycle.unanswered |= {action}
                 self._ask_again(cycle, now)
                 return [], None
-            self.reservations.on_finished(cycle, finished, claim)
+            self.reservations.on_finished(action, finished, cycle, claim)
         cycle.claims -= {action}
-        self.refused.on_finished(finished, cycle.queued.record)
+        self.refused.on_finished(action, finished, cycle.queued.record)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding claim {action.claim or _UNNAMED}: {problem.message}"))
         if cycle.claims:
@@ -203,7 +202,7 @@ class BindingCycles:
                 cycle.stage = BindingStage.IN_DOUBT
                 self._ask_again(cycle, now)
                 return [], None
-        self.refused.on_finished(finished, cycle.queued.record)
+        self.refused.on_finished(action, finished, cycle.queued.record)
         if problem is not None:
             return self._fail(cycle, error_status(f"binding to {cycle.node_name}: {problem.message}"))
         self._drop(cycle)
@@ -390,13 +389,10 @@ class RefusedBindings:
         self.on_refused: Callable[[PodRecord, str], None] | None = None
         """Called with the pod and a message when a kind of request is first refused in a namespace."""
 
-    def on_finished(self, finished: ActionFinished, pod: PodRecord) -> None:
+    def on_finished(self, action: BindingAction, finished: ActionFinished, pod: PodRecord) -> None:
         """Record the result of a request to bind a pod; a refusal that may pass changes nothing."""
         if finished.problem is None and not self._by_request:
             return
-        action = finished.action
-        if not isinstance(action, BindingAction):
-            raise TypeError(f"{type(action).__name__} does not bind a pod")
         request = type(action), pod.namespace
         if finished.problem is None:
             self._by_request.pop(request, None)

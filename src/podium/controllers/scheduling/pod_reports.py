@@ -111,15 +111,12 @@ class PodReports:
         if nominated != self.nominated(uid):
             self._writes.put(uid, nominated)
 
-    def on_finished(self, finished: ActionFinished, now: int) -> None:
+    def on_finished(self, action: ReportUnschedulable | Nominate, finished: ActionFinished, now: int) -> None:
         """Handle the answer to a write.
 
         A failed one is sent again; the observed nomination counts until then. A nomination before a binding is not
         repeated: the binding clears it. If the pod is gone, nothing is sent.
         """
-        action = finished.action
-        if not isinstance(action, (ReportUnschedulable, Nominate)):
-            raise TypeError(f"{type(action).__name__} reports nothing about a pod")
         uid, written = action.uid, self._writes.written.get(action.uid)
         if finished.problem is None:
             # An answer to an earlier write has another nomination.

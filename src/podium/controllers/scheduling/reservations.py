@@ -50,15 +50,14 @@ class Reservations:
             return False
         return claim.is_reserved_for(action.pod_uid) or claim.is_allocated is (action.allocation is None)
 
-    def on_finished(self, cycle: BindingCycle, finished: ActionFinished, claim: ResourceClaim | None) -> None:
+    def on_finished(
+        self, action: ReserveClaim, finished: ActionFinished, cycle: BindingCycle, claim: ResourceClaim | None
+    ) -> None:
         """Note the result of a reservation; ``claim`` is the claim in the answer, if any.
 
         A PASSING answer is inconclusive, as is any failure for a claim that is created first, after which more is
         written.
         """
-        action = finished.action
-        if not isinstance(action, ReserveClaim):
-            raise TypeError(f"{type(action).__name__} is no reservation")
         if finished.problem is None:
             self._claim_cache.on_reserved(action.uid, action.pod_uid)
             if claim is None:
@@ -97,14 +96,11 @@ class Reservations:
                 releases.append(release)
         return releases
 
-    def released(self, finished: ActionFinished, now: int) -> ResourceClaim | None:
+    def released(self, action: ReleaseClaim, finished: ActionFinished, now: int) -> ResourceClaim | None:
         """Handle the answer to a release; return the claim whose devices are free now, None for none.
 
         Only the last requested release is conclusive for the reservation before it.
         """
-        action = finished.action
-        if not isinstance(action, ReleaseClaim):
-            raise TypeError(f"{type(action).__name__} is no release")
         uid = action.uid or action.pod_uid
         is_last = self._releases.get(uid) is action
         if is_last and finished.answer in _AGAIN:

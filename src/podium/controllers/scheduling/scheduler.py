@@ -255,9 +255,9 @@ class Scheduler:
         self, action: ReportUnschedulable | Nominate | PatchObject, finished: ActionFinished, now: int
     ) -> list[Action]:
         if not isinstance(action, PatchObject):
-            self.reports.on_finished(finished, now)
+            self.reports.on_finished(action, finished, now)
         elif action.kind == "PodGroup":
-            self.gangs.reports.on_finished(finished, now)
+            self.gangs.reports.on_finished(action, finished, now)
         return []
 
     def _victim_answered(
@@ -287,11 +287,11 @@ class Scheduler:
             if action.deallocate and finished.problem is not None and not finished.answer.lasts:
                 # The pod waits for the devices that this would have freed.
                 self.queue.wake(action.pod_uid, RELEASE_FAILED, now)
-            if (freed := reservations.released(finished, now)) is not None:
+            if (freed := reservations.released(action, finished, now)) is not None:
                 self.known.forget()
                 self._events.claim_freed(freed, now)
             return []
-        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(finished, claim, now), now)
+        actions = self.attempts.finish_binding_step(self.bindings.claim_answered(action, finished, claim, now), now)
         if isinstance(action, ReserveClaim) and action.pod_uid not in self._updater.pods:
             actions += reservations.forget_pod(action.pod, action.pod_uid)
         return actions

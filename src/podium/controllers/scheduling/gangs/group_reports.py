@@ -117,11 +117,8 @@ class GroupReports:
         if group.key in self._writes.written:
             self._writes.see(group.key, group.status.condition(SCHEDULED), group.metadata.resource_version)
 
-    def on_finished(self, finished: ActionFinished, now: int) -> None:
+    def on_finished(self, action: PatchObject, finished: ActionFinished, now: int) -> None:
         """Handle the answer to a write; a failed one is sent again, unless the group is gone."""
-        action = finished.action
-        if not isinstance(action, PatchObject):
-            raise TypeError(f"{type(action).__name__} reports nothing about a group")
         written = self._writes.written.get(action.key)
         if written is None:
             return
