@@ -58,13 +58,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
     """Return the fields of the first set that are not in the second; nested fields of removed ones remain."""
     if not left or not right:
         return left
-    found = {name: inner for name, inner in left.items() if name not in right}
-    for name, inner in left.items():
-        if name in right and name != SELF:
-            rest = _difference(inner, right[name])
-            if rest is not None:
-                found[name] = rest
-    return found
+    return _difference(left, right) or EMPTY
 
 
 def _difference(left: FieldSet, right: FieldSet) -> FieldSet | None:
