@@ -1,23 +1,10 @@
-"""Real time."""
+"""The time, in nanoseconds since 1970: real time, or one that is set."""
 
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 from podium.api.errors import PodiumError
-
-
-class Clock(Protocol):
-    """An interface to the time, in nanoseconds since 1970, which passes at ``speed`` times real time."""
-
-    speed: float
-
-    def now(self) -> int:
-        """Return the time; it never goes back."""
-
-    def seconds_until(self, time_ns: int) -> float | None:
-        """Return the real seconds until that time, 0 if it has passed; None if it never comes by waiting."""
 
 
 class SystemClock:
@@ -32,6 +19,7 @@ class SystemClock:
         self._started_ns = time.monotonic_ns()
 
     def now(self) -> int:
+        """Return the time; it never goes back."""
         elapsed_ns = time.monotonic_ns() - self._started_ns
         return self._began_ns + (elapsed_ns if self.speed == 1 else int(elapsed_ns * self.speed))
 
@@ -56,7 +44,7 @@ class VirtualClock:
         self._looks = 0
 
     def now(self) -> int:
-        """Return the time, in nanoseconds since 1970. Raises PodiumError after too many reads without an advance."""
+        """Return the time. Raises PodiumError after too many reads without an advance."""
         self._looks += 1
         if self._looks > MAX_READS:
             raise PodiumError("the components go on for ever at one instant")
@@ -72,3 +60,6 @@ class VirtualClock:
     def seconds_until(self, time_ns: int) -> float | None:
         """Return 0 for a time that has passed; None for any other, because it never comes by waiting."""
         return 0.0 if time_ns <= self._now_ns else None
+
+
+Clock = SystemClock | VirtualClock

@@ -183,7 +183,7 @@ class ControlPlane:
     ) -> None:
         """Start the control plane. Raises PodiumError for invalid objects or configurations."""
         start_ns = DEFAULT_START_NS if start is None else parse_time(start)
-        self._clock: VirtualClock | SystemClock = SystemClock(speed) if real_time else VirtualClock(start_ns)
+        self._clock: Clock = SystemClock(speed) if real_time else VirtualClock(start_ns)
         self._served: Served | None = None
         if isinstance(configuration, str | Path):
             configuration = load_configuration(str(configuration))
