@@ -27,32 +27,19 @@ class SearchEffort(msgspec.Struct, frozen=True):
     is_complete: bool
 
 
-class PreemptionCandidate(msgspec.Struct, frozen=True, eq=False):
+class PreemptionCandidate(msgspec.Struct, frozen=True):
     """A node with its victims (most important first), and how many of them violate a budget.
 
     With settings that allow it, victims may be on other nodes (see `podium.decide.preempting.wide`). For the chosen
     candidate ``reasons`` then says, by uid, why victims have to go if not for their room. ``cost`` holds the values of
-    the criteria, smaller is better; it is filled in if candidates were compared in detail, and does not count for
-    equality.
+    the criteria, smaller is better.
     """
 
     node_name: str
     victims: tuple[PodRecord, ...]
     budget_violations: int
-    cost: tuple[int, ...] = ()
+    cost: tuple[int, ...]
     reasons: Mapping[str, str] = {}
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PreemptionCandidate) and self._compared == other._compared
-
-    __ne__ = object.__ne__
-
-    def __hash__(self) -> int:
-        return hash((self.node_name, self.victims))
-
-    @property
-    def _compared(self) -> tuple[object, ...]:
-        return self.node_name, self.victims, self.budget_violations, self.reasons
 
     @property
     def elsewhere(self) -> tuple[PodRecord, ...]:

@@ -156,12 +156,9 @@ class Trials:
         if drawn is None:
             return preemption_plan.without_candidates(len(nodes), tally(order.numbers, decoders))
         best, equals = drawn
-        if own_trial is not None and best == own:
-            victims, violations = own_trial.victims, own_trial.key[0]
-        else:
-            victims, violations = cached.victims_on[best], cached.criteria.item(0, best)
+        trial = own_trial if own_trial is not None and best == own else cached.trial(best)
         chosen = preemption_plan.PreemptionCandidate(
-            nodes.name(best), tuple(map(self._cluster.pods.record, victims)), violations
+            nodes.name(best), tuple(map(self._cluster.pods.record, trial.victims)), trial.key[0], trial.key
         )
         choice = preemption_plan.CandidateChoice(order.numbers[0], tuple(map(nodes.names.__getitem__, equals)))
         return preemption_plan.PreemptionPlan(True, chosen=chosen, choice=choice)
