@@ -41,6 +41,24 @@ def test_a_pod_that_has_ended_is_gone() -> None:
     assert feed.pod_changed(ended(pod("q"))) == (None, None, None)
 
 
+def test_the_pods_of_an_owner_follow_adoption_and_deletion() -> None:
+    feed = ClusterUpdater(Cluster())
+    owned = feed.pod_changed(pod("a", owner="ReplicaSet/web")).after
+    alone = feed.pod_changed(pod("alone")).after
+    feed.pod_changed(pod("b", owner="ReplicaSet/web"))
+    assert owned is not None
+    assert alone is not None
+
+    feed.pod_changed(pod("b"))
+    feed.pod_changed(pod("alone", owner="ReplicaSet/web"))
+    adopted = [each.name for each in feed.pods_of(owned.owner_uid)]
+    feed.pod_gone(pod("a"))
+
+    assert adopted == ["a", "alone"]
+    assert [each.name for each in feed.pods_of(owned.owner_uid)] == ["alone"]
+    assert feed.pods_of(alone.owner_uid) == []
+
+
 def test_a_namesake_replaces_a_pod_with_a_missed_deletion() -> None:
     cluster = Cluster()
     feed = ClusterUpdater(cluster)

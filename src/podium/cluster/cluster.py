@@ -5,14 +5,14 @@ There is no snapshot: a scheduling cycle is synchronous, so that it can use the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
 
 from podium.api.disruption_policy import SCHEDULER, CapBucket, CapScope, DisruptionPolicy, Rate, full_times
-from podium.api.meta import Kubernetes, OwnerReference
+from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
@@ -495,6 +495,12 @@ class ClusterUpdater:
         self._pod_groups = cluster.pod_groups
         self.pods: dict[str, PodRecord] = {}
         self._uid_of: dict[str, str] = {}
+        # By the uid of their owner, the uids of the pods.
+        self._owned: dict[str, dict[str, None]] = {}
+
+    def pods_of(self, owner_uid: str) -> list[PodRecord]:
+        """Return the pods of an owner (`PodRecord.owner_uid`) that have not ended."""
+        return [self.pods[uid] for uid in self._owned.get(owner_uid, ())]
 
     def pod_changed(self, pod: Pod) -> PodChange:
         """Record an added or changed pod and its class; `settle` places it."""
@@ -504,20 +510,23 @@ class ClusterUpdater:
         uid = pod.metadata.uid or key
         namesake = self._uid_of.get(key)
         replaced = None if namesake is None or namesake == uid else self.forget(namesake)
+        # It may be, or have been, the replacement of an evicted one.
+        candidate = controlled_pod(pod) if self._replacements.awaited else None
         if pod.is_terminal:
-            # It may have been the replacement of an evicted one.
-            ended = controlled_pod(pod) if self._replacements.awaited and pod.spec.node_name else None
-            if ended is not None:
-                self._replacements.put_pod(ended, is_settled=True)
+            if candidate is not None and pod.spec.node_name:
+                self._replacements.put_pod(candidate, is_settled=True)
             return PodChange(self.forget(uid), None, replaced)
         before = self.pods.get(uid)
         known_class = before.pod_class if before is not None and has_same_class(before, pod) else None
         record = self.pods[uid] = self._cluster.read(pod, known_class)
+        if before is not None:
+            take_out(self._owned, before.owner_uid, uid)
+        self._owned.setdefault(record.owner_uid, {})[uid] = None
         self._uid_of[key] = uid
         if record.pod_class.pod_group or (before is not None and before.pod_class.pod_group):
             self._pod_groups.put_pod(record)
-        if self._replacements.awaited and record.controller is not None:
-            self._replacements.put_pod(_candidate(record, record.controller), is_settled=bool(record.node_name))
+        if candidate is not None:
+            self._replacements.put_pod(candidate, is_settled=bool(record.node_name))
         return PodChange(before, record, replaced)
 
     def pod_gone(self, pod: Pod) -> PodChange:
@@ -528,6 +537,7 @@ class ClusterUpdater:
         record = self.pods.pop(uid, None)
         if record is None:
             return None
+        take_out(self._owned, record.owner_uid, uid)
         if self._uid_of.get(record.key) == uid:
             del self._uid_of[record.key]
         if record.pod_class.pod_group:
@@ -565,7 +575,7 @@ class ClusterUpdater:
         """Record an added or changed object that is not a pod."""
         if isinstance(item, Node):
             before: Kubernetes | None = self.known_node(item.metadata.name)
-            self._replacements.put_node(item, self._pods_of)
+            self._replacements.put_node(item, self._controlled_pods)
         else:
             before = self._cluster.find(item)
         self._cluster.put(item)
@@ -585,18 +595,11 @@ class ClusterUpdater:
         row = self._cluster.nodes.row_of.get(name)
         return None if row is None else self._cluster.nodes.node(row)
 
-    def _pods_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
-        """Yield the pods of some controllers that were created at given times or later."""
-        for record in self.pods.values():
-            controller = record.controller
-            if controller is not None and record.created_ns >= since.get(controller.uid, record.created_ns + 1):
-                yield _candidate(record, controller)
+    def _controlled_pods(self, controller_uid: str) -> list[ControlledPod]:
+        pods = self.pods_of(controller_uid)
+        return [ControlledPod(pod.created_ns, pod.key, pod.uid, controller_uid) for pod in pods]
 
     def _unsettle(self, uid: str) -> None:
         self._cluster.nominations.remove(uid)
         if uid in self._cluster.placed:
             self._cluster.remove_pod(uid)
-
-
-def _candidate(record: PodRecord, controller: OwnerReference) -> ControlledPod:
-    return ControlledPod(record.created_ns, record.key, record.uid, controller.uid)

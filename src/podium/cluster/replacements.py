@@ -8,8 +8,9 @@ without ever having had one, the next pod may take it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from sys import maxsize
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -43,8 +44,8 @@ def controlled_pod(pod: Pod) -> ControlledPod | None:
     return ControlledPod(parse_time(created) if created else 0, pod.key, meta.uid or pod.key, controller.uid)
 
 
-PodLookup = Callable[[Mapping[str, int]], Iterable[ControlledPod]]
-"""Return the known pods of some controllers (by uid) that were created at the given time or later."""
+PodLookup = Callable[[str], Iterable[ControlledPod]]
+"""Return the known pods of a controller, by its uid."""
 
 # Node, and uid of the evicted pod.
 _Place = tuple[str, str]
@@ -141,7 +142,7 @@ class Replacements:
     def drop_node(self, node_name: str) -> None:
         """Remove a node with its entries."""
         if node_name in self._on_node:
-            self._put_list(node_name, (), lambda _wanted: ())
+            self._put_list(node_name, (), lambda _: ())
 
     def put_pod(self, pod: ControlledPod, *, is_settled: bool) -> None:
         """Record a controller's pod; ``is_settled``: it has a node or has ended."""
@@ -199,13 +200,12 @@ class Replacements:
         for uid in [uid for uid in uids if not self.awaited[uid].places]:
             uids.remove(uid)
             self._take_back(self.awaited.pop(uid))
-        since = {uid: self.awaited[uid].window()[0] for uid in uids}
-        # Pods that were created before they were tracked.
-        wanted = {uid: since_ns for uid, since_ns in since.items() if since_ns < known_since.get(uid, since_ns + 1)}
-        for pod in known(wanted) if wanted else ():
-            self.awaited[pod.controller_uid].pods.setdefault(pod.uid, pod)
         for uid in uids:
-            self._rematch(self.awaited[uid])
+            awaited = self.awaited[uid]
+            if awaited.window()[0] < known_since.get(uid, maxsize):
+                # Pods that were created before they were tracked.
+                awaited.pods = {pod.uid: pod for pod in known(uid)} | awaited.pods
+            self._rematch(awaited)
 
     def _rematch(self, awaited: Awaited) -> None:
         self._take_back(awaited)

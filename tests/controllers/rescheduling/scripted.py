@@ -8,7 +8,6 @@ from typing import Any
 
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
-from podium.controllers.rescheduling.planning import WhyNot
 from podium.controllers.rescheduling.rescheduler import Rescheduler
 from podium.controllers.scheduling.scheduler import Scheduler
 from podium.decide.rescheduling.guards import PlanInputs
@@ -69,9 +68,6 @@ class Script(Planner):
         planned = tuple(PlannedMoves("Leave", "it is a bad node", group, 1.0, self.avoid_for_ns) for group in groups)
         left = tuple(RejectedMove("Leave", one.key, "a limit") for one in pods[len(chosen) :])
         return ReschedulingPlan(planned, left, {}, {}, len(pods), is_cut=False, errors=self.errors)
-
-    def why_left_alone(self, picture: Picture, inputs: PlanInputs) -> WhyNot:
-        return Planner((), PLAIN).why_left_alone(picture, inputs)
 
     def _may_leave(self, pod: PodRecord, picture: Picture, inputs: PlanInputs) -> bool:
         is_young = picture.now - pod.created_ns < self.settings.scope.minimum_age_ns

@@ -219,6 +219,15 @@ def test_a_replacement_is_sent_where_its_policy_prefers_it(guidance: Guidance) -
 
 
 @pytest.mark.parametrize("guidance", [Guidance.HINT, Guidance.BIND])
+def test_a_replacement_goes_to_the_next_best_node_if_the_preferred_one_does_not_take_it(guidance: Guidance) -> None:
+    full = web("x", "c", cpu="7500m")
+    here = given(node("a"), node("b"), node("c"), node("d"), web("w", "a", cpu=1), full)
+    policy = Proposes([["w"]], on("b", "x"), preferred={"a": 3, "c": 2, "b": 1})
+
+    assert moves(plan(here, policy, settings=free_settings(guidance=guidance))) == {"w": "b"}
+
+
+@pytest.mark.parametrize("guidance", [Guidance.HINT, Guidance.BIND])
 def test_without_a_preference_it_is_sent_where_its_scheduler_likes_it_best(guidance: Guidance) -> None:
     here = given(node("a"), node("b"), node("c"), node("d"), web("w", "a", cpu=1), web("x", "b", cpu=4))
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from podium.api.errors import InputError
 from podium.api.pod import Pod
-from podium.framework.rescheduling.policy import PodSignals, Signals
+from podium.cluster.arrays import Int64s
+from podium.framework.rescheduling.policy import Picture, PodSignals, Signals
+from podium.plugins.rescheduling.move_to_underused_nodes import NodeLoads
 from tests.builders import node, pod
-from tests.plugins.rescheduling.pictures import carry_out, move, picture_of, places, policy_of, reported
+from tests.plugins.rescheduling.pictures import carry_out, first, move, names, picture_of, places, policy_of, reported
 
 
 def underused(**args: Any) -> Any:
@@ -34,6 +37,34 @@ def test_deviation_mode_moves_pods_until_all_nodes_are_near_the_cluster_share() 
     marks = {"cpu": 5, "memory": 5}
     carry_out(underused(useDeviationThresholds=True, thresholds=marks, targetThresholds=marks), seen)
     assert sorted(places(seen).values()) == ["empty"] * 4 + ["full"] * 5
+
+
+def test_a_node_that_pods_do_not_tolerate_any_more_is_no_target_of_the_next_plan() -> None:
+    seen = picture_of(node("full", cpu="10"), node("b", cpu="10"), node("c", cpu="10"), *web(9, "full"))
+    asked = underused()
+    assert names(seen, first(asked, seen).relocations[0].targets) == {"b", "c"}
+
+    seen.cluster.put(node("b", cpu="10", taints=["kept:NoSchedule"]))
+
+    assert names(seen, first(asked, replace(seen)).relocations[0].targets) == {"c"}
+
+
+def test_only_rows_that_changed_are_read_again_for_the_next_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = picture_of(node("full", cpu="10"), node("empty", cpu="10"), node("c", cpu="10"), *web(9, "full"))
+    asked = underused()
+    asked.objective(seen)
+    read, measure = list[list[int]](), NodeLoads._read
+
+    def measured(loads: NodeLoads, picture: Picture, rows: Int64s) -> None:
+        read.append(rows.tolist())
+        measure(loads, picture, rows)
+
+    monkeypatch.setattr(NodeLoads, "_read", measured)
+
+    move(seen, "default/web-0", "empty")
+    asked.objective(replace(seen))
+
+    assert read == [sorted(seen.cluster.nodes.row_of[name] for name in ("full", "empty"))]
 
 
 @pytest.mark.parametrize(

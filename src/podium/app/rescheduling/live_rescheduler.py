@@ -267,24 +267,13 @@ class ObservedRescheduler:
         self.on_rest: Callable[[], None] = lambda: None
         self._metrics = metrics
         self._policy_of: dict[str, str] = {}
-        self._plans: list[tuple[ReschedulingPlan, int]] = []
+        self._began_s = 0.0
         self._is_at_work = False
         rescheduler.on_plan = self._on_plan
 
     def handle(self, observation: Observation, now: int) -> list[Action]:
-        self._plans.clear()
-        began_s = time.perf_counter()
+        self._began_s = time.perf_counter()
         actions = self.rescheduler.handle(observation, now)
-        for plan, planned_ns in self._plans:
-            metrics = self._metrics
-            metrics.plans.inc()
-            metrics.plan_seconds.observe(time.perf_counter() - began_s)
-            for policy, objective in plan.before.items():
-                metrics.objective.labels(policy).set(objective)
-            metrics.planned.set(sum(len(planned.moves) for planned in plan.planned))
-            metrics.left_alone.set(len(plan.left_alone))
-            metrics.policy_errors.inc(len(plan.errors))
-            self.on_plan(plan, planned_ns)
         for action in actions:
             if isinstance(action, Record) and not action.pod:
                 self.on_record(action)
@@ -298,9 +287,16 @@ class ObservedRescheduler:
         return actions
 
     def _on_plan(self, plan: ReschedulingPlan, now: int) -> None:
-        self._plans.append((plan, now))
         self._is_at_work = True
         self._policy_of = {move.pod.uid: planned.policy for planned in plan.planned for move in planned.moves}
+        self._metrics.plans.inc()
+        self._metrics.plan_seconds.observe(time.perf_counter() - self._began_s)
+        for policy, objective in plan.before.items():
+            self._metrics.objective.labels(policy).set(objective)
+        self._metrics.planned.set(len(self._policy_of))
+        self._metrics.left_alone.set(len(plan.left_alone))
+        self._metrics.policy_errors.inc(len(plan.errors))
+        self.on_plan(plan, now)
 
 
 class ReschedulerMetrics(ProgramMetrics):

@@ -6,7 +6,7 @@ own entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Set
 
 from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
@@ -288,12 +288,10 @@ class AwaitedPods:
             return False
         return False if is_awaited else True if uid in waiting.over else None
 
-    def pending_of(self, since: Mapping[str, int]) -> Iterator[ControlledPod]:
-        """Yield the pending pods of some controllers that were created at a time or later."""
-        for pod in self._pending.values():
-            found = controlled_pod(pod)
-            if found is not None and found.created_ns >= since.get(found.controller_uid, found.created_ns + 1):
-                yield found
+    def pending_of(self, controller_uid: str) -> list[ControlledPod]:
+        """Return the pending pods of a controller."""
+        found = map(controlled_pod, self._pending.values())
+        return [pod for pod in found if pod is not None and pod.controller_uid == controller_uid]
 
 
 class _Waiting(indexes.MultiMap[str, str]):

@@ -12,7 +12,7 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Record
 from podium.controllers.rescheduling.rescheduler_view import ReschedulerView
-from podium.decide.rescheduling.guards import PlanInputs
+from podium.decide.rescheduling.guards import Guards, PlanInputs
 from podium.decide.rescheduling.planner import Planner, Weighted
 from podium.decide.rescheduling.round_robin import ExcludedPods, PlannedMoves, ReschedulingPlan, untouched_pods
 from podium.decide.transaction import ClusterTransaction
@@ -81,8 +81,9 @@ class Planners:
 
     def untouched_pods(self, inputs: PlanInputs, why_held: WhyNot, now: int) -> ExcludedPods:
         """Return the pods that such a plan has to leave in place."""
-        why = self._planner.why_left_alone(self._look(inputs, lambda pod: True, now), inputs)
-        return untouched_pods(self._picture.cluster.placed.values(), lambda pod: why(pod) or why_held(pod))
+        cluster = self._picture.cluster
+        guards = Guards(cluster, self.settings, inputs, now)
+        return untouched_pods(cluster.placed.values(), lambda pod: guards.why(pod) or why_held(pod))
 
     def show(self, inputs: PlanInputs, now: int) -> tuple[Picture, tuple[Weighted, ...]]:
         """Return the inputs of a plan: the picture, and the policies with their weights."""

@@ -21,7 +21,7 @@ from podium.cluster.pods import PodRecord
 from podium.controllers.actions import RESCHEDULER
 from podium.controllers.cluster_view import ClusterView
 from podium.controllers.deadlines import earliest
-from podium.controllers.indexes import MultiMap, exchange
+from podium.controllers.indexes import exchange
 from podium.controllers.kubelets.pod_run import cpu_want, is_running, memory_used, says_use
 from podium.controllers.observations import Measured
 from podium.controllers.scheduling.queue.hints import node_changes
@@ -49,8 +49,6 @@ class ReschedulerView(ClusterView):
         self.avoid_lists: dict[str, str] = {}
         self.measured = MeasuredUse()
         self._use = ReportedUse()
-        # By the uid of their owner, the uids of the pods that have not ended.
-        self._owned: MultiMap[str, str] = MultiMap()
         # By the uid of their owner, the pods as `pods_of` last returned them, if none of them has changed.
         self._sorted: dict[str, list[PodRecord]] = {}
         self.on_pod_changed: Callable[[PodRecord], None] = lambda _: None
@@ -75,12 +73,9 @@ class ReschedulerView(ClusterView):
 
     def pods_of(self, owner_uid: str) -> list[PodRecord]:
         """Return the pods of an owner that have not ended: the oldest first, then by key."""
-        if owner_uid not in self._owned:
-            return []
-        if owner_uid not in self._sorted:
-            pods = (self._updater.pods[uid] for uid in self._owned[owner_uid])
+        if owner_uid not in self._sorted and (pods := self._updater.pods_of(owner_uid)):
             self._sorted[owner_uid] = sorted(pods, key=lambda pod: (pod.created_ns, pod.key))
-        return self._sorted[owner_uid]
+        return self._sorted.get(owner_uid, [])
 
     def signals(self, now: int) -> Signals:
         """Return the signals of pods and nodes now. Measured use takes precedence over stated use."""
@@ -123,17 +118,13 @@ class ReschedulerView(ClusterView):
     def _pod_changed(self, pod: Pod, raw: Raw) -> bool:
         before = self.pod(pod.metadata.uid)
         makes_difference = super()._pod_changed(pod, raw)
-        after = self.pod(pod.metadata.uid)
-        if after is not None and (before is None or before.owner_uid != after.owner_uid):
-            self._owned.replace(after.uid, () if before is None else (before.owner_uid,), (after.owner_uid,))
-        for record in (before, after):
+        for record in (before, self.pod(pod.metadata.uid)):
             self._changed(record)
         return makes_difference
 
     def _forget_pod(self, record: PodRecord | None) -> bool:
         if record is not None:
             self._use.pod_gone(record.uid)
-            self._owned.discard(record.owner_uid, record.uid)
             self._changed(record)
         return super()._forget_pod(record)
 

@@ -19,6 +19,7 @@ from operator import attrgetter
 import numpy as np
 
 from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
 from podium.decide.rescheduling.guards import BudgetRoom, PlanInputs
@@ -325,8 +326,11 @@ def best_leavers(
     limits = budget_limits(movable, inputs, room)
     held = frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0))
     pods = [pod for pod in movable if pod.uid not in held]
-    relaxation, _ = _relaxed(Departures(picture, pods), policies, price, resources=())
-    gains = relaxation.costs[relaxation.starts] - np.minimum.reduceat(relaxation.costs, relaxation.starts)
+    departures, covered = _bounded(Departures(picture, pods), policies, price)
+    costs, first = np.zeros(len(departures.rows)), departures.starts[:-1]
+    for _, weight, _, bound in covered:
+        costs += weight * np.minimum.reduce([state.costs for state in bound.states]) if bound.states else 0.0
+    gains = costs[first] - np.minimum.reduceat(costs, first)
     pods = [pod for pod in pods if gains[pod.row] > price]
     relaxation = limited(_relaxed(Departures(picture, pods), policies, price)[0], limits)
     found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()), rounds=1)
@@ -343,13 +347,10 @@ def budget_limits(pods: Iterable[PodRecord], inputs: PlanInputs, room: BudgetRoo
     return [MoveLimit(uids, most) for uids, most in found.values()]
 
 
-def _relaxed(
-    departures: Departures,
-    policies: Sequence[tuple[Policy, float]],
-    price: float,
-    resources: Sequence[int] | None = None,
-) -> tuple[Relaxation, Certificate]:
-    """Return the relaxation (`relax`) for departures of some pods, and a certificate with the bound 0."""
+def _bounded(
+    departures: Departures, policies: Sequence[tuple[Policy, float]], price: float
+) -> tuple[Departures, list[tuple[str, float, float, ObjectiveBound]]]:
+    """Return the departures, with the labels that policies state, and the policies' bounds for them."""
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
@@ -357,7 +358,15 @@ def _relaxed(
         departures = Departures(departures.picture, departures.pods, stacks.reshape(-1))
         departures.within_settings = settings
         covered = list(_covered(departures, policies, price))
-    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price, resources)
+    return departures, covered
+
+
+def _relaxed(
+    departures: Departures, policies: Sequence[tuple[Policy, float]], price: float
+) -> tuple[Relaxation, Certificate]:
+    """Return the relaxation (`relax`) for departures of some pods, and a certificate with the bound 0."""
+    departures, covered = _bounded(departures, policies, price)
+    relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price)
     if counting := [name for name, *_, bound in covered if bound.states and bound.labels is None]:
         everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)
     objectives = {name: (weight, objective) for name, weight, objective, _ in covered}
@@ -400,18 +409,12 @@ def _at_present(departures: Departures, bound: ObjectiveBound) -> float:
 
 
 def relax(
-    departures: Departures,
-    bounds: Sequence[tuple[ObjectiveBound, float]],
-    price: float,
-    resources: Sequence[int] | None = None,
+    departures: Departures, bounds: Sequence[tuple[ObjectiveBound, float]], price: float
 ) -> tuple[Relaxation, tuple[str, ...]]:
-    """Return the relaxation of weighted bounds, and the names of the constraints that it leaves out.
-
-    Capacity counts for the given resources, or for the scarcest ones.
-    """
+    """Return the relaxation of weighted bounds, and the names of the constraints that it leaves out."""
     picture = departures.picture
     nodes, entries = picture.cluster.nodes, len(departures.rows)
-    resources = counted_resources(picture) if resources is None else resources
+    resources = counted_resources(picture)
     states: list[NodeState] = [NodeState(np.zeros(entries))]
     for bound, weight in bounds:
         states = [
@@ -568,13 +571,14 @@ def _shapes(departures: Departures, resources: Sequence[int]) -> tuple[Int64s, F
         return np.zeros(count, dtype=np.int64), np.zeros((0, len(resources))), np.zeros((0, 1), dtype=np.bool_), nothing
     known: dict[Hashable, int] = {}
     choices: list[Bools] = []
-    of_pod: list[int] = []
-    for pod in departures.pods:
+    of_class: dict[PodClass, int] = {}
+    for pod_class, pod in {pod.pod_class: pod for pod in departures.pods}.items():
         key = _selection(pod)
         if key not in known:
             known[key] = len(choices)
             choices.append(_possible_rows(picture, pod))
-        of_pod.append(known[key])
+        of_class[pod_class] = known[key]
+    of_pod = [of_class[pod.pod_class] for pod in departures.pods]
     columns, kinds = np.unique(np.array(choices), axis=1, return_inverse=True)
     slots = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
     table = np.array([*(amounts_of(picture, slots, resource) for resource in resources), np.array(of_pod, dtype=float)])

@@ -67,9 +67,6 @@ class Guards:
             if move.is_under_way(now, settings.move_timeout_ns):
                 self._under_way.setdefault(move.owner_uid, []).append(move)
 
-    def allows(self, pod: PodRecord) -> bool:
-        return not self.why(pod)
-
     def why(self, pod: PodRecord) -> str:
         """Return why the pod is never moved in the present state; "" if it may be.
 

@@ -7,7 +7,7 @@ allowed by the pod's disruption budget").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from math import isfinite
@@ -88,6 +88,7 @@ class Planner:
 
         ``waiting`` may be in any order.
         """
+        guards = Guards(cluster, self._settings, inputs, now)
         return Picture(
             cluster=cluster,
             runners=runners,
@@ -96,12 +97,8 @@ class Planner:
             signals=Signals() if signals is None else signals,
             targets=self._on_duty.of(cluster.nodes),
             waiting=tuple(sorted(waiting, key=lambda pod: (-pod.priority, pod.key, pod.uid))),
-            is_movable=Guards(cluster, self._settings, inputs, now).allows,
+            is_movable=lambda pod: not guards.why(pod),
         )
-
-    def why_left_alone(self, picture: Picture, inputs: PlanInputs) -> Callable[[PodRecord], str]:
-        """Return a function that says why a pod is never moved in the state of a picture, "" if it may be."""
-        return Guards(picture.cluster, self._settings, inputs, picture.now).why
 
     def plan(self, transaction: ClusterTransaction, picture: Picture, inputs: PlanInputs) -> ReschedulingPlan:
         """Return the moves to make now, and apply them to ``transaction``, which lies over the picture's cluster.
@@ -160,12 +157,13 @@ class _Planning:
         # Owners take turns within a plan only if a limit may end it: otherwise all moves are made that gain enough.
         is_free = settings.in_flight == settings.hourly == settings.without_budget == MoveLimitSettings()
         counted = MoveLimits(inputs.past, settings, picture.now) if is_free else limits
+        at_first = replace(picture, is_movable=may_touch)
         self._picture = replace(
             picture,
             is_movable=lambda pod: pod.uid not in touched and may_touch(pod),
             waits=lambda pod: bool(_late(room, counted, (pod,))),
             may_leave=lambda pod: not room.why((pod,)),
-            leavers=lambda: best_leavers(picture, policies, settings.threshold, inputs, room) if is_free else (),
+            leavers=lambda: best_leavers(at_first, policies, settings.threshold, inputs, room) if is_free else (),
         )
         self._objectives = Objectives(policies, self._picture)
         self._trials = ProposalTrials(
@@ -402,7 +400,8 @@ class _Ledger:
 
     def add(self, move: PastMove) -> None:
         self._total += 1
-        self.counts.update(_keys(move))
+        for key in _keys(move):
+            self.counts[key] += 1
 
     @property
     def used_up(self) -> str:

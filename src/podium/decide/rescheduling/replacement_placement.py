@@ -18,7 +18,7 @@ from podium.api.devices import ConsumerReference, ResourceClaimStatus
 from podium.api.node import Node, Taint
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.pods import NO_ROW, PodRecord
-from podium.decide.placement import nodes_to_find, place
+from podium.decide.placement import Placement, nodes_to_find, place
 from podium.decide.rescheduling.guards import PastMove
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
@@ -93,25 +93,28 @@ class ReplacementPlacer:
         If replacements are directed, the row is chosen here, or is ``hinted`` if it was chosen before.
         """
         picture = self._picture
-        runner = picture.runner_of(pod)
+        runner, source, relocation = picture.runner_of(pod), leaver.row, leaver.relocation
         is_known = runner is not picture.kubelet
+        allowed, is_chosen_here = self._allowed(source, relocation), self.is_sent(pod) and hinted is None
+        # Most often one of the preferred rows takes it, so that all others need not be filtered.
+        among = _preferred(picture.cluster.nodes.all_rows(), allowed, relocation) if is_chosen_here else None
         try:
-            placement = place(runner, pod, nominated_first=False)
+            placement = place(runner, pod, nominated_first=False, among=among)
+            if among is not None and not len(placement.feasible):
+                placement = place(runner, pod, nominated_first=False)
         except PluginError as error:
             return _nowhere(str(error))
-        rows, source, relocation = placement.feasible, leaver.row, leaver.relocation
+        rows = placement.feasible
         if placement.error:
             return _nowhere(placement.error)
         if not len(rows) or (len(rows) == 1 and rows[0] == source):
             status = placement.pre_filter.status
             known = "" if status.is_success else f": {status.message}"
             return _nowhere(f"no other node takes it{known}", fits=len(rows) > 0)
-        allowed = self._allowed(source, relocation)
-        if self.is_sent(pod):
-            if hinted is None:
-                return self._best(rows, placement.totals, allowed, relocation)
-            if hinted in rows:
-                return ReplacementRows(np.array([hinted], dtype=np.int64))
+        if is_chosen_here:
+            return self._best(placement, allowed, relocation)
+        if self.is_sent(pod) and hinted in rows:
+            return ReplacementRows(np.array([hinted], dtype=np.int64))
         if is_known and placement.totals is not None:
             avoided = {other.row for other in leaving if other.pod.owner_uid == pod.owner_uid}
             totals = self._totals_with_avoid_lists(
@@ -134,21 +137,15 @@ class ReplacementPlacer:
         allowed[[source, *self.closed]] = False
         return allowed
 
-    def _best(self, rows: Int64s, totals: Int64s | None, allowed: Bools, relocation: Relocation) -> ReplacementRows:
+    def _best(self, placement: Placement, allowed: Bools, relocation: Relocation) -> ReplacementRows:
         """Return the row that the policy ranks best; ties are broken by the scheduler's score, then by node name."""
-        fitting = allowed[rows]
-        rows = rows[fitting]
+        rows = _preferred(placement.feasible, allowed, relocation)
         if not len(rows):
             return _nowhere("none of the nodes that take it may take pods in, or is better than where it is")
-        if relocation.preferred is not None:
-            preference = relocation.preferred[rows]
-            best = preference == preference.max()
-        else:
-            best = np.ones(len(rows), dtype=np.bool_)
-        if totals is not None:
-            of_rows = np.where(best, totals[fitting], np.iinfo(np.int64).min)
-            best &= of_rows == of_rows.max()
-        first = min(rows[best].tolist(), key=self._picture.node_name)
+        if placement.totals is not None:
+            totals = placement.totals[np.isin(placement.feasible, rows)]
+            rows = rows[totals == totals.max()]
+        first = min(rows.tolist(), key=self._picture.node_name)
         return ReplacementRows(np.array([first], dtype=np.int64))
 
     def _totals_with_avoid_lists(
@@ -181,6 +178,15 @@ class ReplacementPlacer:
             choice = "its scheduler would choose" if len(rows) == 1 else "its scheduler might choose"
             return _nowhere(f"{choice} {first}, which may take no pods in, or is no better")
         return ReplacementRows(rows, is_sure=is_sure)
+
+
+def _preferred(rows: Int64s, allowed: Bools, relocation: Relocation) -> Int64s:
+    """Return the allowed ones of some rows that the policy prefers to all others of them; all without preferences."""
+    rows = rows[allowed[rows]]
+    if relocation.preferred is None or not len(rows):
+        return rows
+    preference = relocation.preferred[rows]
+    return np.asarray(rows[preference == preference.max()])
 
 
 def _nowhere(why: str, *, fits: bool = True) -> ReplacementRows:

@@ -233,7 +233,8 @@ class ProposalTrials:
                 return first
         rows, are_all = self._likeness.unlike(options.rows)
         choices = [_Choice(row, are_all and options.is_sure) for row in rows]
-        if len(rows) == 1 and most is None:
+        # A pod that the rescheduler binds has no other choice, so that its trial goes on there.
+        if len(rows) == 1 and (most is None or self._settings.guidance is Guidance.BIND):
             return choices[0]
         worst = self._with_objectives(replacement, choices[0])
         for choice in choices[1:]:

@@ -112,6 +112,7 @@ class MoveToUnderusedNodes:
         self._known: _Situation | None = None
         # By shape of pod, for a situation: the nodes that accept it, the rises of their excess, and what changed since.
         self._shapes: dict[tuple[str, bytes], tuple[Bools, Float64s, RowChanges]] = {}
+        self._node_position = 0
 
     def objective(self, picture: Picture) -> float:
         """Return the number of excess pods on over-used nodes."""
@@ -219,6 +220,8 @@ class MoveToUnderusedNodes:
             shape = (len(loads.resources), size)
             known = _Situation(low, high, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
             self._known, self._shapes = known, {}
+        if self._node_position != picture.cluster.nodes.node_changes.position:
+            self._node_position, self._shapes = picture.cluster.nodes.node_changes.position, {}
         if len(rows):
             counted = picture.targets[rows]
             shares, pods = loads.as_shares(rows, loads.parts_on(rows))
@@ -285,17 +288,18 @@ class MoveToUnderusedNodes:
             if not targets.any():
                 turn.stuck.add(pod.pod_class)
             elif best is None or -relief - max(rises[targets].min(), 0.0) > best[0]:
-                emptiness = 1.0 - situation.shares.max(axis=0)
-                preferred = np.where(rises > 0, -np.minimum(rises, -relief), emptiness)
-                best = float(-relief - max(rises[targets].min(), 0.0)), pod, targets, preferred
+                best = float(-relief - max(rises[targets].min(), 0.0)), pod, targets, -relief, rises
         return best
 
     def _proposal(self, picture: Picture, turn: _Turn, underused: int, found: _Gain | None) -> Proposal | None:
         """Return the move that was found; later, what gains most on its node by then."""
         if found is None:
             return None
-        _, turn.proposed, targets, preferred = found
-        reason = self._reason(picture, turn.row, self._situation(picture), underused)
+        _, turn.proposed, targets, relief, rises = found
+        situation = self._situation(picture)
+        # What rises nowhere goes to the emptiest node.
+        preferred = np.where(rises > 0, -np.minimum(rises, relief), 1.0 - situation.shares.max(axis=0))
+        reason = self._reason(picture, turn.row, situation, underused)
         relocation = Relocation(found[1], targets, preferred)
         return Proposal(
             (relocation,), reason, anew=lambda: self._proposal(picture, turn, underused, self._best(picture, turn))
@@ -318,8 +322,8 @@ class MoveToUnderusedNodes:
         )
 
 
-_Gain = tuple[float, PodRecord, Bools, Float64s]
-"""What a move gains, its pod, and the pod's targets and preferences (`[rows]`)."""
+_Gain = tuple[float, PodRecord, Bools, float, Float64s]
+"""What a move gains, its pod and targets (`[rows]`), the relief of its node, and by row the rise there."""
 
 # A target may become over-used if that costs at most this share of the relief: a load is not just passed on.
 _MOST_RISE = 0.5
@@ -421,7 +425,8 @@ class NodeLoads:
     def follow(self, picture: Picture) -> Int64s:
         """Update the sums to the present state of the picture; return the rows that changed."""
         cluster = picture.cluster
-        rows = self._changes.since_last(cluster, picture)
+        # Measured use may change from picture to picture.
+        rows = self._changes.since_last(cluster, picture if self._by_use else None)
         if rows is None:
             rows = cluster.nodes.all_rows()
             shape = (len(self.resources), len(rows))
@@ -444,7 +449,7 @@ class NodeLoads:
 
         The shares are those of the capacity, 0 if a node has none.
         """
-        have, (amounts, roots) = self.allocatable[:, rows], np.split(parts, 2)
+        have, amounts, roots = self.allocatable[:, rows], parts[: len(self.resources)], parts[len(self.resources) :]
         shares: Float64s = np.where(have > 0, amounts / np.maximum(have, 1), 0.0)
         return shares, _effective(roots, amounts)
 

@@ -149,9 +149,8 @@ class ReplaceOldPods:
         cluster, latest_ns = picture.cluster, picture.now - self._max_age_ns
         rows = self._changes.since_last(cluster, picture)
         if rows is None:
-            self._old = np.zeros(cluster.nodes.count, dtype=np.int64)
-            np.add.at(self._old, [pod.row for pod in cluster.placed.values() if _is_old(pod, latest_ns)], 1)
-        for row in () if rows is None else rows.tolist():
+            rows, self._old = cluster.nodes.all_rows(), np.zeros(cluster.nodes.count, dtype=np.int64)
+        for row in rows.tolist():
             self._old[row] = sum(_is_old(pod, latest_ns) for pod in cluster.pods_on(row))
         return float(self._old.sum())
 
