@@ -45,7 +45,7 @@ atexit.register(lambda: print(*(name for name in slow if name in sys.modules)))
     "args", [["--help"], ["-h"], ["explain", "--help"], ["simulate", "--help"], ["sweep", "--help"]]
 )
 def test_help_imports_nothing_that_is_slow(args: list[str]) -> None:
-    ended = run(*args, code=IMPORTED)
+    ended = run(*args, code=IMPORTED, real=True)
 
     assert ended.returncode == 0
     assert ended.stdout.startswith("Usage: podium ")
@@ -68,7 +68,7 @@ main()
 
 
 def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_traceback() -> None:
-    ended = run("version", code=INTERRUPTED)
+    ended = run("version", code=INTERRUPTED, real=True)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
@@ -96,7 +96,7 @@ atexit.register(lambda: print("imported:", *(name for name in names if name in s
 {START}
 """
 
-    ended = run("explain", "web", "-f", str(cluster), code=code)
+    ended = run("explain", "web", "-f", str(cluster), code=code, real=True)
 
     assert ended.stdout.splitlines()[-1] == "imported:", ended.stdout + ended.stderr
 
@@ -285,7 +285,7 @@ def test_an_error_leaves_no_traceback_and_ends_with_1() -> None:
 def test_a_closed_output_pipe_is_not_an_error() -> None:
     close_first = "import os, sys; r, w = os.pipe(); os.dup2(w, 1); os.close(r); os.close(w)\n" + START
 
-    ended = run("--help", code=close_first)
+    ended = run("--help", code=close_first, real=True)
 
     assert ended.stderr == ""
 

@@ -28,6 +28,7 @@ from podium.app.console.options import ClusterSource, Source
 from podium.app.console.reading import read_shown
 from podium.app.using import client, session
 from podium.app.using.session import SessionServer, UseOptions, stamps_of
+from tests.app import forked
 from tests.app.planning.small import node, pod, priority_class, replica_set, written
 from tests.app.processes import START, run
 from tests.waiting import GUARD_SECONDS
@@ -59,22 +60,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    return {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
 
 
 def enter(
     folder: Path, *words: str, given: str = "", code: str = START, **variables: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line in a folder, with the sessions of that folder."""
-    return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        input=given,
-        env={**environment(folder), **variables},
-    )
+    sessions = {"XDG_RUNTIME_DIR": str(folder), **variables}
+    return run(*words, code=code, given=given, folder=folder, real=False, **sessions)
 
 
 @pytest.fixture
@@ -158,13 +152,8 @@ def on_a_terminal(folder: Path, *words: str, columns: int) -> bytes:
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         variables.pop(name, None)
     # No bar disturbs the answer, however slow the machine is.
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *words],
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-        stdin=theirs,
-        cwd=folder,
-        env=variables,
+    process = forked.start(
+        START, *words, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, cwd=folder, env=variables
     )
     os.close(theirs)
     shown = b""
@@ -196,10 +185,11 @@ def test_a_command_line_that_names_a_cluster_is_not_for_the_session(home: Path, 
     assert "on 1 of 1 node;" in asked("plan", "fit", "new.json", "--cluster", "other.json")[1]
 
 
-def waiting_for_input(folder: Path) -> subprocess.Popen[bytes]:
+def waiting_for_input(folder: Path) -> subprocess.Popen[str]:
     """Start a question that reads its manifests from a pipe, and wait until the session has it."""
-    words = [sys.executable, "-c", START, "plan", "deploy", "-"]
-    asked = subprocess.Popen(words, stdin=subprocess.PIPE, cwd=folder, env=environment(folder))
+    asked = forked.start(
+        START, "plan", "deploy", "-", stdin=subprocess.PIPE, text=True, cwd=folder, env=environment(folder)
+    )
     wait_until(lambda: answering(asked))
     return asked
 
@@ -254,7 +244,7 @@ def test_a_question_ends_with_its_client(home: Path) -> None:
         wait_until(lambda: not answering(asked))
 
 
-def answering(asked: subprocess.Popen[bytes]) -> list[str]:
+def answering(asked: subprocess.Popen[str]) -> list[str]:
     """Return the processes that read the standard input of a question in its place."""
     assert asked.stdin is not None
     pipe = os.readlink(f"/proc/self/fd/{asked.stdin.fileno()}")

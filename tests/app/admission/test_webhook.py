@@ -9,7 +9,6 @@ import os
 import shutil
 import ssl
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -29,6 +28,7 @@ from podium.app.live.logs import Log
 from podium.app.live.metrics import HealthSettings
 from podium.client.credentials import ClusterAccess
 from podium.framework.settings.configuration import default_configuration
+from tests.app import forked
 from tests.app.admission.test_decision import pod, workload
 from tests.app.processes import START
 from tests.app.serving.lives import up
@@ -241,12 +241,8 @@ def configuration(port: int) -> Raw:
 @contextmanager
 def admission(kubeconfig: Path, *args: str) -> Iterator[str]:
     """Provide the URL of `podium admission` as a process."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, "admission", "--kubeconfig", str(kubeconfig), *args],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
-    )
+    words = ("admission", "--kubeconfig", str(kubeconfig), *args)
+    process = forked.start(START, *words, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
     timer = threading.Timer(GUARD_SECONDS, process.kill)
     timer.start()
     url, log = "", list[str]()

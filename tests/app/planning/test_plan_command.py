@@ -58,7 +58,7 @@ atexit.register(lambda: print("podium.sim.simulation" in sys.modules, file=sys.s
 """
     file = written(tmp_path, deployment("web", 2, "1"))
     options = {"fit": [file], "pending": [], "survive": ["deploy/app-0000", "-n", "team-0"]}[question]
-    ended = run("plan", question, "-f", str(cluster), *options, code=loaded)
+    ended = run("plan", question, "-f", str(cluster), *options, code=loaded, real=True)
 
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (0, "False"), ended.stderr
 

@@ -27,7 +27,9 @@ def open_browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
         # Inside a container, and as root, Chromium cannot have a sandbox; it is shown nothing but what tests wrote.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # One renderer is enough; by default the browser starts a second one for each context in advance.
+        arguments = ["--no-sandbox", "--renderer-process-limit=1"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
         try:
             yield browser
         finally:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -18,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from tests.app import forked
 from tests.app.processes import START
 from tests.waiting import GUARD_SECONDS
 
@@ -67,13 +67,8 @@ class Life:
 @contextmanager
 def up(folder: Path, *args: str, code: str = START) -> Iterator[Life]:
     """Provide a server that has said that it is up. It runs in the folder, and ends with the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, "up", *args],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
+    process = forked.start(
+        code, "up", *args, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )
     timer = threading.Timer(GUARD_SECONDS, process.kill)
     timer.start()

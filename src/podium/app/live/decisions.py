@@ -23,7 +23,6 @@ from podium.api.times import format_exact_time
 from podium.app.console.cells import NODES, PODS
 from podium.app.console.page import Cell, Name, Page, counted, names_of
 from podium.app.explaining.attempts import explain_decision
-from podium.app.live.live_scheduler import Attempt
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportStatus, ReportUnschedulable
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.runner import Runner
@@ -54,12 +53,11 @@ class DecisionFile:
             self._stream = self._open()
 
     def write(self, line: str) -> None:
+        problem = ""
         try:
             self._write(f"{line}\n".encode("ascii"))
         except OSError as error:
             problem = error.strerror or str(error)
-        else:
-            problem = ""
         if problem != self._problem:
             self._problem = problem
             self._on_problem(problem)
@@ -126,8 +124,8 @@ class DecisionRecorder:
             **found,
         }
 
-    def after(self, attempt: Attempt, actions: list[Action]) -> None:
-        """Write the line of the attempt, with its actions."""
+    def after(self, uid: str, actions: list[Action]) -> None:
+        """Write the line of the attempt to schedule the pod with this UID, with its actions."""
         done: list[dict[str, Any]] = []
         for action in actions:
             match action:
@@ -142,7 +140,7 @@ class DecisionRecorder:
                 case ReportStatus() | DeleteObject():
                     what = "mark" if isinstance(action, ReportStatus) else "delete"
                     done.append({"action": what, "pod": action.key, "uid": action.uid, "for": action.cause})
-                case Record() if action.reason != "FailedScheduling" or action.uid != attempt.uid:
+                case Record() if action.reason != "FailedScheduling" or action.uid != uid:
                     event = {"reason": action.reason, "message": action.message}
                     done.append({"action": "event", "pod": action.pod, **event})
         self._write(json.dumps({**self._found, "done": done}, separators=(",", ":")))

@@ -240,7 +240,7 @@ class ObservedScheduler:
         if attempt is not None:
             self._metrics.algorithm_seconds.observe(time.perf_counter() - attempt.began_s)
             if self._recorder is not None:
-                self._recorder.after(attempt, actions)
+                self._recorder.after(attempt.uid, actions)
         failed = {each.uid for each in actions if isinstance(each, Record) and each.reason == "FailedScheduling"}
         reports = [each for each in actions if isinstance(each, ReportUnschedulable)]
         errors = {report.uid for report in reports if report.reason == "SchedulerError"}

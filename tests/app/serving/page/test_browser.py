@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.app import forked
 from tests.app.processes import START
 from tests.app.reporting.browser import PATIENCE_MS, open_browser
 from tests.app.serving.lives import Life, up
@@ -657,8 +657,9 @@ def test_ui_shows_a_cluster_with_the_rights_of_the_user_and_changes_nothing(brow
 @contextmanager
 def _program(life: Life, *arguments: str) -> Iterator[str]:
     """Provide a program at a control plane, with a page, once it knows what there is to show; where that is."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *arguments, "--kubeconfig", str(life.kubeconfig), "--log-format", "json"],
+    process = forked.start(
+        START,
+        *(*arguments, "--kubeconfig", str(life.kubeconfig), "--log-format", "json"),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -18,6 +18,7 @@ from podium.app.serving.page.forms import FORMS, PLANS
 from podium.app.serving.page.live_page import HEADERS, files
 from podium.server.http.security import ServerSettings, Token
 from tests.apirequests.test_authorization import bound, role
+from tests.app.processes import run
 from tests.app.serving.page.shows import OURS, reported, with_page
 from tests.server.serving import Client, LocalBackend, with_server
 from tests.store.objects import node, pod
@@ -27,6 +28,12 @@ TOKEN = "a-token-that-is-long-enough"  # the token of a test
 READER = "another-token-that-is-long"
 TOKENS = ServerSettings(tokens=(Token(text=TOKEN), Token(text=READER, reads_only=True)))
 ASKED = {"question": "drain", "values": {}}
+
+
+def test_a_process_that_answers_loads_no_http() -> None:
+    code = "import sys, podium.app.serving.page.worker; print('aiohttp' in sys.modules)"
+
+    assert run(code=code, real=True).stdout == "False\n"
 
 
 def test_every_reply_of_the_page_lets_the_browser_run_nothing_but_its_own_scripts() -> None:

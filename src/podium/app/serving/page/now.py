@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,10 +17,12 @@ from podium.api.pod import Pod
 from podium.app.console.cells import by_key
 from podium.app.explaining.obstacles import taint_text
 from podium.app.serving.page.answering import Answering
-from podium.app.serving.page.watching import ShownCluster
 from podium.cluster.pods import PREEMPTED
 from podium.store.errors import StoreError
 from podium.store.stored import Stored, encoded
+
+if TYPE_CHECKING:
+    from podium.app.serving.page.watching import ShownCluster
 
 NOW = "now"
 """The question of which the answer is the evaluation."""

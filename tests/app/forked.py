@@ -1,0 +1,275 @@
+"""Processes like `python -c CODE`, forked from a process that has imported Podium already.
+
+A start takes half a second, nearly all of it imports. On Linux a server imports the modules of all commands once, and
+forks for each start. The fork gets its own arguments, environment, working directory, standard streams and signal
+handlers, runs the code as the program `__main__`, and ends as any Python process does. It is a child of the process
+that asked for it, which may wait for it and send it signals.
+
+Start a real process where the start itself is tested: imports, interrupts during imports, and entry points.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import inspect
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from podium.app.console.command import LOADED_FIRST, SUBCOMMANDS
+
+ROOT = Path(__file__).parents[2]
+# It leaves no name in `__main__`.
+_PROGRAM = "__import__('tests.app.forked', fromlist=['serve']).serve({})"
+_PREFIXES = ("PYTHON", "LANG", "LC_", "OMP_", "OPENBLAS_")
+"""The names of variables that Python and numpy read when they start begin so."""
+
+_PR_SET_CHILD_SUBREAPER = 36
+_LENGTH_BYTES = 8
+_STREAMS = 3
+_MORE_MODULES = (
+    "podium.app.planning.question",
+    "podium.app.reporting.pictures",
+    "podium.app.serving.run",
+    "podium.app.live.live_scheduler",
+    "podium.app.serving.page.live_ui",
+    "uvloop",
+)
+"""What commands import when they run."""
+
+
+def start(code: str, *words: str, real: bool = False, **settings: Any) -> subprocess.Popen[str]:
+    """Start `python -c CODE WORDS`; further settings are those of `subprocess.Popen`."""
+    command = [sys.executable, "-c", code, *words]
+    is_forked = not real and _SERVER.can_fork(settings.get("env") or os.environ)
+    kind: Any = _Forked if is_forked else subprocess.Popen
+    return cast("subprocess.Popen[str]", kind(command, **settings))
+
+
+def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables on which the start of a process depends."""
+    return {name: value for name, value in environment.items() if name.startswith(_PREFIXES)}
+
+
+_EXECUTE = inspect.signature(vars(subprocess.Popen)["_execute_child"])
+
+
+class _Forked(subprocess.Popen[str]):
+    """A process that the server forks: a child of this process, as others are."""
+
+    def _execute_child(self, *given: Any) -> None:
+        call = _EXECUTE.bind(self, *given).arguments
+        if any(call[name] for name in ("preexec_fn", "pass_fds", "shell", "start_new_session")):
+            raise ValueError("a fork has no such settings: start a real process")
+        ends = [call[name] for name in ("p2cread", "c2pwrite", "errwrite")]
+        environment = os.environ if call["env"] is None else call["env"]
+        request = {
+            "code": call["args"][2],
+            "words": call["args"][3:],
+            "folder": os.path.abspath(call["cwd"] or os.curdir),
+            "environment": dict(environment),
+        }
+        self.pid = _SERVER.fork(request, [number if end < 0 else end for number, end in enumerate(ends)])
+        self._child_created = True
+        pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
+        self._close_pipe_fds(*(call[name] for name in pipes))  # type: ignore[attr-defined]
+
+
+class _Server:
+    """The process that forks. It starts when it is first needed, and ends with this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_usable: bool | None = None
+        self._environment: dict[str, str] = {}
+
+    def can_fork(self, environment: Mapping[str, str]) -> bool:
+        """Return whether its forks are children of this process, and start as a process with this environment does."""
+        with self._lock:
+            if self._is_usable is None:
+                self._environment = _read_at_start(os.environ)
+                self._is_usable = sys.platform == "linux" and self._start()
+        return self._is_usable and _read_at_start(environment) == self._environment
+
+    def fork(self, request: Mapping[str, Any], streams: list[int]) -> int:
+        """Return the id of a new child with these standard streams."""
+        with self._lock:
+            return self._ask(request, streams)
+
+    def close(self) -> None:
+        if self._connection is not None and self._process is not None:
+            self._connection.close()
+            self._process.wait()
+
+    def _start(self) -> bool:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-c", _PROGRAM.format(number)]
+            self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[number], stdin=subprocess.DEVNULL)
+        self._connection = ours
+        atexit.register(self.close)
+        found = self._ask({"code": "", "words": [], "folder": os.sep, "environment": dict(os.environ)}, [0, 1, 2])
+        # Some sandboxes do not know subreapers; the child is another's then.
+        try:
+            _, status = os.waitpid(found, 0)
+        except ChildProcessError:
+            return False
+        if status:
+            raise AssertionError("a fork that does nothing has failed")
+        return True
+
+    def _ask(self, request: Mapping[str, Any], streams: list[int]) -> int:
+        if self._connection is None:
+            raise AssertionError("it has been started")
+        text = json.dumps(request).encode()
+        _adopt_orphans(is_on=True)
+        try:
+            socket.send_fds(self._connection, [len(text).to_bytes(_LENGTH_BYTES)], streams)
+            self._connection.sendall(text)
+            return int.from_bytes(_received(self._connection, _LENGTH_BYTES))
+        finally:
+            _adopt_orphans(is_on=False)
+
+
+_SERVER = _Server()
+
+
+def _adopt_orphans(*, is_on: bool) -> None:
+    """Let children of descendants whose parents end become children of this process, instead of those of init."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0)
+
+
+def _received(connection: socket.socket, length: int) -> bytes:
+    data = b""
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            raise EOFError("the process that forks has ended")
+        data += part
+    return data
+
+
+def serve(number: int) -> None:
+    """Fork for each request of a socket, and end with it; in each fork, run its program and end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _import_all()
+    connection = socket.socket(fileno=number)
+    while True:
+        try:
+            data, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, _STREAMS)
+            length = int.from_bytes(data + _received(connection, _LENGTH_BYTES - len(data)))
+            request = json.loads(_received(connection, length))
+        except EOFError:
+            return
+        pid = _fork()
+        if not pid:
+            connection.close()
+            _become(request, streams)
+            _run(request["code"])
+            return
+        for stream in streams:
+            os.close(stream)
+        connection.sendall(pid.to_bytes(_LENGTH_BYTES))
+
+
+def _import_all() -> None:
+    modules = [place.partition(":")[0] for place, _ in SUBCOMMANDS.values()]
+    for module in (*modules, *(module for more in LOADED_FIRST.values() for module in more), *_MORE_MODULES):
+        import_module(module)
+    gc.collect()
+    # The forks share these objects, which their collectors would copy.
+    gc.freeze()
+
+
+def _fork() -> int:
+    """Return the id of a grandchild, whose parent has ended; 0 in the grandchild."""
+    ours, theirs = os.pipe()
+    middle = os.fork()
+    if middle:
+        os.close(theirs)
+        os.waitpid(middle, 0)
+        with os.fdopen(ours, "rb") as stream:
+            return int.from_bytes(stream.read())
+    os.close(ours)
+    # It is closed when the process between the two has ended.
+    ended, ends = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.write(theirs, pid.to_bytes(_LENGTH_BYTES))
+        os._exit(0)
+    os.close(theirs)
+    os.close(ends)
+    os.read(ended, 1)
+    os.close(ended)
+    return 0
+
+
+def _become(request: Mapping[str, Any], streams: list[int]) -> None:
+    """Make this fork what a new process would be."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in streams:
+        os.close(stream)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    sys.argv[:] = ["-c", *request["words"]]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(_STREAMS))
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def _run(code: str) -> None:
+    """Run a program to its end, as Python does."""
+    try:
+        exec(compile(code, "<string>", "exec"), vars(sys.modules["__main__"]))
+    except SystemExit as end:
+        if end.code is not None and not isinstance(end.code, int):
+            raise
+        _end(end.code or 0)
+        raise
+    # Python itself reports any other error, and an interrupt, whose signal then ends the process.
+    _end(0)
+
+
+def _end(code: int) -> None:
+    """Do what Python does at the end, except that objects are not freed: that would copy the memory of the server."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    # If the output cannot be written, Python ends with another code.
+    with suppress(OSError, ValueError):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code & 0xFF)
+
+
+def _stream(number: int) -> io.TextIOWrapper:
+    """Return a standard stream as Python opens it."""
+    before = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
+    if before is None:
+        raise AssertionError("the server has all streams")
+    is_raw = bool(number) and before.write_through
+    is_by_lines = not is_raw and (number == 2 or os.isatty(number))
+    data: Any = os.fdopen(number, "wb" if number else "rb", 0 if is_raw else -1, closefd=False)
+    (data if is_raw else data.raw).name = before.name
+    stream = io.TextIOWrapper(data, before.encoding, before.errors, "\n", is_by_lines, is_raw)
+    stream.mode = "w" if number else "r"  # type: ignore[misc]
+    return stream
