@@ -26,6 +26,7 @@ from podium.api.versions.release import Behavior
 from podium.app.console.command import FOR_KUBECTL, KUBECTL_PLUGIN, SUBCOMMANDS, podium
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
+from podium.store.api_resources import BUILT_IN
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tools import upstream_scope
@@ -490,7 +491,7 @@ def _kind(kind: Kind) -> tuple[str, str]:
     versions = ", ".join(f"`{version}`" for version in (kind.api_version, *kind.other_versions))
     names = ", ".join(f"`{name}`" for name in (kind.plural, *kind.short_names))
     parts = [part for part, has in (("status", kind.has_status), ("scale", kind.has_scale)) if has]
-    said = [versions, names if kind.is_served else f"{names}, off by default"]
+    said = [versions, names if BUILT_IN[kind.group, kind.name].served_versions else f"{names}, off by default"]
     said += ["in a namespace"] * kind.namespaced + [f"with {' and '.join(parts)}"] * bool(parts)
     return f"`{kind.name}`", "; ".join(said)
 

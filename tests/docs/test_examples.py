@@ -28,6 +28,7 @@ from podium.framework.settings.registry import Registry, build_profiles
 from podium.plugins.registry import IN_TREE
 from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 from podium.sim.scenario.scenario import read_scenario
+from podium.store.api_resources import BUILT_IN
 from tests.docs.blocks import DOCUMENTS, ROOT, blocks_of, name_of, prose_of
 from tests.docs.shell import Shell, agree, entered
 from tools import dev
@@ -167,8 +168,8 @@ def follow(shell: Shell, line: str) -> None:
             # kubectl gets nothing where a cluster lacks one of the kinds, as most lack those of alpha versions.
             assert kinds.split(",") == sorted(
                 kind.plural
-                for kind in KINDS.values()
-                if kind.group != OWN_GROUP and kind.is_served and "alpha" not in kind.version
+                for of, kind in KINDS.items()
+                if kind.group != OWN_GROUP and BUILT_IN[of].served_versions and "alpha" not in kind.version
             )
         case ["podium", *arguments] if {"--context", "--kubernetes", "hour.podium"} & {*arguments} or "=month/" in line:
             # There is no such cluster and no such recordings; the command line is right.

@@ -12,8 +12,7 @@ from msgspec import Struct
 from podium.api import devices, disruption_policy, node, pod, pod_group, policy, storage, workloads
 from podium.api.meta import Kubernetes
 from podium.api.pod_group import OLDER_VERSION
-from podium.api.versions.apis import served_versions, versions_in
-from podium.api.versions.release import DEFAULT_RELEASE
+from podium.api.versions.apis import served_versions
 
 # In the order of discovery, in which kubectl takes the first kind with a matching short name.
 _GROUPS = (
@@ -70,11 +69,6 @@ class Kind(Struct, frozen=True):
     def api_version(self) -> str:
         """The group and version as objects state them: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def is_served(self) -> bool:
-        """Whether the default version serves the kind by default."""
-        return versions_in(self.group, self.name, DEFAULT_RELEASE) != ()
 
     @property
     def plural(self) -> str:

@@ -6,7 +6,6 @@ from collections import defaultdict
 
 import pytest
 
-from podium.api.kinds import SERVED_KINDS as STORED
 from podium.apirequests.router import SERVED
 from podium.server.discovery import (
     ANSWERED,
@@ -16,7 +15,7 @@ from podium.server.discovery import (
     resource_list,
     served_kinds,
 )
-from podium.store.api_resources import APIResource
+from podium.store.api_resources import BUILT_IN, APIResource
 from podium.store.custom_kinds import version_order
 from tests.store.objects import Raw, serving
 
@@ -34,7 +33,7 @@ def entries(api_version: str) -> dict[str, Raw]:
 
 def test_every_stored_kind_is_in_discovery() -> None:
     report = {(kind.group, kind.kind) for kind in SERVED_KINDS}
-    assert report >= {of for of, kind in STORED.items() if kind.is_served} | {("example.com", "Widget")}
+    assert report >= {of for of, kind in BUILT_IN.items() if kind.served_versions} | {("example.com", "Widget")}
 
 
 def test_both_discovery_forms_agree() -> None:

@@ -11,6 +11,7 @@ from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.live_page import HEADER, LivePage
 from podium.app.serving.page.watching import ShownCluster, StoreWatching, always_idle
 from podium.sim.run_options import RunOptions
+from podium.store.api_resources import BUILT_IN
 from podium.store.stored import Stored
 from tests.server.serving import NOW, Client, LocalBackend, with_server
 from tests.store.objects import Raw
@@ -20,7 +21,7 @@ OURS = {HEADER: "1"}
 
 def shown_of(backend: LocalBackend) -> ShownCluster:
     def objects() -> list[Stored]:
-        return [stored for kind in KINDS.values() if kind.is_served for stored in backend.store.objects(kind.name)]
+        return [stored for of in KINDS if BUILT_IN[of].served_versions for stored in backend.store.objects(of[1])]
 
     return ShownCluster(
         mode="control-plane",
