@@ -20,5 +20,5 @@ def test_structs_that_define_equality_define_inequality_too() -> None:
             named = [getattr(module, name) for name in re.findall(r"^class (\w+)", text, re.MULTILINE)]
             structs += [each for each in named if issubclass(each, msgspec.Struct) and "__eq__" in vars(each)]
 
-    assert len(structs) > 2
+    assert structs
     assert [each.__name__ for each in structs if vars(each).get("__ne__") is not object.__ne__] == []
