@@ -10,6 +10,7 @@ from podium.api.times import (
     format_time,
     parse_duration,
     parse_time,
+    time_of,
 )
 
 SECOND = 10**9
@@ -50,6 +51,12 @@ def test_times_are_rfc_3339_with_fractions_and_offsets(text: str, ns: int) -> No
 def test_other_texts_are_not_times(text: str) -> None:
     with pytest.raises(ValueError, match="is no time"):
         parse_time(text)
+
+
+@pytest.mark.parametrize("value", [None, "", "soon", 3, {}, [], {"seconds": 3}])
+def test_a_field_of_any_type_may_be_asked_for_its_time(value: object) -> None:
+    assert time_of(value) is None
+    assert time_of("1970-01-01T00:00:03Z") == 3 * SECOND
 
 
 def test_times_are_written_in_whole_seconds() -> None:

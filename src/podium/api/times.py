@@ -107,11 +107,10 @@ def any_time(text: str) -> int:
     return seconds * SECOND + _nanoseconds(fraction or "", SECOND)
 
 
-@lru_cache(maxsize=_CACHE)
-def time_of(text: object) -> int | None:
+def time_of(value: object) -> int | None:
     """Return the time in a field that was not validated; None if it has none."""
     try:
-        return parse_time(text) if isinstance(text, str) else None
+        return parse_time(value) if isinstance(value, str) else None
     except ValueError:
         return None
 

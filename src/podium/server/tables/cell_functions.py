@@ -230,7 +230,7 @@ def _job_completions(raw: Raw, now: int) -> str:
 
 
 def _job_duration(raw: Raw, now: int) -> str:
-    start, end = (cells.time_at(raw, "status", field) for field in ("startTime", "completionTime"))
+    start, end = (times.time_of(value_at(raw, "status", field)) for field in ("startTime", "completionTime"))
     return "" if start is None else times.human_duration((now if end is None else end) - start)
 
 

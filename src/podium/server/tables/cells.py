@@ -69,19 +69,8 @@ def age(raw: Raw, now: int) -> str:
 
 def since(raw: Any, now: int, *path: str) -> str:
     """Return the time since the timestamp at a path."""
-    time = time_at(raw, *path)
+    time = times.time_of(value_at(raw, *path))
     return UNKNOWN if time is None else times.human_duration(now - time)
-
-
-def time_at(raw: Any, *path: str) -> int | None:
-    """Return the timestamp at a path; None if it is absent or invalid."""
-    found = value_at(raw, *path)
-    if not isinstance(found, str) or not found:
-        return None
-    try:
-        return times.parse_time(found)
-    except ValueError:
-        return None
 
 
 def labels(found: Any) -> str:
@@ -164,8 +153,8 @@ def pod_row(raw: Raw, now: int) -> Cells:
     """Return the cells of a pod."""
     summary, gates = _Summary(raw), objects_at(raw, "spec", "readinessGates")
     count = sum(number(status, "restartCount") for status in summary.restarts)
-    ended = (time_at(status, "lastState", "terminated", "finishedAt") for status in summary.restarts)
-    last = max((time for time in ended if time is not None), default=None)
+    ended = (value_at(status, "lastState", "terminated", "finishedAt") for status in summary.restarts)
+    last = max((time for time in map(times.time_of, ended) if time is not None), default=None)
     are_open = [condition(raw, text(gate, "conditionType")) == "True" for gate in gates]
     return (
         name(raw),

@@ -42,7 +42,6 @@ from podium.server.tables.cells import (
     pod_row,
     shown,
     text,
-    time_at,
 )
 from podium.store.api_resources import APIResource
 
@@ -173,7 +172,7 @@ def _custom_cell(found: list[Any], type_: str, now: int) -> Any:
         case "boolean":
             return first if isinstance(first, bool) else None
         case "date":
-            time = time_at({"time": first}, "time")
+            time = times.time_of(first)
             return "<invalid>" if time is None else times.human_duration(now - time)
     return " ".join(
         msgspec.json.encode(value).decode() if isinstance(value, dict | list) else shown(value) for value in found
