@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from podium.api.devices import DeviceTaint, DeviceToleration
 from podium.api.node import UNSCHEDULABLE, Node, Taint
 from podium.api.pod import Toleration
 from podium.api.selectors import NodeTerm, Requirement
@@ -227,15 +228,15 @@ UNSCHEDULABLE_TAINT = Taint(key=UNSCHEDULABLE, effect="NoSchedule")
 KEEPS_OFF = ("NoSchedule", "NoExecute")
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Return whether a toleration accepts a taint."""
+def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
+    """Return whether a toleration accepts a taint, of nodes or of devices."""
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     is_equal = toleration.operator in ("", "Equal") and toleration.value == taint.value
     return is_equal or toleration.operator == "Exists"
 
 
-def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
+def tolerated(tolerations: Iterable[Toleration | DeviceToleration], taint: Taint | DeviceTaint) -> bool:
     """Return whether any of the tolerations accepts the taint."""
     return any(tolerates(toleration, taint) for toleration in tolerations)
 

@@ -24,7 +24,6 @@ from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
 from podium.controllers.observations import ActionFinished
 from podium.decide.kubelet import is_static
-from podium.plugins.dynamic_resources.allocator import tolerates as claim_tolerates
 
 
 class PodDeleter(Reconciler[str]):
@@ -295,7 +294,7 @@ class TaintEviction(PodDeleter):
         for result in (one for allocation in held if allocation is not None for one in allocation.devices.results):
             slices = self._devices.in_pool((result.driver, result.pool))
             for taint in (taint for item in slices for taint in _taints_of(item, result.device)):
-                matching = [each.toleration_seconds for each in result.tolerations if claim_tolerates(each, taint)]
+                matching = [each.toleration_seconds for each in result.tolerations if tolerates(each, taint)]
                 if taint.effect != "NoExecute" or None in matching:
                     continue
                 since_ns = max(time_of(taint.time_added) or 0, self._since[pod.key][1])

@@ -19,6 +19,7 @@ from podium.api.pod import Quantity
 from podium.api.quantity import canonical_quantity, parse_quantity
 from podium.api.selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from podium.cluster.devices import DeviceID, Devices, DevicesInUse
+from podium.cluster.view import tolerated
 from podium.plugins.dynamic_resources.requests import (
     CandidateDevice,
     ConstraintState,
@@ -266,17 +267,7 @@ def _constraints_of(constraints: list[ConstraintState], wanted: EvaluatedRequest
 
 def is_kept_away(device: api.Device, tolerations: tuple[api.DeviceToleration, ...]) -> bool:
     """Return whether the device has an untolerated taint with an effect."""
-    return any(
-        taint.effect != "None" and not any(tolerates(toleration, taint) for toleration in tolerations)
-        for taint in device.fields.taints
-    )
-
-
-def tolerates(toleration: api.DeviceToleration, taint: api.DeviceTaint) -> bool:
-    """Return whether a toleration accepts a taint."""
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
-        return False
-    return toleration.operator == "Exists" or toleration.value == taint.value
+    return any(taint.effect != "None" and not tolerated(tolerations, taint) for taint in device.fields.taints)
 
 
 class PoolCounters:
