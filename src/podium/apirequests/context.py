@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -30,6 +30,7 @@ from podium.store.field_ownership import FieldManager, FieldWriter, Operation, s
 from podium.store.store import Store
 from podium.store.stored import Stored
 
+_OPERATION = ("op", "path", "from", "value")
 _ANYBODY = ("", "system:anonymous", "system:unsecured")
 _COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet", "cloud-controller-manager")
 _COMPONENT_USERS = ("system:kube-", "system:node:", "system:serviceaccount:kube-system:")
@@ -297,7 +298,7 @@ def checked_fields(resources: api_resources.APIResources, request: Request, raw:
                     raise StoreError(422, "Invalid", f'"" is invalid: patch: Invalid value: {problem}')
                 raise bad_request(f"{_unhandled(raw)}: {problem}")
         unknown = [finding.path.removeprefix(".") for finding in found]
-    warnings = _field_warnings(request, raw, unknown)
+    warnings = _field_warnings(request, raw, unknown, is_typed=structural is None)
     return without_unknown(raw), (*warnings, *repeated)
 
 
@@ -320,8 +321,12 @@ def _applies(request: Request) -> bool:
     return request.verb == "patch" and request.patch_type == "apply"
 
 
-def _field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, ...]:
-    """Return the warnings about the unknown fields at these paths, and about repeated ones."""
+def _field_warnings(request: Request, raw: Raw, paths: list[str], *, is_typed: bool) -> tuple[str, ...]:
+    """Return the warnings about the unknown fields at these paths, and about repeated ones.
+
+    Those of a built-in kind in JSON come in the order in which they are written. Otherwise repeated fields come first,
+    and unknown ones by path: upstream reads the object again without the repeated ones, from JSON with sorted keys.
+    """
     mode, repeated = request.field_validation, request.repeated
     in_lines = "".join(f"\n  {problem}" for problem in repeated if problem.startswith("line "))
     lines = [f"yaml: unmarshal errors:{in_lines}"] if in_lines else []
@@ -336,11 +341,37 @@ def _field_warnings(request: Request, raw: Raw, paths: list[str]) -> tuple[str, 
             of = f"{namespace}/{name}; {raw['apiVersion']}, Kind={raw['kind']}"
             message = f"failed to create typed patch object ({of}): {listed}"
             raise StoreError(500, "", message, status_message=message)
-    unknown = [f'unknown field "{path}"' for path in paths]
-    problems = (*lines, *unknown, *(repeated if not lines else ()))
-    if problems and mode == "Strict":
-        raise _not_strict(f"{_unhandled(raw)}: strict decoding error: {', '.join(problems)}")
-    return () if mode == "Ignore" else (*unknown, *repeated)
+    is_as_written = is_typed and not lines and request.verb != "patch"
+    unknown = [f'unknown field "{path}"' for path in (paths if is_as_written else sorted(paths))]
+    if request.verb == "patch" and request.patch_type == "json":
+        repeated = tuple(f"json patch {problem}" for problem in (*_unknown_in_operations(request.body), *repeated))
+    found = _as_written(raw, frozenset(paths), repeated) if is_as_written and repeated else [*repeated, *unknown]
+    if found and mode == "Strict":
+        raise _not_strict(
+            f"{_unhandled(raw)}: strict decoding error: {', '.join([*lines, *unknown] if lines else found)}"
+        )
+    return () if mode == "Ignore" else tuple(found)
+
+
+def _unknown_in_operations(operations: list[Raw]) -> list[str]:
+    """Return the problems of unknown fields in the operations of a JSON patch."""
+    named = ((index, name) for index, each in enumerate(operations) for name in each if name not in _OPERATION)
+    return [f'unknown field "[{index}].{name}"' for index, name in named]
+
+
+def _as_written(value: Any, unknown: Set[str], repeated: Sequence[str], path: str = "") -> list[str]:
+    """Return the problems of unknown and repeated fields in their written order, none of fields within unknown ones."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    problems: list[str] = []
+    for key, inner in entries:
+        place = f"{path}[{key}]" if isinstance(value, list) else field_path(path, str(key)).removeprefix(".")
+        if place in unknown:
+            problems.append(f'unknown field "{place}"')
+            continue
+        text = f'duplicate field "{place}"'
+        problems += [text] if text in repeated else []
+        problems += _as_written(inner, unknown, repeated, place)
+    return problems
 
 
 def _not_strict(problem: str) -> StoreError:

@@ -200,6 +200,76 @@ def test_warning_headers_escape_control_characters() -> None:
     with_server(check)
 
 
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+DOUBTFUL = """{
+  "paused": true, "zone": "z", "odd": 1, "odd": 2, "paused": false,
+  "selector": {"matchLabels": {"app": "a"}}, "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [
+    {"name": "m", "image": "i", "size": 1, "tty": true, "tty": false}
+  ]}}
+}"""
+WHOLE = f'{{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {{"name": "a"}}, "spec": {DOUBTFUL}}}'
+INNER = "template.spec.containers[0]"
+ODD, ZONE, SIZE = (f'unknown field "spec.{name}"' for name in ("odd", "zone", f"{INNER}.size"))
+PAUSED, ODD_TWICE, TTY = (f'duplicate field "spec.{name}"' for name in ("paused", "odd", f"{INNER}.tty"))
+LINES = [f'line {line}: key "{key}" already set in map' for line, key in ((2, "odd"), (2, "paused"), (4, "tty"))]
+OPERATIONS = """[
+  {"op": "add", "path": "/spec/zone", "value": 1, "why": "x"},
+  {"op": "add", "path": "/x", "path": "/spec/odd", "value": 1}
+]"""
+APPLIED = '{"apiVersion": "apps/v1", "kind": "Deployment",\n"kind": "Deployment", "metadata": {"name": "a"}}'
+
+
+@pytest.mark.parametrize(
+    ("method", "type_", "body", "problems"),
+    [
+        # As written; a field that is unknown is not reported as repeated as well.
+        ("POST", "application/json", WHOLE, [ZONE, ODD, PAUSED, SIZE, TTY]),
+        ("PUT", "application/json", WHOLE, [ZONE, ODD, PAUSED, SIZE, TTY]),
+        # The repeated fields of what was sent, then the unknown ones of what was made of it.
+        ("POST", "application/yaml", WHOLE, [*LINES, ODD, SIZE, ZONE]),
+        (
+            "PATCH",
+            "application/merge-patch+json",
+            f'{{"spec": {DOUBTFUL}}}',
+            [ODD_TWICE, PAUSED, TTY, ODD, SIZE, ZONE],
+        ),
+        (
+            "PATCH",
+            "application/json-patch+json",
+            OPERATIONS,
+            ['json patch unknown field "[0].why"', 'json patch duplicate field "[1].path"', ODD, ZONE],
+        ),
+        (
+            "PATCH",
+            "application/apply-patch+yaml",
+            APPLIED,
+            ['line 2: key "kind" already set in map'],
+        ),
+    ],
+)
+def test_unknown_and_repeated_fields_are_reported_in_the_order_of_upstream(
+    method: str, type_: str, body: str, problems: list[str]
+) -> None:
+    """[TestFieldValidation]"""
+    sound = {**json.loads(WHOLE), "spec": {name: json.loads(DOUBTFUL)[name] for name in ("selector", "template")}}
+    del sound["spec"]["template"]["spec"]["containers"][0]["size"]
+    path, data = DEPLOYMENTS if method == "POST" else f"{DEPLOYMENTS}/a", body.encode()
+
+    async def check(client: Client) -> None:
+        headers = {"Content-Type": type_}
+        response, _ = await client.reply(method, f"{path}?fieldManager=m&dryRun=All", data, headers=headers)
+        warnings = [warning[7:-1].replace('\\"', '"') for warning in response.headers.getall("Warning")]
+        assert warnings == problems
+        response, refused = await client.reply(
+            method, f"{path}?fieldManager=m&fieldValidation=Strict", data, headers=headers
+        )
+        assert response.status == 400
+        places = [json.loads(refused)["message"].index(problem) for problem in problems]
+        assert places == sorted(places)
+
+    with_server(check, *(() if method == "POST" else [sound]))
+
+
 @pytest.mark.parametrize(
     ("mode", "code", "warns"), [("Strict", 400, False), ("Warn", 201, True), ("Ignore", 201, False)]
 )

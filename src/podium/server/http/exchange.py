@@ -157,6 +157,8 @@ def _value(written: Any, path: str, levels: int, repeated: list[str]) -> Any:
             inner = field_path(path, key)
             if key in found:
                 repeated.append(inner.removeprefix("."))
+                # The last one counts, and so does its place.
+                del found[key]
             found[key] = _value(value, inner, levels - 1, repeated)
         return found
     if isinstance(written, list):
@@ -250,9 +252,10 @@ def _decode(data: bytes, content_type: str) -> Body:
         except ValueError as error:
             raise bad_request(str(error)) from None
     if data[:1] == b"{":
-        # JSON is also YAML, and is parsed many times faster as JSON.
+        # JSON is also YAML, and is parsed many times faster as JSON. Repeated fields are reported with their lines.
         with suppress(StoreError):
-            return read_json(data)
+            if not (body := read_json(data)).repeated:
+                return body
     repeated: list[str] = []
     try:
         documents = list(parse_documents(data.decode("utf-8"), repeated=repeated))
