@@ -30,12 +30,18 @@ COLUMNS = {
     ("", "ReplicationController"): "Name, Desired, Current, Ready, Age",
     ("", "ResourceQuota"): "Name, Age, Request, Limit",
     ("", "Service"): "Name, Type, Cluster-IP, External-IP, Port(s), Age",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "Name, Mutations, ParamKind, Age",
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): "Name, PolicyName, ParamRef, Age",
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "Name, Validations, ParamKind, Age",
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): "Name, PolicyName, ParamRef, Age",
     ("apps", "DaemonSet"): "Name, Desired, Current, Ready, Up-to-date, Available, Node Selector, Age",
     ("apps", "Deployment"): "Name, Ready, Up-to-date, Available, Age",
     ("apps", "StatefulSet"): "Name, Ready, Age",
     ("batch", "CronJob"): "Name, Schedule, Timezone, Suspend, Active, Last Schedule, Age",
     ("batch", "Job"): "Name, Status, Completions, Duration, Age",
     ("coordination.k8s.io", "Lease"): "Name, Holder, Age",
+    ("networking.k8s.io", "IPAddress"): "Name, ParentRef, Age",
+    ("networking.k8s.io", "ServiceCIDR"): "Name, CIDRs, Age",
     ("podium.dev", "DisruptionPolicy"): "Name, Priorities, Several-Budgets, Caps, Age",
     (
         "policy",
@@ -103,14 +109,8 @@ def test_few_kinds_show_no_more_than_when_they_were_created() -> None:
         "Binding",
         "ClusterRole",
         "CustomResourceDefinition",
-        "IPAddress",
         "LimitRange",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
         "Role",
-        "ServiceCIDR",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
     }
 
 
@@ -221,6 +221,34 @@ def test_events_of_both_groups_look_alike() -> None:
     assert [one["Message"] for one in shown] == ["well", "well"]
     assert [one["Last Seen"] for one in shown] == ["60m", "60m"]
     assert [one["Count"] for one in shown] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("reference", "parameters"),
+    [
+        (None, "<unset>"),
+        ({"name": "a"}, "*/a"),
+        ({"name": "a", "namespace": "shop"}, "shop/a"),
+        ({"selector": {"matchLabels": {"app": "a"}}}, "app=a"),
+    ],
+)
+def test_policies_and_their_bindings_show_their_parameters(reference: Raw | None, parameters: str) -> None:
+    group, spec = "admissionregistration.k8s.io", {"policyName": "small", "validations": [{"expression": "true"}]}
+    kind = {} if reference is None else {"paramKind": {"kind": "ConfigMap", "apiVersion": "v1"}}
+    binding = {**spec, **({} if reference is None else {"paramRef": reference})}
+
+    shown = row("ValidatingAdmissionPolicy", {"spec": {**spec, **kind}}, group)
+    bound = row("ValidatingAdmissionPolicyBinding", {"spec": binding}, group)
+
+    assert (shown["Validations"], shown["ParamKind"]) == (1, "v1/ConfigMap" if kind else "<unset>")
+    assert (bound["PolicyName"], bound["ParamRef"]) == ("small", parameters)
+
+
+def test_addresses_show_what_has_them_and_ranges_what_is_in_them() -> None:
+    parent = {"group": "", "resource": "services", "namespace": "shop", "name": "web"}
+
+    assert row("IPAddress", {"spec": {"parentRef": parent}}, "networking.k8s.io")["ParentRef"] == "services/shop/web"
+    assert row("ServiceCIDR", {"spec": {"cidrs": ["10.0.0.0/8"]}}, "networking.k8s.io")["CIDRs"] == "10.0.0.0/8"
 
 
 def test_service_rows_show_ports_and_selector() -> None:

@@ -17,6 +17,7 @@ from podium.api.policy import POLICY_ANNOTATION, PREEMPTION_POLICIES, PodDisrupt
 from podium.api.storage import IS_DEFAULT_CLASS, STORAGE_CLASS
 from podium.server.tables import cells
 from podium.server.tables.cells import NONE, UNSET, condition, count, number, shown, some, text, texts
+from podium.store.stored import condition_of
 
 _LIMITS = "limits."
 _ROLE_PREFIX, _ROLE = "node-role.kubernetes.io/", "kubernetes.io/role"
@@ -40,11 +41,8 @@ def _subjects(raw: Raw, now: int, kind: str) -> str:
 def _quota_usage(raw: Raw, now: int, which: str) -> str:
     """Return the used and the allowed amount of each resource: of the limits, or of all others."""
     hard, used = object_at(raw, "status", "hard"), object_at(raw, "status", "used")
-    return ", ".join(
-        f"{resource}: {shown(used.get(resource, 0))}/{shown(most)}"
-        for resource, most in sorted(hard.items())
-        if resource.startswith(_LIMITS) is (which == "limits")
-    )
+    listed = (name for name in sorted(hard) if name.startswith(_LIMITS) is (which == "limits"))
+    return ", ".join(f"{name}: {shown(used.get(name, 0))}/{shown(hard[name])}" for name in listed)
 
 
 def _request_condition(raw: Raw, now: int) -> str:
@@ -55,8 +53,7 @@ def _request_condition(raw: Raw, now: int) -> str:
 
 
 def _availability(raw: Raw, now: int) -> str:
-    conditions = objects_at(raw, "status", "conditions")
-    available = next((one for one in conditions if one.get("type") == "Available"), {"status": "Unknown"})
+    available = condition_of(objects_at(raw, "status", "conditions"), "Available") or {"status": "Unknown"}
     status, reason = text(available, "status"), text(available, "reason")
     return f"{status} ({reason})" if reason and status not in ("True", "Unknown") else status
 
@@ -82,14 +79,11 @@ def _preemption_policy(raw: Raw, now: int) -> str:
 
 
 def _policy_caps(raw: Raw, now: int) -> str:
-    return (
-        ",".join(
-            f"{text(cap, 'component', default='*')}={text(cap, 'max')}"
-            + (" per namespace" if text(cap, "per") == "Namespace" else "")
-            for cap in objects_at(raw, "spec", "caps")
-        )
-        or NONE
+    caps, ends = objects_at(raw, "spec", "caps"), {"Namespace": " per namespace"}
+    listed = (
+        f"{text(cap, 'component', default='*')}={text(cap, 'max')}{ends.get(text(cap, 'per'), '')}" for cap in caps
     )
+    return ",".join(listed) or NONE
 
 
 def _policy_priorities(raw: Raw, now: int) -> str:
@@ -98,7 +92,24 @@ def _policy_priorities(raw: Raw, now: int) -> str:
     return ">".join(shown(one).strip() for one in given) or NONE
 
 
+def _parameters(raw: Raw, now: int) -> str:
+    """Return the parameters of a policy's binding: their name, in any namespace unless one is given, or a selector."""
+    reference = value_at(raw, "spec", "paramRef")
+    if reference is None:
+        return UNSET
+    if name := text(reference, "name"):
+        return f"{text(reference, 'namespace', default='*')}/{name}"
+    return cells.label_selector(value_at(reference, "selector"))
+
+
 # Services
+
+
+def _parent(raw: Raw, now: int) -> str:
+    """Return the resource, namespace and name of the object that has an address."""
+    parent = object_at(raw, "spec", "parentRef")
+    of = ".".join(filter(None, (text(parent, "resource"), text(parent, "group"))))
+    return "/".join(filter(None, (of, text(parent, "namespace"), text(parent, "name")))) or NONE
 
 
 def _external_addresses(raw: Raw, now: int) -> str:
@@ -164,9 +175,8 @@ def _node_roles(raw: Raw, now: int) -> str:
 
 
 def _node_address(raw: Raw, now: int, type_: str) -> str:
-    return next(
-        (text(one, "address") for one in objects_at(raw, "status", "addresses") if one.get("type") == type_), NONE
-    )
+    found = (text(one, "address") for one in objects_at(raw, "status", "addresses") if one.get("type") == type_)
+    return next(found, NONE)
 
 
 def _claim_state(raw: Raw, now: int) -> str:
@@ -262,12 +272,17 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     ),
     "selector": lambda raw, _, path: cells.label_selector(value_at(raw, *path)),
     "text": lambda raw, _, path, default="": text(raw, *path, default=default),
+    "texts": lambda raw, _, path: ",".join(texts(raw, *path)) or NONE,
     # Configuration, access and policies
     "availability": _availability,
     "budget_rate": _budget_rate,
     "entry_count": lambda raw, _: count(raw, "data") + count(raw, "binaryData"),
     "gang": lambda raw, _: "Basic" if value_at(raw, *_GANG) is None else "Gang",
     "gang_count": lambda raw, _: NONE if value_at(raw, *_GANG) is None else str(value_at(raw, *_GANG, "minCount")),
+    "parameter_kind": lambda raw, _: (
+        "/".join(text(raw, "spec", "paramKind", field) for field in ("apiVersion", "kind")).strip("/") or UNSET
+    ),
+    "parameters": _parameters,
     "policy_caps": _policy_caps,
     "policy_priorities": _policy_priorities,
     "preemption_policy": _preemption_policy,
@@ -289,6 +304,7 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "ingress_parameters": _ingress_parameters,
     "ingress_ports": lambda raw, _: "80, 443" if objects_at(raw, "spec", "tls") else "80",
     "load_balancer": lambda raw, _: ",".join(_load_balancer(raw)),
+    "parent": _parent,
     "service_ports": lambda raw, _: ",".join(map(_service_port, objects_at(raw, "spec", "ports"))) or NONE,
     "slice_addresses": lambda raw, _: (
         some([address for endpoint in objects_at(raw, "endpoints") for address in texts(endpoint, "addresses")])
@@ -304,7 +320,6 @@ CELL_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "bound_modes": lambda raw, _: cells.access_modes(texts(raw, "status", "accessModes")) if _is_bound(raw) else "",
     "claim_state": _claim_state,
     "class_name": _class_name,
-    "lifecycle_modes": lambda raw, _: ",".join(texts(raw, "spec", "volumeLifecycleModes")) or NONE,
     "node_address": _node_address,
     "node_roles": _node_roles,
     "node_status": _node_status,

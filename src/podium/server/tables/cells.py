@@ -14,6 +14,7 @@ import msgspec
 
 from podium.api import errors, selectors, times
 from podium.api.meta import Raw, list_at, objects_at, value_at
+from podium.store.stored import condition_of
 from podium.store.version_conversion import to_core
 
 NONE = "<none>"
@@ -92,8 +93,7 @@ def label_selector(found: Any) -> str:
 
 def condition(raw: Raw, type_: str) -> str:
     """Return the status of a condition; "" if there is none of that type."""
-    found = objects_at(raw, "status", "conditions")
-    return next((text(one, "status") for one in found if one.get("type") == type_), "")
+    return text(condition_of(objects_at(raw, "status", "conditions"), type_), "status")
 
 
 def access_modes(found: Iterable[str]) -> str:
@@ -178,16 +178,11 @@ class _Summary:
         self.restarts: list[Raw] = []
         phase = text(raw, "status", "phase")
         self.status = text(raw, "status", "reason", default=phase)
-        if any(
-            one.get("type") == "PodScheduled" and one.get("reason") == "SchedulingGated"
-            for one in objects_at(raw, "status", "conditions")
-        ):
+        scheduled = condition_of(objects_at(raw, "status", "conditions"), "PodScheduled")
+        if scheduled.get("reason") == "SchedulingGated":
             self.status = "SchedulingGated"
-        sidecars = {
-            text(one, "name")
-            for one in objects_at(raw, "spec", "initContainers")
-            if one.get("restartPolicy") == "Always"
-        }
+        initial = objects_at(raw, "spec", "initContainers")
+        sidecars = {text(one, "name") for one in initial if one.get("restartPolicy") == "Always"}
         self.total = len(objects_at(raw, "spec", "containers")) + len(sidecars)
         if not self._initializes(sidecars) or condition(raw, "Initialized") == "True":
             self._look_at_containers(sidecars)
