@@ -293,3 +293,16 @@ def test_a_pod_that_is_gone_before_its_adoption_is_observed_does_not_block() -> 
 def test_controllers_that_do_not_adopt_see_no_orphans() -> None:
     assert not ReplicaSets().pod_aspects & UNOWNED
     assert ReplicaSets(adopts=True).pod_aspects & UNOWNED
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "ReplicationController"])
+def test_pods_with_all_labels_of_the_template_are_counted(kind: str) -> None:
+    """[TestFullyLabeledReplicas]"""
+    labels = {"app": "web", "track": "stable"}
+    rig = rig_of(kind, owner(kind, replicas=2, template={**template(), "metadata": {"labels": labels}}), runs=False)
+    counted = rig.get(kind, "web")["status"]
+
+    rig.patch("Pod", rig.active()[0], {"metadata": {"labels": {"track": "canary"}}})
+
+    assert (counted["replicas"], counted["fullyLabeledReplicas"]) == (2, 2)
+    assert rig.get(kind, "web")["status"]["fullyLabeledReplicas"] == 1

@@ -39,6 +39,32 @@ def test_the_lowest_free_indexes_come_first() -> None:
     assert free_indexes(9, 4, {1}) == [0, 2, 3]
 
 
+def test_containers_have_the_index_in_their_environment_unless_they_have_such_a_variable() -> None:
+    own = {"name": "JOB_COMPLETION_INDEX", "value": "7"}
+    containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i", "env": [own]}]
+
+    rig = indexed(template=template(restartPolicy="Never", containers=containers))
+
+    first, second = rig.get("Pod", pod_of(rig, 0))["spec"]["containers"]
+    (variable,) = first["env"]
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == f"metadata.labels['{INDEX}']"
+    assert second["env"] == [own]
+
+
+@pytest.mark.parametrize("completed", [2, 0])
+def test_an_elastic_job_forgets_the_indexes_that_it_does_not_have_any_more(completed: int) -> None:
+    """[TestElasticIndexedJob]"""
+    rig = indexed()
+    rig.end(pod_of(rig, completed), phase="Succeeded")
+    assert status(rig)["completedIndexes"] == str(completed)
+
+    rig.patch("Job", "sum", {"spec": {"completions": 2, "parallelism": 2}})
+
+    counted = status(rig).get("completedIndexes", ""), status(rig).get("succeeded", 0)
+    assert counted == (("", 0) if completed == 2 else ("0", 1))
+    assert len(rig.active()) == (2 if completed == 2 else 1)
+
+
 # Limits for each index, and success policies
 
 

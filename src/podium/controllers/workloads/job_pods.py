@@ -35,7 +35,7 @@ class JobState(Struct):
     ``last_failed`` has by index the failed pod with most failures before it, if failures of each index are limited.
 
     ``is_gone``: the Job was deleted; ``missed_since``: it was not observed yet. ``completed`` are the completed indexes
-    in its status, as text and as a set.
+    in its status below its completions: from which text and completions, and as a set.
     """
 
     ended: dict[str, OwnedPod] = {}
@@ -51,7 +51,7 @@ class JobState(Struct):
     last_failure_ns: int = 0
     is_gone: bool = False
     missed_since: int | None = None
-    completed: tuple[str, frozenset[int]] = ("", frozenset())
+    completed: tuple[str, int, frozenset[int]] = ("", 0, frozenset())
 
     def see(self, change: OwnedPodChange) -> None:
         """Take in a change of a pod of the Job, or its deletion."""
@@ -109,11 +109,11 @@ class JobState(Struct):
         return self.failures > 1 and _wait_ns(self.failures - 1) == _LONGEST_WAIT_NS
 
     def completed_indexes(self, job: Job) -> frozenset[int]:
-        """Return the completed indexes in the Job's status."""
-        text = job.status.completed_indexes
-        if self.completed[0] != text:
-            self.completed = text, frozenset(read_indexes(text, job.spec.completions or 0))
-        return self.completed[1]
+        """Return the completed indexes in the Job's status; others end with the completions of an elastic Job."""
+        text, completions = job.status.completed_indexes, job.spec.completions or 0
+        if self.completed[:2] != (text, completions):
+            self.completed = text, completions, frozenset(read_indexes(text, completions))
+        return self.completed[2]
 
 
 def backoff_end_ns(last_failure_ns: int, failures: int) -> int:
@@ -170,12 +170,25 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int 
         counted = {} if failures is None else {FAILURES: str(failures)}
         metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index), **counted}
         labels[INDEX] = str(index)
-        spec = {**spec, "hostname": f"{meta.name}-{index}"}
+        lists = {name: [_with_index(container) for container in spec[name]] for name in _CONTAINERS if name in spec}
+        spec = {**spec, **lists, "hostname": f"{meta.name}-{index}"}
     return workload.new_pod(template, metadata, labels, spec)
 
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 """Annotation and label of a pod: its completion index."""
+
+
+_CONTAINERS = ("containers", "initContainers")
+_INDEX_FIELD = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
+_INDEX_VARIABLE = {"name": "JOB_COMPLETION_INDEX", "valueFrom": _INDEX_FIELD}
+
+
+def _with_index(container: Raw) -> Raw:
+    """Return a container with the completion index in its environment, unless it has a variable of that name."""
+    variables = container.get("env") or []
+    is_given = any(variable.get("name") == _INDEX_VARIABLE["name"] for variable in variables)
+    return container if is_given else {**container, "env": [*variables, _INDEX_VARIABLE]}
 
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
@@ -245,7 +258,8 @@ class Progress(Struct):
         return len(self.indexes) if _is_indexed(job) else self.number("succeeded")
 
     def status(self, job: Job) -> Raw:
-        is_same = len(self.indexes) == len(self.counted)
+        # An elastic Job with fewer completions than before has lost indexes of its status.
+        is_same = len(self.indexes) == len(self.counted) == job.status.succeeded
         return {
             "succeeded": len(self.indexes) if _is_indexed(job) else self.finished["succeeded"],
             "failed": self.finished["failed"],
@@ -366,14 +380,10 @@ def failure_result(policy: PodFailurePolicy | None, pod: OwnedPod) -> PodFailure
 
 def restarts_of(pods: Iterable[OwnedPod]) -> int:
     """Return the container restarts in pods that have not ended (pastBackoffLimitOnFailure)."""
-    return sum(
-        count
-        for pod in pods
-        if pod.pod.status.phase in ("Pending", "Running")
-        for field in ("containerStatuses", "initContainerStatuses")
-        for status in pod.status.get(field, ())
-        if isinstance(count := status.get("restartCount", 0), int)
-    )
+    running = (pod.status for pod in pods if pod.pod.status.phase in ("Pending", "Running"))
+    fields = ("containerStatuses", "initContainerStatuses")
+    counts = (one.get("restartCount", 0) for status in running for field in fields for one in status.get(field, ()))
+    return sum(count for count in counts if isinstance(count, int))
 
 
 def finished_ns(pod: OwnedPod) -> int:

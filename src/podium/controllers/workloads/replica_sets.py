@@ -5,7 +5,7 @@ Source: pkg/controller/replicaset (syncReplicaSet, manageReplicas, getPodsToDele
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw, object_at
 from podium.api.pod import Pod
 from podium.api.workloads import ReplicaSet, ReplicationController
 from podium.controllers.actions import Action, CreateObject
@@ -23,7 +23,7 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
     """Creates missing pods, and deletes surplus ones.
 
     With ``counts_terminating``, the status of ReplicaSets has the number of terminating pods. With ``adopts``, they
-    adopt and release pods.
+    adopt and release pods, and count those with all labels of the template.
     """
 
     watches = WorkloadController.watches | {"Pod", "ReplicaSet", "ReplicationController"}
@@ -101,13 +101,15 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
             conditions = with_conditions(conditions, (failure,), now)
         counts_terminating = self._counts_terminating and isinstance(workload.object, ReplicaSet)
         ending = (each for each in pods.all.values() if each.pod.is_terminating and not each.pod.is_terminal)
+        labels = object_at(workload.template, "metadata", "labels").items()
+        labelled = (labels <= each.pod.metadata.labels.items() for each in pods.active.values())
         counts: Raw = {
             "replicas": len(pods.active),
             "readyReplicas": len(pods.ready),
             "availableReplicas": available,
             "observedGeneration": workload.object.metadata.generation,
-            # Values of another controller are removed.
-            "fullyLabeledReplicas": None,
+            # Only clients read it.
+            "fullyLabeledReplicas": sum(labelled) if self._orphans else None,
             "terminatingReplicas": len(list(ending)) if counts_terminating else None,
             "conditions": conditions,
         }
