@@ -48,6 +48,7 @@ PEER = {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}
 POLICY = of(
     "networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}, "ingress": [{"from": [PEER]}], "policyTypes": []}
 )
+LEASE = of("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "a"})
 SLICE = of("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["10.0.0.1"]}])
 RANGE = of("networking.k8s.io/v1", "ServiceCIDR", False, spec={"cidrs": ["10.0.0.0/24"]})
 ADDRESS = of("networking.k8s.io/v1", "IPAddress", False, spec={"parentRef": {"resource": "services", "name": "web"}})
@@ -197,6 +198,11 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
         ".backoffLimitPerIndex: Invalid value: 1: requires indexed completion mode",
     ),
     (job(), {"spec.manualSelector": True}, ".spec.selector: Required value"),
+    (
+        job(),
+        {"spec.selector": {"matchLabels": {"a": "b"}}},
+        ".spec.selector: Invalid value: an object: `selector` not auto-gen",
+    ),
     (job(), {"spec.managedBy": "me"}, '.spec.managedBy: Invalid value: "me": must be a domain-prefixed path'),
     (job(podFailurePolicy=CODES), {"spec.podFailurePolicy.rules.0.action": "Odd"}, '.action: Unsupported value: "Odd"'),
     (job(podFailurePolicy=CODES), {"spec.podFailurePolicy.rules.0.onExitCodes": GONE}, ".rules[0]: Invalid value"),
@@ -292,6 +298,19 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
         '.ports[1]: Duplicate value: "TCP/80"',
     ),
     (SERVICE, {"spec.type": "Any"}, '.spec.type: Unsupported value: "Any"'),
+    (SERVICE, {"spec.trafficDistribution": "x"}, ".spec.trafficDistribution: Unsupported value"),
+    (SERVICE, {"spec.loadBalancerClass": "a.b/c"}, ".spec.loadBalancerClass: Forbidden: may only be used when `type`"),
+    (SLICE, {"endpoints.0.addresses": ["x"]}, ".endpoints[0].addresses[0]: Invalid value"),
+    (SLICE, {"endpoints.0.addresses": ["::1"]}, "must be a valid IPv4 address"),
+    (SLICE, {"addressType": "IPv6"}, "must be a valid IPv6 address"),
+    (SLICE, {"addressType": "FQDN", "endpoints.0.addresses": ["a_b"]}, ".endpoints[0].addresses[0]: Invalid value"),
+    (SLICE, {"ports": [{"port": 1}, {"port": 2}]}, ".ports[1].name: Duplicate value"),
+    (
+        LEASE,
+        {"spec.leaseDurationSeconds": 0},
+        ".spec.leaseDurationSeconds: Invalid value: 0: must be greater than or",
+    ),
+    (LEASE, {"spec.leaseTransitions": -1}, ".spec.leaseTransitions: Invalid value: -1"),
 ]
 
 

@@ -270,6 +270,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"restartPolicy": "always"}, '.spec.restartPolicy: Unsupported value: "always"'),
     ({"preemptionPolicy": "Perhaps"}, '.spec.preemptionPolicy: Unsupported value: "Perhaps"'),
     ({"hostname": "A"}, ".spec.hostname: Invalid value"),
+    ({"hostnameOverride": "a_b"}, ".spec.hostnameOverride: Invalid value"),
+    ({"hostUsers": False, "hostNetwork": True}, ".spec.hostNetwork: Forbidden: when `pod.Spec.HostUsers` is false"),
     ({"runtimeClassName": "A"}, ".spec.runtimeClassName: Invalid value"),
     ({"dnsPolicy": "None"}, ".spec.dnsConfig.nameservers: Required value"),
     ({"dnsConfig": {"nameservers": ["a"]}}, '.spec.dnsConfig.nameservers[0]: Invalid value: "a": must be a valid IP'),

@@ -53,7 +53,7 @@ CSINodeSpec: drivers##name
 Event: @event_namespace
 EventSource: component:unset host:unset
 Endpoint: addresses! addresses:..100 hostname:label
-EndpointSlice: addressType!:FQDN|IPv4|IPv6 endpoints:..1000 endpoints
+EndpointSlice: addressType!:FQDN|IPv4|IPv6 endpoints:..1000 endpoints @slice_addresses
 events.k8s.io/v1.Event: eventTime! type!:Normal|Warning series deprecatedSource deprecatedFirstTimestamp:unset
   deprecatedLastTimestamp:unset deprecatedCount:..0 reportingController!:key reportingInstance! action! reason!
 events.k8s.io/v1.EventSeries: count!:2.. lastObservedTime!
@@ -67,7 +67,7 @@ IngressRule: host:host http
 IngressServiceBackend: name! name:label
 IngressSpec: @ingress ingressClassName:subdomain defaultBackend tls rules
 IngressTLS: hosts:host-pattern secretName:subdomain
-IPAddress IngressClass ServiceCIDR: spec+
+IPAddress IngressClass Lease ServiceCIDR: spec+
 IPAddressSpec: parentRef!
 IPBlock: cidr!:cidr except:cidr
 MatchCondition: name!:key expression!
@@ -102,6 +102,7 @@ ObjectMeta: generation:0.. deletionGracePeriodSeconds:0.. labels:labels @check_a
   finalizers:key
 Overhead: podFixed:container-amounts*
 OwnerReference: @owner
+LeaseSpec: leaseDurationSeconds:1.. leaseTransitions:0..
 ParamKind: apiVersion!:group-version kind!:label-in-any-case
 ParamRef: @one_way selector parameterNotFoundAction!:Allow|Deny
 ParentReference: resource! name!
@@ -115,6 +116,7 @@ ServiceReference: namespace! name! path:service-path port:port
 ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_numbers ports selector:labels
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
+  trafficDistribution:PreferClose|PreferSameNode|PreferSameZone
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
 ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions## @actions
 ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
@@ -465,8 +467,21 @@ def _target(port: Place) -> None:
 
 @rules.check
 def _source_ranges(spec: Place) -> None:
-    if spec.texts("loadBalancerSourceRanges") and spec.text("type", "ClusterIP") != "LoadBalancer":
-        spec.forbidden("loadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
+    is_balanced = spec.text("type", "ClusterIP") == "LoadBalancer"
+    for name in () if is_balanced else spec.fields_set("loadBalancerSourceRanges", "loadBalancerClass"):
+        spec.forbidden(name, "may only be used when `type` is 'LoadBalancer'")
+
+
+@rules.check
+def _slice_addresses(slice_: Place) -> None:
+    """Check that the addresses are of the slice's type, and that ports have distinct names (ValidateEndpointSlice)."""
+    type_ = slice_.text("addressType")
+    for address in (one for endpoint in slice_.objects("endpoints") for one in endpoint.texts("addresses")):
+        if type_ == "FQDN":
+            address.check("", subdomain_problem(address.value))
+        elif rules.FORMATS["ip"](address.value) is not None or (":" in address.value) is not (type_ == "IPv6"):
+            address.invalid("", address.value, f"must be a valid {type_} address")
+    rules.report_repeats(slice_.objects("ports"), "name")
 
 
 @rules.check

@@ -67,9 +67,9 @@ PodSpec: volumes#name resourceClaims#name @containers @ephemeral @host_network @
   overhead:container-amounts* securityContext @host_users os @system restartPolicy:Always|OnFailure|Never*
   preemptionPolicy:{"|".join(policy.PREEMPTION_POLICIES)}* activeDeadlineSeconds:1..{_MAX_INT32}
   serviceAccountName:subdomain nodeName:subdomain priorityClassName:subdomain runtimeClassName:subdomain
-  hostname:label subdomain:label nodeSelector:labels affinity tolerations @spread topologySpreadConstraints
-  schedulingGates @gates readinessGates dnsPolicy:ClusterFirst|ClusterFirstWithHostNet|Default|None @nameservers
-  dnsConfig hostAliases
+  hostname:label hostnameOverride:subdomain subdomain:label nodeSelector:labels affinity tolerations @spread
+  topologySpreadConstraints schedulingGates @gates readinessGates @nameservers dnsConfig hostAliases
+  dnsPolicy:ClusterFirst|ClusterFirstWithHostNet|Default|None
 PodStatus: phase:Pending|Running|Succeeded|Failed|Unknown*
 SecurityContext: runAsUser:id runAsGroup:id seccompProfile appArmorProfile procMount:Default|Unmasked @escalation
 Sysctl: name!:sysctl
@@ -327,7 +327,7 @@ def _escalation(context: Place) -> None:
 
 @rules.check
 def _host_users(spec: Place) -> None:
-    for name in ("hostPID", "hostIPC") if spec.value.get("hostUsers") is False else ():
+    for name in ("hostNetwork", "hostPID", "hostIPC") if spec.value.get("hostUsers") is False else ():
         if spec.flag(name):
             spec.forbidden(name, "when `pod.Spec.HostUsers` is false")
 

@@ -227,8 +227,11 @@ def _job(job: Place) -> None:
     if not spec.has("selector"):
         if spec.flag("manualSelector") and not is_stored:
             spec.required("selector")
-    elif (spec.flag("manualSelector") or is_stored) and not _selects(spec, labels):
-        spec.child_or_empty("template", "metadata").invalid("labels", {}, "`selector` does not match template `labels`")
+    elif not _selects(spec, labels):
+        if spec.flag("manualSelector") or is_stored:
+            _report_unselected(spec.child_or_empty("template"))
+        else:
+            spec.invalid("selector", {}, "`selector` not auto-generated")
     completions, name = spec.number("completions") or 0, metadata.text("name")
     if spec.text("completionMode") == "Indexed" and completions > 0 and name:
         pod_name = f"{name}-{completions - 1}"
