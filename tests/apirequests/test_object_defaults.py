@@ -193,6 +193,35 @@ def test_the_token_of_the_service_account_is_mounted_unless_pod_or_account_opt_o
     assert [volume["name"] for volume in spec.get("volumes", [])] == [mount["name"] for mount in mounts]
 
 
+@pytest.mark.parametrize(("own", "secret"), [([], "of-account"), ([{"name": "of-pod"}], "of-pod")])
+def test_a_pod_without_pull_secrets_has_those_of_its_service_account(own: list[Raw], secret: str) -> None:
+    api = API()
+    created("ServiceAccount", "v1", api, "sa", imagePullSecrets=[{"name": "of-account"}])
+    spec = {"containers": [{"name": "main", "image": "app"}], "serviceAccountName": "sa", "imagePullSecrets": own}
+
+    assert created("Pod", "v1", api, spec=spec)["spec"]["imagePullSecrets"] == [{"name": secret}]
+
+
+def test_the_label_of_a_namespace_with_its_name_cannot_be_changed() -> None:
+    """[TestNamespaceLabels]"""
+    api, name = API(), {"kubernetes.io/metadata.name": "shop"}
+    body: Raw = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    assert api.ask("create", "Namespace", body=body).to_dict()["metadata"]["labels"] == name
+
+    for labels in (None, {"kubernetes.io/metadata.name": "other"}):
+        patched = api.ask("patch", "Namespace", "shop", body={"metadata": {"labels": labels}}).to_dict()
+        assert patched["metadata"]["labels"] == name
+
+
+def test_a_link_to_itself_is_not_kept() -> None:
+    api = API()
+    body: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "selfLink": "/a"}}
+
+    created_ = api.ask("create", "ConfigMap", namespace="default", body=body).to_dict()
+
+    assert "selfLink" not in created_["metadata"]
+
+
 def test_a_container_that_mounts_something_else_there_has_no_token() -> None:
     main = {"name": "main", "image": "app", "volumeMounts": [{"name": "own", "mountPath": PATH}]}
     own = {"name": "own", "emptyDir": {}}

@@ -84,3 +84,14 @@ def test_a_target_that_is_no_node_is_answered_as_the_api_server_does(kind: str, 
 
     assert answer(error) == (500, "")
     assert "reason" not in error.to_dict()
+
+
+def test_a_pod_gets_the_labels_and_annotations_of_its_binding() -> None:
+    store = Store()
+    store.create(pod("web", metadata={"labels": {"app": "web", "track": "a"}}), now=0)
+
+    bound = store.bind("default/web", "n1", now=0, marks={"annotations": {"by": "me"}, "labels": {"track": "b"}})
+
+    metadata = bound.object.metadata
+    assert metadata.labels == bound.raw["metadata"]["labels"] == {"app": "web", "track": "b"}
+    assert metadata.annotations == bound.raw["metadata"]["annotations"] == {"by": "me"}

@@ -358,3 +358,18 @@ def test_every_object_left_has_a_living_owner_or_none(
         if number not in deleted and (not uids or alive & uids):
             alive.add(one.uid)
     assert left == alive
+
+
+def test_a_cluster_scoped_object_is_not_collected_for_a_namespaced_owner() -> None:
+    """[TestMixedRelationships]: such an owner cannot be looked up, whether it exists or not."""
+    family = Family()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": "gone"}
+    known = {**owner, "uid": family.store.get("ConfigMap", "default/parent").uid}
+    for name, reference in (("a", owner), ("b", known)):
+        metadata = {"name": name, "ownerReferences": [reference]}
+        family.store.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata}, now=0)
+
+    family.delete("parent")
+    family.collect()
+
+    assert [stored.key for stored in family.store.objects("Node")] == ["a", "b"]

@@ -260,6 +260,7 @@ def bind(context: Context, request: Request, now: int) -> Response:
         uid=binding.uid,
         resource_version=binding.resource_version,
         target_kind=binding.target_kind,
+        marks=binding.marks,
     )
     return Response(code=201, object=CREATED)
 

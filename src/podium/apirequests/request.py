@@ -138,12 +138,16 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
-    """The target of a binding, and the uid and version as preconditions; "" matches any."""
+    """The target of a binding, and the uid and version as preconditions; "" matches any.
+
+    The pod gets the `labels` and `annotations` in `marks`.
+    """
 
     node_name: str
     target_kind: str = "Node"
     uid: str = ""
     resource_version: str = ""
+    marks: Mapping[str, Mapping[str, str]] = {}
 
 
 class EvictionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +256,12 @@ def read_binding(body: Any, key: str) -> Binding:
         resource_version=_text(metadata.get("resourceVersion"), "metadata.resourceVersion"),
         target_kind=_text(target.get("kind"), "target.kind"),
         node_name=_text(target.get("name"), "target.name"),
+        marks={name: _texts(metadata.get(name) or {}, f"metadata.{name}") for name in ("annotations", "labels")},
     )
+
+
+def _texts(value: Any, what: str) -> dict[str, str]:
+    return {key: _text(text, f"{what}[{key}]") for key, text in _object(value, what).items()}
 
 
 def _about(body: Any, what: str, key: str) -> tuple[Raw, Raw]:

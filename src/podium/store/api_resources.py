@@ -258,13 +258,14 @@ class APIResources:
             return self._by_written[raw["apiVersion"], raw["kind"]]
         except (KeyError, TypeError):
             version, kind = raw.get("apiVersion"), raw.get("kind")
-        if not isinstance(version, str) or not isinstance(kind, str) or not self.serves(version, kind):
+        found = self.find(version, kind) if isinstance(version, str) and isinstance(kind, str) else None
+        if found is None:
             raise unknown_kind(f"{version} {kind}")
-        return self._by_kind[group_of(version), kind]
+        return found
 
-    def serves(self, api_version: str, kind: str) -> bool:
-        """Return whether there is a kind of that name in the group of the version."""
-        return (group_of(api_version), kind) in self._by_kind
+    def find(self, api_version: str, kind: str) -> APIResource | None:
+        """Return the kind of that name in the group of the version, or None."""
+        return self._by_kind.get((group_of(api_version), kind))
 
     def served_at(self, api_version: str, plural: str) -> APIResource | None:
         """Return the kind with that plural in the API paths of that version, or None."""

@@ -162,10 +162,13 @@ class GarbageCollector:
         references = stored.object.metadata.owner_references
         # Whether each owner exists and does not wait for its dependents to be deleted.
         owners = [(reference.uid, self._owner(stored, reference)) for reference in references]
-        # Owners of an unknown kind cannot be looked up: none of them counts as gone.
-        serves = self.store.resources.serves
-        served = {each.uid for each in references if self.absent_is_gone and serves(each.api_version, each.kind)}
-        known = {uid for uid, _ in owners if uid in served or uid in self._objects or uid in self._gone}
+        # Owners of an unknown kind cannot be looked up, nor namespaced ones of a cluster-scoped object: none of them
+        # counts as gone.
+        is_scoped, find = bool(stored.object.metadata.namespace), self.store.resources.find
+        kinds = {each.uid: find(each.api_version, each.kind) for each in references}
+        absent = {uid for uid, kind in kinds.items() if kind is not None and self.absent_is_gone}
+        within_reach = (uid for uid, kind in kinds.items() if is_scoped or kind is None or not kind.namespaced)
+        known = {uid for uid in within_reach if uid in absent or uid in self._objects or uid in self._gone}
         solid = [uid not in known if owner is None else not _waits(owner) for uid, owner in owners]
         if all(solid):
             self._sound.add((id(references), stored.object.metadata.namespace))
@@ -281,12 +284,8 @@ class NamespaceCleaner:
         if namespace is None:
             return 0
         pods = self.store.objects("Pod", name)
-        contents = pods or [
-            stored
-            for resource in self.store.resources.all()
-            if resource.namespaced
-            for stored in self.store.objects(resource.name, name)
-        ]
+        kinds = [resource.name for resource in self.store.resources.all() if resource.namespaced]
+        contents = pods or [stored for kind in kinds for stored in self.store.objects(kind, name)]
         deletable = [stored for stored in contents if not stored.object.is_terminating]
         for stored in deletable:
             self.carry_out(DeleteStep(stored), now)

@@ -31,19 +31,21 @@ _TOPOLOGY = (REGION_LABEL, ZONE_LABEL)
 _BRINGING = frozenset(("DisruptionPolicy", "Namespace", DEFINITION))
 
 
-def with_topology(raw: Raw, pod: Pod, node: Stored | None) -> tuple[Raw, Pod]:
+def with_topology(
+    raw: Raw, pod: Pod, node: Stored | None, marks: Mapping[str, Mapping[str, str]] = {}
+) -> tuple[Raw, Pod]:
     """Return both forms of the pod with the labels of its node's zone and region, if the node exists and has them.
 
-    Source: plugin/pkg/admission/podtopologylabels.
+    Before that it gets further `labels` and `annotations`, its `marks`. Source: plugin/pkg/admission/podtopologylabels.
     """
     of_node = {} if node is None else node.object.metadata.labels
-    added = {key: of_node[key] for key in _TOPOLOGY if key in of_node}
-    labels = pod.metadata.labels
-    if all(labels.get(key) == value for key, value in added.items()):
+    topology = {key: of_node[key] for key in _TOPOLOGY if key in of_node}
+    added = {**marks, "labels": {**marks.get("labels", {}), **topology}}
+    changed = {name: {**getattr(pod.metadata, name), **entries} for name, entries in added.items() if entries}
+    if all(getattr(pod.metadata, name) == entries for name, entries in changed.items()):
         return raw, pod
-    labels = {**labels, **added}
-    metadata = {**raw["metadata"], "labels": labels}
-    return {**raw, "metadata": metadata}, replace(pod, metadata=replace(pod.metadata, labels=labels))
+    metadata = replace(pod.metadata, **changed)
+    return {**raw, "metadata": {**raw["metadata"], **changed}}, replace(pod, metadata=metadata)
 
 
 class WritableStore(ReadableStore):

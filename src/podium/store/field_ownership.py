@@ -35,7 +35,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL = "kubectl"
 """The manager with which kubectl applies on the server."""
 
-SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace", "selfLink"))
+SERVER_FIELDS = frozenset((*SET_BY_SERVER, "managedFields", "name", "namespace"))
 """The metadata fields that no manager owns."""
 
 _HEAD = ("apiVersion", "kind", "metadata")

@@ -277,12 +277,13 @@ class Store(creations.WritableStore):
         uid: str = "",
         resource_version: str = "",
         target_kind: str = "Node",
+        marks: Mapping[str, Mapping[str, str]] = {},
     ) -> Stored:
         """Bind a pod to a node: nodeName and PodScheduled=True, in one version (POST pods/binding).
 
-        Newer versions also end the pod's nomination, and copy the node's zone and region to its labels. The node need
-        not exist. `uid` and `resource_version` are preconditions if given. Raises StoreError 404, 409,
-        and as `check_binding` does.
+        The pod gets the labels and annotations of the binding, its `marks`. Newer versions also end the pod's
+        nomination, and copy the node's zone and region to its labels. The node need not exist. `uid` and
+        `resource_version` are preconditions if given. Raises StoreError 404, 409, and as `check_binding` does.
         """
         previous = self.get("Pod", key)
         pod = _pod(previous)
@@ -290,9 +291,8 @@ class Store(creations.WritableStore):
             deletion.check_preconditions(previous, uid, resource_version)
         check_binding(previous, pod, target_kind, node_name)
         written = bound(pod, previous.raw, node_name, now, clears_nomination=self._clears_nominations)
-        if self._labels_pods:
-            written = creations.with_topology(*written, self.find("Node", node_name))
-        return self.commit(previous.resource, previous, *written)
+        node = self.find("Node", node_name) if self._labels_pods else None
+        return self.commit(previous.resource, previous, *creations.with_topology(*written, node, marks))
 
     def _delete_definition(self, previous: Stored, now: int) -> Stored | None:
         """Delete a definition with all objects of its kind; return it while objects remain, None if it is gone.

@@ -25,6 +25,7 @@ SET_BY_SERVER = (
     "creationTimestamp",
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
+    "selfLink",
 )
 """The metadata that only the API server sets."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.meta import Raw, list_at, object_at, objects_at
+from podium.api.meta import NAMESPACE_NAME_LABEL, Raw, list_at, object_at, objects_at
 from podium.api.pod import PodSpec
 from podium.api.quantity import canonical_quantity, milli_value
 from podium.api.resource_requests import pod_level_requests
@@ -78,10 +78,13 @@ TOKEN_SOURCES: list[Raw] = [
 def with_token_volume(raw: Raw, account: Raw) -> Raw:
     """Return a new pod with the volume of the token of its service account, unless pod or account opt out.
 
-    All pods of an account name it alike, so that they can share a specification. Source:
-    plugin/pkg/admission/serviceaccount.
+    A pod without pull secrets gets those of the account. All pods of an account name the volume alike, so that they can
+    share a specification. Source: plugin/pkg/admission/serviceaccount.
     """
-    spec = object_at(raw, "spec")
+    spec, pulls = object_at(raw, "spec"), account.get("imagePullSecrets")
+    if pulls and not spec.get("imagePullSecrets"):
+        spec = {**spec, "imagePullSecrets": pulls}
+        raw = {**raw, "spec": spec}
     automounts = spec.get("automountServiceAccountToken", account.get("automountServiceAccountToken"))
     if automounts is False or not isinstance(spec.get("volumes", []), list):
         return raw
@@ -173,6 +176,15 @@ def _job(raw: Raw) -> Raw:
     return raw if defaults.keys() <= spec.keys() else {**raw, "spec": {**spec, **defaults, **spec}}
 
 
+def with_name_label(raw: Raw) -> Raw:
+    """Return a namespace that is labelled with its name, whatever the label says."""
+    metadata = object_at(raw, "metadata")
+    name, labels = metadata.get("name"), metadata.get("labels", {})
+    if not name or not isinstance(labels, dict) or labels.get(NAMESPACE_NAME_LABEL) == name:
+        return raw
+    return {**raw, "metadata": {**metadata, "labels": {**labels, NAMESPACE_NAME_LABEL: name}}}
+
+
 def _secret(raw: Raw) -> Raw:
     """Return a Secret with its `stringData` merged into `data`."""
     texts = object_at(raw, "stringData")
@@ -212,6 +224,7 @@ def _autoscaler(raw: Raw) -> Raw:
 _OF_KIND: Mapping[str, Callable[[Raw], Raw]] = {
     "HorizontalPodAutoscaler": _autoscaler,
     "Job": _job,
+    "Namespace": with_name_label,
     "Node": lambda raw: raw if "spec" in raw else {**raw, "spec": {}},
     "Pod": _pod,
     "ReplicationController": _replication_controller,

@@ -14,10 +14,11 @@ from msgspec import Struct
 from podium.api import disruption_policy, errors, selectors
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avoid_list, hints_to_record
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
-from podium.api.meta import NAMESPACE_NAME_LABEL, Kubernetes, Raw
+from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.policy import SYSTEM_CLASSES, PodDisruptionBudget
 from podium.api.times import MAX_TIME_NS, SECOND, format_duration, format_time, parse_time
+from podium.store.admission.defaults import with_name_label
 from podium.store.admission.priorities import current_policy
 from podium.store.api_resources import POD
 from podium.store.errors import StoreError, conflict, forbidden, invalid_options, not_found, too_many_requests
@@ -114,11 +115,8 @@ def with_propagation(metadata: Raw, propagation: str, kind: str) -> Raw:
 
 def is_due(metadata: Raw) -> bool:
     """Return whether an object with this metadata is due for removal: deleted, no grace left, and no finalizers."""
-    return (
-        "deletionTimestamp" in metadata
-        and not metadata.get("deletionGracePeriodSeconds")
-        and not metadata.get("finalizers")
-    )
+    is_held = metadata.get("deletionGracePeriodSeconds") or metadata.get("finalizers")
+    return "deletionTimestamp" in metadata and not is_held
 
 
 def _not_negative(grace_seconds: int) -> int:
@@ -137,16 +135,14 @@ def as_new_namespace(raw: Raw) -> Raw:
 
     Malformed input raises nothing here; validation reports it.
     """
-    metadata = raw["metadata"]
-    labels = metadata.get("labels", {})
+    raw = with_name_label(raw)
     spec = raw.get("spec", {})
-    if not isinstance(labels, dict) or not isinstance(spec, dict):
+    if not isinstance(spec, dict):
         return raw
     finalizers = spec.get("finalizers")
     kept = finalizers if isinstance(finalizers, list) else []
     return {
         **raw,
-        "metadata": {**metadata, "labels": {**labels, NAMESPACE_NAME_LABEL: metadata.get("name")}},
         "spec": {**spec, "finalizers": kept if NAMESPACE_FINALIZER in kept else [*kept, NAMESPACE_FINALIZER]},
         "status": {"phase": "Active"},
     }
