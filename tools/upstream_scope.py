@@ -235,6 +235,7 @@ storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 
 PLAYED_INTEGRATION = """
 apiserver: lists, watches, tables, patches | store/test_listing.py, server/http/test_replies.py, store/test_patching.py
+apiserver: field validation | server/http/test_replies.py, server/http/test_hostile.py
 apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
 apiserver/cel | apirequests/test_admission_policies.py, api/test_validation_of_admission.py
@@ -242,14 +243,19 @@ client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_r
 cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py
 daemonset | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
 deployment, replicaset, replicationcontroller | controllers/test_deployments.py, controllers/test_replica_sets.py
+defaulttolerationseconds | store/test_default_tolerations.py
 disruption, evictions | store/test_eviction.py, controllers/test_disruption_controller.py
 dra: claims, templates, extended resources, shared devices | controllers/test_resource_claims.py
 dra: device taints | controllers/test_taint_eviction.py
+endpoints, endpointslice, service | controllers/test_endpoints.py, apirequests/test_service_allocations.py
+events | controlplane/test_events.py
 garbagecollector | store/test_garbage.py, store/test_deletion.py
-job | controllers/test_jobs.py, controllers/test_pod_failures.py, store/test_garbage.py
+job | controllers/test_jobs.py, controllers/test_pod_failures.py, controllers/test_completion_indexes.py
 node, podgc | controllers/test_node_lifecycle.py, controllers/test_pod_garbage.py
+objectmeta, scale, secrets | apirequests/test_object_defaults.py, store/test_scale.py, store/test_immutable.py
 quota | store/test_quota.py
 scheduler/preemption, scheduler/taint | controllers/test_preemptions.py, controllers/test_node_lifecycle.py
+scheduler: gates, queueing, bindings | controllers/test_scheduler.py, controllers/test_queue.py, store/test_binding.py
 scheduler/podgroup | controllers/test_gangs.py, controllers/test_gang_priorities.py
 serviceaccount | controlplane/test_required_objects.py, apirequests/test_tokens.py, server/test_reviews.py
 statefulset | controllers/test_stateful_sets.py
@@ -259,15 +265,18 @@ statefulset | controllers/test_stateful_sets.py
 PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integration", PLAYED_INTEGRATION))
 
 DIFFERENCES = """
-apiserver | owner references that are repeated stay | garbage collection reads them as one
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
-apiserver/cel | the resources in rules of policies and webhooks may overlap | a request is reviewed once all the same
 client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are
+events | Events of components are those of core/v1, without an action | they are in both APIs
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same
+pods | addresses and the states of containers in a status are not validated | a writer of them stands in for a kubelet
 scheduler/podgroup | a gang with a topology constraint may preempt | [gangs](../gangs.md) says how
 scheduler/podgroup | a pod with a higher priority than its group is not preempted | [gangs](../gangs.md) says why
+service | no IPAddress is created for the address of a Service | addresses are allocated all the same
 serviceaccount | Secrets of service accounts get no token | `kubectl create token` issues tokens
+serviceaccount | which Secrets pods may mount is not limited | upstream discourages the annotation for that
+serviceaccount | no documents for the discovery of the issuer of tokens | TokenReviews verify tokens
 ttlcontroller | nodes have no annotation about the age of cached Secrets | nodes are simulated
 """
 """Lines of a path below test/integration, what Podium does otherwise, and why or with what effect."""
