@@ -164,11 +164,8 @@ def _nodes(basis: Basis) -> Iterator[Caveat]:
 def _pods_on_missing_nodes(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for pods on unknown nodes, which count for spreading and affinity only by the node's name."""
     nodes = {node.metadata.name for node in basis.objects(Node)}
-    keys = [
-        pod.key
-        for pod in basis.objects(Pod)
-        if pod.spec.node_name and pod.spec.node_name not in nodes and not pod.is_terminal
-    ]
+    placed = (pod for pod in basis.objects(Pod) if pod.spec.node_name and not pod.is_terminal)
+    keys = [pod.key for pod in placed if pod.spec.node_name not in nodes]
     yield caveat_of("nodes-missing", f"{_counted(keys, 'pod')} on nodes that are not in the input", keys)
 
 
@@ -188,13 +185,8 @@ def _namespaces_missing(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for missing Namespace objects, whose labels a namespaceSelector needs."""
     known = {namespace.metadata.name for namespace in basis.objects(Namespace)}
     pods = basis.objects(Pod)
-    selectors = (
-        term.namespace_selector
-        for pod in pods
-        if pod.spec.affinity is not None
-        for term in pod.spec.affinity.pod_terms
-        if term.namespace_selector is not None
-    )
+    terms = (term for pod in pods if pod.spec.affinity is not None for term in pod.spec.affinity.pod_terms)
+    selectors = (term.namespace_selector for term in terms if term.namespace_selector is not None)
     if any(selector.match_labels or selector.match_expressions for selector in selectors):
         missing = sorted({pod.metadata.namespace for pod in pods} - known)
         message = f"{_counted(missing, 'namespace')} not in the input: for namespace selectors they have no labels"

@@ -162,11 +162,8 @@ class ResourceQuota(Kubernetes, frozen=True, kw_only=True):
 
         Other conditions restrict it further.
         """
-        names = [
-            set(requirement.values)
-            for requirement in self.requirements
-            if (requirement.scope_name, requirement.operator) == (PRIORITY_CLASS, "In")
-        ]
+        of_classes = (one for one in self.requirements if (one.scope_name, one.operator) == (PRIORITY_CLASS, "In"))
+        names = [set(requirement.values) for requirement in of_classes]
         return tuple(sorted(set.intersection(*names))) if names else None
 
 

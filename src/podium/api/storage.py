@@ -162,11 +162,8 @@ def marked_default(classes: Iterable[ObjectMeta], annotations: Collection[str]) 
     If there are several defaults, the newest is used, and of equally old ones the first by name
     (pkg/volume/util/storageclass.go, GetDefaultClass; plugin/pkg/admission/network/defaultingressclass).
     """
-    defaults = [
-        (-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name)
-        for meta in classes
-        if any(meta.annotations.get(annotation) == "true" for annotation in annotations)
-    ]
+    marked = (meta for meta in classes if any(meta.annotations.get(name) == "true" for name in annotations))
+    defaults = [(-parse_time(meta.creation_timestamp) if meta.creation_timestamp else 0, meta.name) for meta in marked]
     return min(defaults)[1] if defaults else ""
 
 

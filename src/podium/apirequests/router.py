@@ -101,13 +101,8 @@ class Router:
 
         Raises CallNeededError for a request that needs the answer of a webhook.
         """
-        if (
-            request.field_manager
-            or request.api_version
-            or request.dry_run
-            or request.patch_type == "apply"
-            or self.is_admitted(request)
-        ):
+        is_special = request.field_manager or request.api_version or request.dry_run or request.patch_type == "apply"
+        if is_special or self.is_admitted(request):
             return self._answer_in_full(request, now)
         if self._kinds_version != self.store.resources.version:
             self._plain, self._kinds_version = {}, self.store.resources.version

@@ -255,21 +255,10 @@ class Evict(msgspec.Struct, frozen=True):
     rationale: Rationale | None = None
 
 
-Action = (
-    Bind
-    | ReportUnschedulable
-    | Nominate
-    | BindClaim
-    | ReserveClaim
-    | ReleaseClaim
-    | Record
-    | ReportStatus
-    | CreateObject
-    | ReplaceStatus
-    | PatchObject
-    | DeleteObject
-    | Evict
-)
+_OfPod = Bind | ReportUnschedulable | Nominate | Evict
+_OfClaim = BindClaim | ReserveClaim | ReleaseClaim
+_OfObject = CreateObject | ReplaceStatus | ReportStatus | PatchObject | DeleteObject
+Action = _OfPod | _OfClaim | _OfObject | Record
 
 
 RESCHEDULER = "rescheduler"

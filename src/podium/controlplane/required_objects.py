@@ -208,11 +208,8 @@ def _keep_class(store: Store, stored: Stored) -> None:
     """Keep a deleted class until no volume and no claim has it, or is to get it (vac_protection_controller.go)."""
     before = stored.object.metadata.finalizers
     left = [finalizer for finalizer in before if finalizer != _CLASS_PROTECTION]
-    is_kept = stored.object.metadata.deletion_timestamp is None or any(
-        stored.key in (value_at(raw, *path) for path in _CLASS_NAMES)
-        for kind in _IN_CLASS
-        for raw in _raws(store, kind)
-    )
+    named = (value_at(raw, *path) for kind in _IN_CLASS for raw in _raws(store, kind) for path in _CLASS_NAMES)
+    is_kept = stored.object.metadata.deletion_timestamp is None or stored.key in named
     if is_kept is not (_CLASS_PROTECTION in before):
         finalizers = [*left, _CLASS_PROTECTION] if is_kept else left
         store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}})

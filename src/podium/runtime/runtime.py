@@ -441,11 +441,8 @@ class DeferredObservations:
             for key in [key for key, _ in stale]:
                 del self._entries[key]
         deferral = component.deferral
-        return [
-            entry.observation
-            for entry in sorted((entry for _, entry in missed), key=attrgetter("place"))
-            if deferral is not None and deferral.covers(entry.kind, 0)
-        ]
+        entries = sorted((entry for _, entry in missed), key=attrgetter("place"))
+        return [entry.observation for entry in entries if deferral is not None and deferral.covers(entry.kind, 0)]
 
     def put(self, kind: str, observation: Changed | Deleted, aspects: int) -> None:
         self._happened = number = self._happened + 1

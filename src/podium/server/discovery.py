@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Any
 
 from podium.api.kinds import group_order
 from podium.api.meta import Raw
@@ -132,37 +133,26 @@ def type_of(kind: APIResource, part: Subresource | None = None) -> Raw:
     return {"group": group, "version": version, "kind": name}
 
 
-def _review(group: str, kind: str, *, namespaced: bool = False) -> APIResource:
-    group, plural = f"{group}.k8s.io", f"{kind.lower()}s"
-    verbs = ("create",)
-    return APIResource(group=group, kind=kind, plural=plural, namespaced=namespaced, verbs=verbs, has_status=False)
+def _answered(group: str, kind: str, **fields: Any) -> APIResource:
+    known = {"plural": f"{kind.lower()}s", "namespaced": False, "verbs": ("create",), "has_status": False, **fields}
+    return APIResource(group=f"{group}.k8s.io", kind=kind, **known)
 
 
 REVIEWS = (
-    _review("authentication", "SelfSubjectReview"),
-    _review("authentication", "TokenReview"),
-    _review("authorization", "LocalSubjectAccessReview", namespaced=True),
-    _review("authorization", "SelfSubjectAccessReview"),
-    _review("authorization", "SelfSubjectRulesReview"),
-    _review("authorization", "SubjectAccessReview"),
+    _answered("authentication", "SelfSubjectReview"),
+    _answered("authentication", "TokenReview"),
+    _answered("authorization", "LocalSubjectAccessReview", namespaced=True),
+    _answered("authorization", "SelfSubjectAccessReview"),
+    _answered("authorization", "SelfSubjectRulesReview"),
+    _answered("authorization", "SubjectAccessReview"),
 )
 """The kinds of reviews."""
 
+_MEASURED: dict[str, Any] = {"version": "v1beta1", "singular": "", "verbs": ("get", "list")}
 ANSWERED = (
     *REVIEWS,
-    *(
-        APIResource(
-            group="metrics.k8s.io",
-            version="v1beta1",
-            kind=kind,
-            plural=plural,
-            singular="",
-            namespaced=plural == "pods",
-            verbs=("get", "list"),
-            has_status=False,
-        )
-        for kind, plural in (("NodeMetrics", "nodes"), ("PodMetrics", "pods"))
-    ),
+    _answered("metrics", "NodeMetrics", plural="nodes", **_MEASURED),
+    _answered("metrics", "PodMetrics", plural="pods", namespaced=True, **_MEASURED),
 )
 """The kinds that are answered and not stored."""
 

@@ -72,15 +72,9 @@ def document(
 def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | None) -> tuple[str, dict[str, Raw]]:
     """Return the name of a kind's schema, and that schema with all schemas that it references."""
     is_stored = resource is not None and not resource.is_custom and kind.api_version == resource.api_version
-    known = (
-        (
-            catalogue.schema_of(kind.group, kind.kind)
-            if is_stored
-            else catalogue.other_form_of(kind.api_version, kind.kind)
-        )
-        or catalogue.type_in(kind.api_version, kind.kind)
-        or catalogue.type_in(catalogue.META_VERSION, kind.kind)
-    )
+    version, of = kind.api_version, kind.kind
+    own = catalogue.schema_of(kind.group, of) if is_stored else catalogue.other_form_of(version, of)
+    known = own or catalogue.type_in(version, of) or catalogue.type_in(catalogue.META_VERSION, of)
     if known is not None:
         return name_of(known.name), schemas_of(known)
     name = name_of(kind.kind, kind.api_version)

@@ -144,11 +144,8 @@ def other_form_of(api_version: str, kind: str) -> Object | None:
     if name is None and forms.form_of(api_version, kind) is None:
         known = SERVED_KINDS.get((group_of(api_version), kind))
         changing = served_versions().get((group_of(api_version), kind), ())
-        if (
-            known is not None
-            and api_version != known.api_version
-            and api_version in {of.api_version for of in changing}
-        ):
+        is_other = known is not None and api_version != known.api_version
+        if is_other and api_version in {of.api_version for of in changing}:
             name = kind
     return None if name is None else Object(name)
 

@@ -357,16 +357,10 @@ class Policies:
             stored = self._store.find(resource.name, f"{namespace}/{name}" if namespace else name)
             found: list[Raw | None] = [] if stored is None else [stored.raw]
         else:
-            found = [
-                stored.raw
-                for stored in self._store.objects(resource.name, namespace)
-                if selects(reference.get("selector") or {}, stored.object.metadata.labels)
-            ]
-        if (
-            not found
-            and reference.get("parameterNotFoundAction") != "Allow"
-            and policy.get("failurePolicy") != "Ignore"
-        ):
+            selector, known = reference.get("selector") or {}, self._store.objects(resource.name, namespace)
+            found = [stored.raw for stored in known if selects(selector, stored.object.metadata.labels)]
+        may_lack = reference.get("parameterNotFoundAction") == "Allow" or policy.get("failurePolicy") == "Ignore"
+        if not found and not may_lack:
             problem = "no params found for policy binding with `Deny` parameterNotFoundAction"
             raise _denial(attributes, f"failed to configure binding: {problem}", "Invalid")
         return found
@@ -507,10 +501,8 @@ def _rule_matches(rule: Raw, attributes: AdmissionAttributes, is_equivalent: boo
     if (rule.get("scope") or "*") not in ("*", *scopes):
         return False
     versions = {attributes.api_version, *(resource.served_versions if is_equivalent else ())}
-    if not any(
-        lists(rule, "apiGroups", version.rpartition("/")[0]) and lists(rule, "apiVersions", version.rpartition("/")[2])
-        for version in versions
-    ):
+    parts = (version.rpartition("/") for version in versions)
+    if not any(lists(rule, "apiGroups", group) and lists(rule, "apiVersions", version) for group, _, version in parts):
         return False
     names = rule.get("resourceNames")
     if names and attributes.metadata.get("name") not in names:

@@ -115,11 +115,8 @@ class DisruptionCounter(controller.Reconciler[str]):
         if key != POLICY_NAME or policy is None:
             return []
         rates = {cap.scope: cap.rate for cap in policy.spec.caps}
-        self._caps = {
-            bucket: (rate, full_time)
-            for bucket, (rate, full_time) in self._caps.items()
-            if full_time > now and rates.get(bucket.scope) == rate
-        }
+        short = ((bucket, cap) for bucket, cap in self._caps.items() if cap[1] > now)
+        self._caps = {bucket: cap for bucket, cap in short if rates.get(bucket.scope) == cap[0]}
         shown = full_times(policy.status.caps)
         full = {bucket: max(shown.get(bucket, 0), full_time) for bucket, (_, full_time) in self._caps.items()}
         if not full:

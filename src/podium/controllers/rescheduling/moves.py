@@ -346,12 +346,8 @@ class Returns:
 
     def cooling(self, now: int) -> frozenset[tuple[str, str]]:
         """Return the owners, with nodes, whose pods are left alone."""
-        return frozenset(
-            (owner, node)
-            for (owner, _), found in self._returns.items()
-            if now < found.cool_down.until_ns
-            for node in found.nodes
-        )
+        left = ((owner, found.nodes) for (owner, _), found in self._returns.items() if now < found.cool_down.until_ns)
+        return frozenset((owner, node) for owner, nodes in left for node in nodes)
 
     def _look_at(
         self, place: tuple[str, str], made: Sequence[PodRecord], there: Sequence[PodRecord], now: int, cool_down_ns: int

@@ -327,12 +327,9 @@ class FutilePreemptions:
         for each in rounds:
             present[each.node_name] = present.get(each.node_name, frozenset()) | each.present
         rows = self._cluster.nodes.row_of
-        return [
-            other
-            for name in sorted(present)
-            if name in rows
-            for other in self._others(pod, self._cluster.pods_on(rows[name]), present[name], priority)
-        ]
+        names = (name for name in sorted(present) if name in rows)
+        found = (self._others(pod, self._cluster.pods_on(rows[name]), present[name], priority) for name in names)
+        return [other for others in found for other in others]
 
     def _others(self, pod: PodRecord, come: list[PodRecord], there: frozenset[str], priority: int) -> list[PodRecord]:
         owner = self._owner(pod)

@@ -62,12 +62,8 @@ def target_node(pod: Pod) -> str:
     """Return the node that a pod is on, or was created for; "" if it names none."""
     required = pod.spec.node_affinity.required
     terms = required.node_selector_terms if required is not None else ()
-    named = (
-        field.values[0]
-        for term in terms
-        for field in term.match_fields
-        if field.key == NAME_FIELD and field.operator == "In" and len(field.values) == 1
-    )
+    fields = (field for term in terms for field in term.match_fields if field.key == NAME_FIELD)
+    named = (field.values[0] for field in fields if field.operator == "In" and len(field.values) == 1)
     return pod.spec.node_name or next(named, "")
 
 

@@ -181,22 +181,17 @@ def _merged_affinity(affinity: Raw, labels: Mapping[str, str]) -> Raw:
     if _REQUIRED in affinity:
         found[_REQUIRED] = [_merged(term, labels) for term in affinity[_REQUIRED]]
     if _PREFERRED in affinity:
-        found[_PREFERRED] = [
-            {**weighted, "podAffinityTerm": _merged(weighted["podAffinityTerm"], labels)}
-            for weighted in affinity[_PREFERRED]
-        ]
+        preferred = affinity[_PREFERRED]
+        found[_PREFERRED] = [{**one, "podAffinityTerm": _merged(one["podAffinityTerm"], labels)} for one in preferred]
     return found
 
 
 def _merged(term: Raw, labels: Mapping[str, str]) -> Raw:
     """Return the affinity term or spread constraint with its keys in its selector; a missing selector stays missing."""
     selector = term.get("labelSelector")
-    added = [
-        {"key": key, "operator": operator, "values": [labels[key]]}
-        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
-        for key in term.get(field, ())
-        if key in labels
-    ]
+    fields = (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+    named = ((key, operator) for field, operator in fields for key in term.get(field, ()) if key in labels)
+    added = [{"key": key, "operator": operator, "values": [labels[key]]} for key, operator in named]
     if selector is None or not added:
         return term
     expressions = [*selector.get("matchExpressions", ()), *added]

@@ -266,11 +266,8 @@ def unstated_amounts(quota: ResourceQuota, spec: PodSpec) -> str:
     whole = spec.resources or ResourceRequirements()
     for name in sorted(quota.spec.hard):
         kind, _, resource = name.rpartition(".")
-        if (
-            resource not in (CPU, MEMORY)
-            or kind not in ("", "requests", "limits")
-            or resource in _resource_names(whole, kind)
-        ):
+        is_other = resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits")
+        if is_other or resource in _resource_names(whole, kind):
             continue
         containers = [
             container.name for container in _all(spec) if resource not in _resource_names(container.resources, kind)

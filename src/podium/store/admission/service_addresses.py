@@ -55,11 +55,8 @@ def service_networks(ranges: Iterable[Raw]) -> list[ipaddress.IPv4Network]:
 
 def is_range_needed(name: str, ranges: Iterable[Raw], services: Iterable[Raw]) -> bool:
     """Return whether Services have addresses that are in the ServiceCIDR of that name and in no other one."""
-    networks = [
-        (raw["metadata"]["name"] == name, ipaddress.ip_network(cidr))
-        for raw in ranges
-        for cidr in list_at(raw, "spec", "cidrs")
-    ]
+    cidrs = ((raw["metadata"]["name"], cidr) for raw in ranges for cidr in list_at(raw, "spec", "cidrs"))
+    networks = [(of == name, ipaddress.ip_network(cidr)) for of, cidr in cidrs]
     held = (value_at(service, "spec", "clusterIP") for service in services)
     addresses = [ipaddress.ip_address(address) for address in held if address not in (None, "", "None")]
     around = ([is_own for is_own, network in networks if address in network] for address in addresses)

@@ -254,14 +254,9 @@ def _check_narrowing(previous: Stored, old: Raw, spec: Raw) -> None:
     had, terms = (
         affinity.pop("nodeAffinity", {}).get(required, {}).get("nodeSelectorTerms", ()) for affinity in (before, after)
     )
-    is_narrowed = not had or (
-        len(had) == len(terms)
-        and all(
-            all(one in other.get(field, ()) for one in term.get(field, ()))
-            for term, other in zip(had, terms, strict=True)
-            for field in ("matchExpressions", "matchFields")
-        )
-    )
+    pairs, fields = zip(had, terms, strict=False), ("matchExpressions", "matchFields")
+    kept = ((term.get(field, ()), other.get(field, ())) for term, other in pairs for field in fields)
+    is_narrowed = not had or (len(had) == len(terms) and all(one in others for ones, others in kept for one in ones))
     if not is_narrowed or before != after:
         problem = "of a gated pod, conditions can be added to required node affinity, and preferred ones changed"
         raise _forbidden(previous, "spec.affinity", problem)

@@ -98,11 +98,8 @@ class Gangs:
 
     def ends_plan(self, before: PodGroup, group: PodGroup) -> bool:
         """Return whether a change of a group may invalidate its plan."""
-        return self.is_on and (
-            before.spec.priority != group.spec.priority
-            or before.topology_key != group.topology_key
-            or is_short(self._groups, group)
-        )
+        is_changed = (before.spec.priority, before.topology_key) != (group.spec.priority, group.topology_key)
+        return self.is_on and (is_changed or is_short(self._groups, group))
 
     def group_changed(self, before: PodGroup | None, group: PodGroup, now: int) -> None:
         self.reports.on_update(group)

@@ -45,12 +45,8 @@ class GangState:
         self.group = cluster.pod_groups.by_key.get
         """Returns a group by key, or None."""
         self.leaders: dict[str, str] = {}
-        self.plugins: dict[str, GangScheduling] = {
-            name: plugin
-            for name, runner in runners.items()
-            for plugin in runner.profile.pre_enqueue
-            if isinstance(plugin, GangScheduling)
-        }
+        plugins = ((name, plugin) for name, runner in runners.items() for plugin in runner.profile.pre_enqueue)
+        self.plugins = {name: plugin for name, plugin in plugins if isinstance(plugin, GangScheduling)}
 
     def concerns(self, pod: PodRecord) -> bool:
         """Return whether a pod is scheduled with the others of its group."""
