@@ -100,7 +100,17 @@ def test_deletions_are_validated() -> None:
     create(asked, config_map("b", labels={"other": ""}))
 
     assert asked.ask("delete", "ConfigMap", "default/a").code == 403
+    assert asked.ask("deletecollection", "ConfigMap", namespace="default").code == 403
     assert asked.ask("delete", "ConfigMap", "default/b").code == 200
+
+
+def test_policies_see_the_options_of_a_request() -> None:
+    kinds = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+    asked = api(validating({"expression": f"request.options.kind == {kinds}[request.operation]".replace("'", '"')}))
+
+    assert create(asked, config_map()).code == 201
+    assert asked.ask("update", "ConfigMap", "default/a", body=config_map(a="1")).code == 200
+    assert asked.ask("delete", "ConfigMap", "default/a").code == 200
 
 
 def test_requests_without_a_field_manager_are_validated_too() -> None:

@@ -136,6 +136,29 @@ def test_the_failure_policy_decides_about_calls_that_fail(policy: str, code: int
         assert message(response) == f"Internal error occurred: {failed}"
 
 
+def test_webhooks_of_both_kinds_are_asked_about_each_object_that_is_deleted() -> None:
+    """[TestWebhookAdmission]"""
+    rig = Rig(check=allowed, change=allowed)
+    for name in ("a", "b"):
+        assert rig.create(name).code == 201
+    for raw in (webhooks("Validating", hook()), webhooks("Mutating", hook("change.example.com"))):
+        assert rig.ask("create", raw["kind"], body=raw).code == 201
+
+    assert rig.ask("deletecollection", namespace="default").code == 200
+
+    asked = [call.body["request"] for call in rig.calls]
+    names = [
+        (call.url.partition("?")[0].rpartition("/")[2], one["name"]) for call, one in zip(rig.calls, asked, strict=True)
+    ]
+    assert names == [
+        (f"{of}.example.com", name) for name in ("a", "b", "kube-root-ca.crt") for of in ("change", "check")
+    ]
+    assert {(one["operation"], one["options"]["kind"], one.get("object")) for one in asked} == {
+        ("DELETE", "DeleteOptions", None)
+    }
+    assert [one["oldObject"]["metadata"]["name"] for one in asked] == [name for _, name in names]
+
+
 def test_an_answer_without_a_response_is_a_failure() -> None:
     response = Rig(webhooks("Validating", hook()), check=lambda review: {}).create()
     assert "received invalid webhook response" in message(response)

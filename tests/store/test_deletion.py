@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.store.listing import ListOptions
 from podium.store.store import Store
 from tests.controllers.workload_rig import workload
 from tests.store.objects import SECOND, node, pod
@@ -194,17 +193,6 @@ def test_b40_preconditions_must_hold() -> None:
 
     assert answer(wrong_uid) == answer(wrong_version) == (409, "Conflict")
     assert store.delete("Node", "n1", now=0, uid=stored.uid, resource_version="1") is None
-
-
-def test_a_collection_is_deleted_by_selector_and_the_answer_lists_it() -> None:
-    store = Store()
-    for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
-        store.create(pod(name, labels={"app": app}), now=0)
-
-    deleted = store.delete_collection("Pod", "default", ListOptions(label_selector="app=web"), now=0)
-
-    assert [stored.key for stored in deleted.items] == ["default/a", "default/c"]
-    assert [stored.key for stored in store.objects("Pod")] == ["default/b"]
 
 
 def test_an_object_that_is_being_deleted_takes_no_new_finalizers() -> None:

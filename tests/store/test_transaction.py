@@ -33,7 +33,6 @@ WRITES: dict[str, Callable[[Store], Any]] = {
     "patch status": lambda store: set_pod_status(store, "default/web", {"nominatedNodeName": "n1"}, [], now=0),
     "delete": lambda store: store.delete("Pod", "default/web", now=0),
     "delete gracefully": lambda store: store.delete("Pod", "default/bound", now=0),
-    "delete a collection": lambda store: store.delete_collection("Pod", now=0),
     "bind": lambda store: store.bind("default/web", "n1", now=0),
     "update a quota": lambda store: store.update(quota("all", {"pods": 9})),
 }

@@ -6,6 +6,7 @@ Source: apiserver (pkg/endpoints/handlers).
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from contextlib import nullcontext
 
 from msgspec.structs import replace
@@ -77,8 +78,7 @@ def get(context: Context, request: Request, now: int) -> Response:
 def list_(context: Context, request: Request, now: int) -> Response:
     """Return a page of the objects."""
     context.store.forget_lists(now)
-    page = context.store.page(request.kind, request.namespace, options_of(request), request.api_version)
-    return Response(page=page.served_as(request.api_version))
+    return Response(page=_page(context, request).served_as(request.api_version))
 
 
 def watch(context: Context, request: Request, now: int) -> Response:
@@ -316,24 +316,23 @@ def delete(context: Context, request: Request, now: int) -> Response:
 
 def delete_collection(context: Context, request: Request, now: int) -> Response:
     """Delete a collection; return the deleted objects."""
-    options = read_delete_options(request.body)
-    store = context.store
-    with store.transaction(dry_run=options.dry_run):
-        if request.kind == Pod.__name__ and context.rules.deletes_by_eviction:
-            page = store.page(request.kind, request.namespace, options_of(request))
-            for stored in page.items:
-                _delete(context, request, stored, options, now)
-        else:
-            page = store.delete_collection(
-                request.kind,
-                request.namespace,
-                options_of(request),
-                request.api_version,
-                now=now,
-                grace_seconds=options.grace_seconds,
-                propagation=options.propagation,
-            )
-        return Response(page=page.served_as(request.api_version))
+    options, page = read_delete_options(request.body), _page(context, request)
+    with context.store.transaction(dry_run=options.dry_run):
+        for stored in page.items:
+            _delete(context, request, stored, options, now)
+    return Response(page=page.served_as(request.api_version))
+
+
+def _page(context: Context, request: Request) -> listing.ListPage:
+    return context.store.page(request.kind, request.namespace, options_of(request), request.api_version)
+
+
+def objects_to_delete(context: Context, request: Request) -> Sequence[Stored]:
+    """Return the existing objects that a deletion names or selects."""
+    if not request.key:
+        return _page(context, request).items
+    found = context.store.find(request.kind, request.key)
+    return [] if found is None else [found]
 
 
 def evict(context: Context, request: Request, now: int) -> Response:

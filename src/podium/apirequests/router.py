@@ -57,7 +57,8 @@ _OWNING = frozenset(("create", "update", "patch"))
 _OWNED = frozenset(("", "ephemeralcontainers", "resize", "scale", "status"))
 _SUBRESOURCES = frozenset(subresource for _, subresource in SERVED)
 # The verbs about which policies and webhooks are asked.
-_ADMITTED = frozenset((*_OWNING, "delete"))
+_DELETING = ("delete", "deletecollection")
+_ADMITTED = frozenset((*_OWNING, *_DELETING))
 
 
 class Router:
@@ -191,8 +192,11 @@ class Router:
             dry_run=request.dry_run,
             authorizer=self._authorizer,
         )
-        if request.verb == "delete":
-            self._validate(replace(seen, operation="DELETE"), warnings)
+        if request.verb in _DELETING:
+            for stored in handlers.objects_to_delete(context, request):
+                deletion = replace(seen, operation="DELETE", old=stored.served_as(api_version).raw)
+                self._webhooks.mutated(deletion, warnings)
+                self._validate(deletion, warnings)
             response = handle(context, request, now)
         else:
 

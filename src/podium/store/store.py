@@ -14,7 +14,7 @@ from podium.api.meta import Raw
 from podium.api.pod import Pod, PodCondition
 from podium.api.reading import read
 from podium.api.times import format_time, parse_time
-from podium.store import creations, errors, listing, patching, stored, version_conversion, watch_log
+from podium.store import creations, errors, patching, stored, version_conversion, watch_log
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
 from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
@@ -249,24 +249,6 @@ class Store(creations.WritableStore):
             disrupted = deletion.with_disruption_target(previous.raw, pod, now)
             kept = self._admission.without_dropped_fields(previous, disrupted)
             return self.terminate(previous, kept, grace_seconds, now)
-
-    def delete_collection(
-        self,
-        kind: str,
-        namespace: str = "",
-        options: listing.ListOptions = listing.DEFAULT_LIST_OPTIONS,
-        api_version: str = "",
-        *,
-        now: int,
-        grace_seconds: int | None = None,
-        propagation: deletion.Propagation = "",
-    ) -> listing.ListPage:
-        """Delete the objects that `page` finds; return that list. Raises as `page` and `delete`."""
-        page = self.page(kind, namespace, options, api_version)
-        with self.transaction():
-            for stored in page.items:
-                self.delete(kind, stored.key, now=now, grace_seconds=grace_seconds, propagation=propagation)
-        return page
 
     def bind(
         self,

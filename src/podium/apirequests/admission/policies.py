@@ -445,6 +445,7 @@ class AdmissionAttributes:
         kind = {"group": group, "version": version, "kind": self.resource.kind}
         resource = {"group": group, "version": version, "resource": self.resource.plural}
         parts = {"subResource": self.subresource, "requestSubResource": self.subresource}
+        options = {"kind": f"{self.operation.capitalize()}Options", "apiVersion": "meta.k8s.io/v1"}
         named = {**parts, "name": self.metadata.get("name"), "namespace": self.namespace}
         return {
             "kind": kind,
@@ -455,6 +456,7 @@ class AdmissionAttributes:
             "operation": self.operation,
             "userInfo": self.user.to_dict(),
             "dryRun": self.dry_run,
+            "options": {**options, "dryRun": ["All"]} if self.dry_run else options,
         }
 
 

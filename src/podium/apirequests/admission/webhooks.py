@@ -108,7 +108,6 @@ class Webhooks:
             **attributes.as_request(),
             "object": _as_sent(attributes.object),
             "oldObject": _as_sent(attributes.old),
-            "options": None,
         }
         request["uid"] = review_uid(hook["name"], request)
         body = {"kind": "AdmissionReview", "apiVersion": _API_VERSION, "request": request}
