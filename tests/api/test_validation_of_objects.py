@@ -49,6 +49,11 @@ POLICY = of(
     "networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}, "ingress": [{"from": [PEER]}], "policyTypes": []}
 )
 LEASE = of("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "a"})
+_RBAC = "rbac.authorization.k8s.io/v1"
+ROLE = of(_RBAC, "Role", rules=[{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}])
+CLUSTER_ROLE = of(_RBAC, "ClusterRole", False, rules=[{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}])
+_TO = {"roleRef": {"kind": "ClusterRole", "name": "a"}, "subjects": [{"kind": "ServiceAccount", "name": "a"}]}
+ROLE_BINDING, EVERYWHERE = of(_RBAC, "RoleBinding", **_TO), of(_RBAC, "ClusterRoleBinding", False, **_TO)
 SLICE = of("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["10.0.0.1"]}])
 RANGE = of("networking.k8s.io/v1", "ServiceCIDR", False, spec={"cidrs": ["10.0.0.0/24"]})
 ADDRESS = of("networking.k8s.io/v1", "IPAddress", False, spec={"parentRef": {"resource": "services", "name": "web"}})
@@ -59,7 +64,7 @@ WORKLOADS = [workload(kind) for kind in ("ReplicaSet", "Deployment", "DaemonSet"
 VALID = [
     *(pod(), job(), claim(), volume(), SERVICE, NODE, QUOTA, BUDGET, PRIORITY, CLASS, CAPACITY, CSI_NODE, DRIVER),
     *(ATTACHMENT, RUNTIME, LIMITS, CRON, CONTROLLER, REVISION, NAMESPACE, *WORKLOADS),
-    *(INGRESS, INGRESS_CLASS, POLICY, SLICE, RANGE, ADDRESS),
+    *(INGRESS, INGRESS_CLASS, POLICY, SLICE, RANGE, ADDRESS, LEASE, ROLE, CLUSTER_ROLE, ROLE_BINDING),
 ]
 DEPLOYMENT, STATEFUL, DAEMON = WORKLOADS[1], WORKLOADS[3], WORKLOADS[2]
 CODES = {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}}]}
@@ -305,6 +310,22 @@ REFUSED: list[tuple[Raw, dict[str, Any], str]] = [
     (SLICE, {"addressType": "IPv6"}, "must be a valid IPv6 address"),
     (SLICE, {"addressType": "FQDN", "endpoints.0.addresses": ["a_b"]}, ".endpoints[0].addresses[0]: Invalid value"),
     (SLICE, {"ports": [{"port": 1}, {"port": 2}]}, ".ports[1].name: Duplicate value"),
+    (ROLE, {"rules.0.verbs": []}, ".rules[0].verbs: Required value"),
+    (
+        ROLE,
+        {"rules.0.apiGroups": []},
+        ".rules[0].apiGroups: Required value: resource rules must supply at least one api",
+    ),
+    (ROLE, {"rules.0.resources": []}, ".rules[0].resources: Required value: resource rules must supply at least one"),
+    (ROLE, {"rules": CLUSTER_ROLE["rules"]}, "namespaced rules cannot apply to non-resource URLs"),
+    (
+        CLUSTER_ROLE,
+        {"rules.0.resources": ["pods"]},
+        "rules cannot apply to both regular resources and non-resource URLs",
+    ),
+    (ROLE_BINDING, {"roleRef.kind": "Odd"}, '.roleRef.kind: Unsupported value: "Odd"'),
+    (ROLE_BINDING, {"subjects.0.kind": "Odd"}, '.subjects[0].kind: Unsupported value: "Odd"'),
+    (EVERYWHERE, {"metadata.name": "all"}, ".subjects[0].namespace: Required value"),
     (
         LEASE,
         {"spec.leaseDurationSeconds": 0},

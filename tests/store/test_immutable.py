@@ -386,7 +386,12 @@ def test_an_immutable_field_may_be_completed_with_its_defaults() -> None:
 
 @pytest.mark.parametrize(
     ("change", "is_refused"),
-    [({"schedule": "bad"}, True), ({"timeZone": "Nowhere/X"}, True), ({"schedule": "0 * * * *"}, False)],
+    [
+        ({"schedule": "bad"}, True),
+        ({"timeZone": "Nowhere/X"}, True),
+        ({"timeZone": ""}, True),
+        ({"schedule": "0 * * * *"}, False),
+    ],
 )
 def test_a_cron_job_takes_only_schedules_that_can_be_read(change: Raw, *, is_refused: bool) -> None:
     store = Store()

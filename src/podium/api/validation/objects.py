@@ -46,6 +46,8 @@ rules.declare(
     """\
 ApplyConfiguration JSONPatch: expression!
 AuditAnnotation: key!:key valueExpression!
+ClusterRole Role: rules
+ClusterRoleBinding RoleBinding: subjects roleRef
 ConfigMap: @config_map
 CSINode: spec
 CSINodeDriver: name!:subdomain-in-any-case nodeID! allocatable topologyKeys:key##
@@ -106,6 +108,8 @@ LeaseSpec: leaseDurationSeconds:1.. leaseTransitions:0..
 ParamKind: apiVersion!:group-version kind!:label-in-any-case
 ParamRef: @one_way selector parameterNotFoundAction!:Allow|Deny
 ParentReference: resource! name!
+PolicyRule: verbs! @policy_rule
+RoleRef: kind!:ClusterRole|Role name!
 RuntimeClass: handler!:label overhead scheduling
 Scheduling: nodeSelector:labels tolerations
 Secret: @secret
@@ -117,6 +121,7 @@ ServiceSpec: type:ClusterIP|ExternalName|LoadBalancer|NodePort @addresses @port_
   sessionAffinity:ClientIP|None externalIPs:ip loadBalancerSourceRanges:cidr @source_ranges
   externalTrafficPolicy:Cluster|Local internalTrafficPolicy:Cluster|Local
   trafficDistribution:PreferClose|PreferSameNode|PreferSameZone
+Subject: kind!:Group|ServiceAccount|User name! @subject
 Taint: key::key value:value effect!:NoSchedule|PreferNoSchedule|NoExecute
 ValidatingAdmissionPolicyBindingSpec: validationActions!:admission-action validationActions## @actions
 ValidatingAdmissionPolicySpec: validations auditAnnotations:..20 auditAnnotations##key
@@ -482,6 +487,26 @@ def _slice_addresses(slice_: Place) -> None:
         elif rules.FORMATS["ip"](address.value) is not None or (":" in address.value) is not (type_ == "IPv6"):
             address.invalid("", address.value, f"must be a valid {type_} address")
     rules.report_repeats(slice_.objects("ports"), "name")
+
+
+@rules.check
+def _policy_rule(rule: Place) -> None:
+    """Check that a rule is about resources of groups, or in a ClusterRole about URLs instead (ValidatePolicyRule)."""
+    urls = rule.value.get("nonResourceURLs")
+    if urls and rule.owner.text("kind") == "Role":
+        rule.invalid("nonResourceURLs", urls, "namespaced rules cannot apply to non-resource URLs")
+    if urls and rule.fields_set("apiGroups", "resources", "resourceNames"):
+        rule.invalid("nonResourceURLs", urls, "rules cannot apply to both regular resources and non-resource URLs")
+    for name, what in () if urls else (("apiGroups", "api group"), ("resources", "resource")):
+        if not rule.value.get(name):
+            rule.required(name, f"resource rules must supply at least one {what}")
+
+
+@rules.check
+def _subject(subject: Place) -> None:
+    needs_namespace = subject.text("kind") == "ServiceAccount" and subject.owner.text("kind") == "ClusterRoleBinding"
+    if needs_namespace and not subject.text("namespace"):
+        subject.required("namespace")
 
 
 @rules.check

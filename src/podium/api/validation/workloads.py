@@ -349,6 +349,8 @@ def _parsed_schedule(job: Place) -> None:
     schedule, zone = spec.text("schedule"), spec.text("timeZone")
     if not schedule or job.child_or_empty("metadata").text("uid"):
         return
+    if spec.value.get("timeZone") == "":
+        raise errors.InputError("must be nil or non-empty string", path=spec.path("timeZone"))
     parsed(times.time_zone, zone, spec.path("timeZone"))
     parsed(lambda text: times.parse_schedule(text, zone), schedule, spec.path("schedule"))
 
