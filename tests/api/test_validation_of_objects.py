@@ -52,7 +52,10 @@ LEASE = of("coordination.k8s.io/v1", "Lease", spec={"holderIdentity": "a"})
 _RBAC = "rbac.authorization.k8s.io/v1"
 ROLE = of(_RBAC, "Role", rules=[{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}])
 CLUSTER_ROLE = of(_RBAC, "ClusterRole", False, rules=[{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}])
-_TO = {"roleRef": {"kind": "ClusterRole", "name": "a"}, "subjects": [{"kind": "ServiceAccount", "name": "a"}]}
+_TO: dict[str, Any] = {
+    "roleRef": {"kind": "ClusterRole", "name": "a"},
+    "subjects": [{"kind": "ServiceAccount", "name": "a"}],
+}
 ROLE_BINDING, EVERYWHERE = of(_RBAC, "RoleBinding", **_TO), of(_RBAC, "ClusterRoleBinding", False, **_TO)
 SLICE = of("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", endpoints=[{"addresses": ["10.0.0.1"]}])
 RANGE = of("networking.k8s.io/v1", "ServiceCIDR", False, spec={"cidrs": ["10.0.0.0/24"]})

@@ -252,9 +252,8 @@ def effective_spec(pod: Pod, *, resizes_pods: bool = True, as_allocated: bool = 
     is_known = known is not None and known[2] is resizes_pods and requests_alike(spec, known[0])
     if not as_allocated and known is not None and is_known and _reports_alike(status, known[1]):
         return spec
-    reported = {
-        container.name: container for container in (*status.container_statuses, *status.init_container_statuses)
-    }
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    reported = {container.name: container for container in statuses}
     is_infeasible = as_allocated or _is_pending(pod, INFEASIBLE)
     containers = tuple(
         _effective(container, reported.get(container.name), is_infeasible) for container in spec.containers

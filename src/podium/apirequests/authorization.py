@@ -228,11 +228,10 @@ def covers(rule: Raw, attributes: Attributes) -> bool:
         return any(path.startswith(url[:-1]) if url.endswith(_ALL) else path == url for url in urls)
     names = list_at(rule, "resourceNames")
     resources = (attributes.full_resource, f"*/{attributes.subresource}" if attributes.subresource else _ALL, _ALL)
-    return (
-        lists(rule, "apiGroups", attributes.group)
-        and any(one in resources for one in list_at(rule, "resources"))
-        and (not names or attributes.name in names)
+    is_of_kind = lists(rule, "apiGroups", attributes.group) and any(
+        one in resources for one in list_at(rule, "resources")
     )
+    return is_of_kind and (not names or attributes.name in names)
 
 
 def check_grant(

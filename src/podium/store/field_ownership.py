@@ -263,9 +263,8 @@ def with_last_applied(raw: Raw, config: Raw) -> Raw:
 
 def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> StoreError:
     """Return the 409 refusal of an apply request that would take fields from other managers."""
-    found = [
-        (manager_name(other), path) for other in sorted(conflicts) for path in sorted(ownership.paths(conflicts[other]))
-    ]
+    named = ((manager_name(other), conflicts[other]) for other in sorted(conflicts))
+    found = [(name, path) for name, fields in named for path in sorted(ownership.paths(fields))]
     causes: list[dict[str, Any]] = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager_text}", "field": path}
         for manager_text, path in found

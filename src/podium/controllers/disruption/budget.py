@@ -223,11 +223,9 @@ class TrackedBudget:
 
     def _disrupted(self, now: int) -> dict[str, str]:
         """Return the debits that count."""
-        return {
-            name: text
-            for name, text in sorted(self.object.status.disrupted_pods.items())
-            if not self._is_over(name, parse_time(text)) and parse_time(text) + DELETION_TIMEOUT_NS > now
-        }
+        debits = ((name, text, parse_time(text)) for name, text in sorted(self.object.status.disrupted_pods.items()))
+        lasting = ((name, text, since) for name, text, since in debits if since + DELETION_TIMEOUT_NS > now)
+        return {name: text for name, text, since in lasting if not self._is_over(name, since)}
 
     def _is_over(self, name: str, accepted_ns: int) -> bool:
         """Return whether a debit is over."""

@@ -265,10 +265,8 @@ class DisruptionLedger:
         if type(action) not in _TELLING:
             return
         if isinstance(action, actions.Record):
-            if (
-                action.reason == actions.DESCHEDULED
-                and (record := self._open_disruptions.record(action.uid)) is not None
-            ):
+            record = self._open_disruptions.record(action.uid) if action.reason == actions.DESCHEDULED else None
+            if record is not None:
                 # The rescheduler reports why it has evicted a pod.
                 self._open_disruptions.explained(record, action.message)
         elif isinstance(action, DISRUPTING):

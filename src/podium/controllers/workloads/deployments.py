@@ -129,10 +129,8 @@ class Deployments(WorkloadController[Deployment]):
         return _without_hash(found.template) != workload.template
 
     def _roll(self, workload: _Workload, new: _Set | None, old: list[_Set], now: int) -> list[Action]:
-        has_old_pods = any(
-            set_.object.status.replicas or any(not pod.pod.is_terminal for pod in self._pods.of(set_.uid).all.values())
-            for set_ in old
-        )
+        pods = (pod.pod for set_ in old for pod in self._pods.of(set_.uid).all.values())
+        has_old_pods = any(set_.object.status.replicas for set_ in old) or not all(pod.is_terminal for pod in pods)
         spec, revision = workload.object.spec, max(map(_revision, old), default=0) + 1
         current, sizes = None if new is None else _size(new), [_size(set_) for set_ in old]
         step = plan(spec, current, sizes, has_old_pods=has_old_pods)

@@ -198,9 +198,8 @@ class Handler:
         parts = path.split("/")
         group, version = ("", parts[2]) if parts[1:2] == ["api"] and parts[3:] else (*parts[2:4], "", "")[:2]
         api_version = f"{group}/{version}" if group else version
-        if parts[1:2] in (["api"], ["apis"]) and any(
-            api_version in of.served_versions for of in self._backend.resources.all()
-        ):
+        is_served = any(api_version in of.served_versions for of in self._backend.resources.all())
+        if is_served and parts[1:2] in (["api"], ["apis"]):
             return of_error(StoreError(404, "NotFound", "the server could not find the requested resource"))
         return of_text("404 page not found\n", 404)
 

@@ -176,9 +176,8 @@ def _check_shape(previous: Stored, status: Any) -> None:
     if not isinstance(status, dict):
         raise bad_request(f"{previous.kind} {previous.key}: .status: {shown(status)} is not an object")
     conditions = status.get("conditions")
-    if conditions is not None and not (
-        isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
-    ):
+    are_objects = isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
+    if conditions is not None and not are_objects:
         problem = f"{shown(conditions)} is not a list of objects"
         raise bad_request(f"{previous.kind} {previous.key}: .status.conditions: {problem}")
 
