@@ -236,9 +236,11 @@ storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 PLAYED_INTEGRATION = """
 apiserver: lists, watches, tables, patches | store/test_listing.py, server/http/test_replies.py, store/test_patching.py
 apiserver: field validation | server/http/test_replies.py, server/http/test_hostile.py
+apiserver/admissionwebhook | controlplane/test_webhooks.py
 apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
 apiserver/cel | apirequests/test_admission_policies.py, api/test_validation_of_admission.py
+auth: roles and bindings | server/test_reviews.py, api/test_validation_of_objects.py
 client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_resizing.py
 cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py
 daemonset | controllers/test_daemon_sets.py, controllers/test_daemon_pods.py
