@@ -7,6 +7,8 @@ import signal
 import sys
 import typing
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -79,6 +81,19 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
         if gc.get_threshold() != threshold:
             gc.set_threshold(*threshold)
         gc.enable()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let every other worker import the test modules from the last one on, so that two of them compile each one once.
+
+    In a fresh clone compiling them all takes ten seconds. The order of the tests stays the same.
+    """
+    name = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if int(name.removeprefix("gw")) % 2 and session.config.args == session.config.getini("testpaths"):
+        for file in sorted(ROOT.glob("tests/**/test_*.py"), reverse=True):
+            # Collecting it reports its failure.
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:
