@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from podium.api.names import label_key_problem, label_value_problem, subdomain_problem
-from podium.api.selectors import NAME_FIELD, parse_int64
+from podium.api.selectors import NAME_FIELD
 from podium.api.validation.findings import Place
 from podium.api.validation.rules import check, declare, report_repeats
 
@@ -28,7 +28,7 @@ NodeSelectorTerm: matchExpressions matchFields
 PodAffinityTerm: labelSelector namespaceSelector namespaces:label @label_keys topologyKey!:key
 PodSchedulingGate: @gate
 PreferredSchedulingTerm: weight::weight preference+
-Toleration: @toleration operator:Equal|Exists|Lt|Gt effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
+Toleration: @toleration operator:Equal|Exists effect:NoSchedule|PreferNoSchedule|NoExecute @toleration_value
 TopologySpreadConstraint: maxSkew::positive topologyKey! whenUnsatisfiable!:DoNotSchedule|ScheduleAnyway @domains
   nodeAffinityPolicy:Honor|Ignore nodeTaintsPolicy:Honor|Ignore @label_keys labelSelector
 WeightedPodAffinityTerm: weight::weight podAffinityTerm+
@@ -155,8 +155,6 @@ def _toleration_value(toleration: Place) -> None:
         toleration.check("value", label_value_problem(value))
     elif operator == "Exists" and value:
         toleration.invalid("value", value, "value must be empty when `operator` is 'Exists'")
-    elif operator in _COMPARING and parse_int64(value) is None:
-        toleration.invalid("value", value, f"must be a 64-bit integer when `operator` is '{operator}'")
 
 
 @check
