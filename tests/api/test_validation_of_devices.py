@@ -29,8 +29,7 @@ RULE: Raw = {
     "metadata": {"name": "r"},
     "spec": {"deviceSelector": {"driver": DRIVER}, "taint": TAINT},
 }
-OLD_CLAIM = {**claim("c", {"name": "r", "deviceClassName": "gpu"}), "apiVersion": "resource.k8s.io/v1beta1"}
-VALID = [CLASS, CLAIM, TEMPLATE, SLICE, COUNTERS, RULE, OLD_CLAIM]
+VALID = [CLASS, CLAIM, TEMPLATE, SLICE, COUNTERS, RULE]
 
 
 def problems(raw: Raw) -> list[str]:

@@ -72,9 +72,10 @@ class DeviceTaint(APIStruct, frozen=True, kw_only=True):
     time_added: str | None = None
 
 
-class DeviceFields(APIStruct, frozen=True, kw_only=True):
-    """The properties of a device."""
+class Device(APIStruct, frozen=True, kw_only=True):
+    """A named device."""
 
+    name: str
     attributes: dict[str, DeviceAttribute] = {}
     capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
@@ -86,18 +87,6 @@ class DeviceFields(APIStruct, frozen=True, kw_only=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
-
-
-class Device(DeviceFields, frozen=True, kw_only=True):
-    """A named device. The properties in `basic` of v1beta1 are in the device itself since v1beta2."""
-
-    name: str
-    basic: DeviceFields | None = None
-
-    @property
-    def fields(self) -> DeviceFields:
-        """The device's properties, in whichever version they are written."""
-        return self if self.basic is None else self.basic
 
 
 class ResourcePool(APIStruct, frozen=True, kw_only=True):
@@ -233,22 +222,12 @@ class DeviceSubRequest(ExactDeviceRequest, frozen=True, kw_only=True):
     name: str
 
 
-class DeviceRequest(ExactDeviceRequest, frozen=True, kw_only=True):
-    """A request for devices, or for the first available of several alternatives.
-
-    The fields that v1beta1 has in the request itself are in `exactly` since v1beta2.
-    """
+class DeviceRequest(APIStruct, frozen=True, kw_only=True):
+    """A request for devices, or for the first available of several alternatives."""
 
     name: str
     exactly: ExactDeviceRequest | None = None
     first_available: tuple[DeviceSubRequest, ...] = ()
-
-    @property
-    def exact(self) -> ExactDeviceRequest | None:
-        """The request without alternatives, in whichever version it is written."""
-        if self.exactly is not None:
-            return self.exactly
-        return self if self.device_class_name else None
 
 
 class DeviceConstraint(APIStruct, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ def pool_of(item: ResourceSlice) -> PoolID:
 
 def device_key(device: Device) -> bytes:
     """Return a key that is equal for devices that differ in name only."""
-    return _encode(device.fields)
+    return _encode(replace(device, name=""))
 
 
 class Devices:
@@ -65,7 +65,8 @@ class Devices:
         self.slices: dict[str, ResourceSlice] = {}
         self.backed: dict[str, DeviceClass] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
-        self._written: dict[str, ResourceSlice] = {}
+        self.written: dict[str, ResourceSlice] = {}
+        """The slices without the taints of rules."""
         self._on_node: dict[str, dict[str, None]] = {}
         self._shared: dict[str, None] = {}
         self._in_pool: dict[PoolID, dict[str, None]] = {}
@@ -75,7 +76,7 @@ class Devices:
         """Return the known version of an object; None for a new one."""
         tables: dict[type, Mapping[str, DeviceObject]] = {
             ResourceClaim: self.claims,
-            ResourceSlice: self._written,
+            ResourceSlice: self.written,
             DeviceClass: self.classes,
             DeviceTaintRule: self._rules,
         }
@@ -89,7 +90,7 @@ class Devices:
             case ResourceSlice(spec=spec):
                 key = item.key
                 self._remove_slice(key)
-                self._written[key] = item
+                self.written[key] = item
                 self.slices[key] = tainted(item, self._rules)
                 if spec.node_name and not spec.shared_counters:
                     self._on_node.setdefault(spec.node_name, {})[key] = None
@@ -147,7 +148,7 @@ class Devices:
         return offer
 
     def _remove_slice(self, key: str) -> None:
-        item = self._written.pop(key, None)
+        item = self.written.pop(key, None)
         if item is None:
             return
         del self.slices[key]
@@ -158,13 +159,13 @@ class Devices:
         self._pool_changed(pool_of(item))
 
     def _update_taints(self) -> None:
-        for key, item in self._written.items():
+        for key, item in self.written.items():
             self.slices[key] = tainted(item, self._rules)
         self._offers.clear()
 
     def _pool_changed(self, pool: PoolID) -> None:
         for key in self._in_pool.get(pool, ()):
-            self._offers.pop(self._written[key].spec.node_name, None)
+            self._offers.pop(self.written[key].spec.node_name, None)
 
     def _compute_offer(self, node: str) -> bytes:
         slices = sorted(self.on_node(node), key=lambda slice_: (*pool_of(slice_), slice_.key))
@@ -174,7 +175,7 @@ class Devices:
         before: PoolID | None = None
         for slice_ in slices:
             pool = pool_of(slice_)
-            if any(self._written[key].spec.node_name != node for key in self._in_pool[pool]):
+            if any(self.written[key].spec.node_name != node for key in self._in_pool[pool]):
                 return node.encode()
             spec = slice_.spec
             digest.update(_encode((spec.driver, pool == before, spec.pool.generation, spec.pool.resource_slice_count)))
@@ -213,11 +214,7 @@ def tainted(item: ResourceSlice, rules: Mapping[str, DeviceTaintRule]) -> Resour
     devices = []
     for device in item.spec.devices:
         added = tuple(taint for name, taint in found if name in (None, device.name))
-        if added and device.basic is not None:
-            device = replace(device, basic=replace(device.basic, taints=device.basic.taints + added))  # noqa: PLW2901
-        elif added:
-            device = replace(device, taints=device.taints + added)  # noqa: PLW2901
-        devices.append(device)
+        devices.append(replace(device, taints=device.taints + added) if added else device)
     return replace(item, spec=replace(item.spec, devices=tuple(devices)))
 
 

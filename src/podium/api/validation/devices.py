@@ -10,13 +10,12 @@ from podium.api.checks import check_amount, check_count
 from podium.api.errors import InputError
 from podium.api.names import label_value_problem, subdomain_problem
 from podium.api.validation.findings import Place
-from podium.api.validation.rules import check, check_own_name, check_type, check_usable, declare
+from podium.api.validation.rules import check, check_own_name, check_type, declare
 
 _MOST_PROPERTIES = 32
 _VALUES = ("bool", "bools", "int", "ints", "string", "strings", "version", "versions")
 _NODES = ("nodeName", "nodeSelector", "allNodes")
 
-# In v1beta1, the properties of a device are in `basic`, and those of `exactly` are in the request itself.
 declare(
     """\
 CELDeviceSelector: expression!
@@ -53,7 +52,7 @@ DeviceAttribute: @one_value
 DeviceCapacity: value:amount requestPolicy
 DeviceClaim: requests:..32 constraints:..32 config:..32 requests
 DeviceClassSpec: selectors:..32
-DeviceRequest: @usable_request firstAvailable:..32 exactly firstAvailable
+DeviceRequest: firstAvailable:..32 exactly firstAvailable
 DeviceRequestAllocationResult: consumedCapacity:..{_MOST_PROPERTIES} consumedCapacity:amounts
 DeviceSubRequest ExactDeviceRequest: selectors:..32 tolerations:..16 @usable_count capacity
 ResourceClaim: status
@@ -67,8 +66,7 @@ ResourceSliceSpec: devices:..128 sharedCounters:..32 nodeSelector sharedCounters
 @check
 def _device(device: Place) -> None:
     """Check a device of a slice, which selects its nodes itself if the slice says so."""
-    is_placed, device = device.owner.flag("perDeviceNodeSelection"), device.child("basic") or device
-    if is_placed:
+    if device.owner.flag("perDeviceNodeSelection"):
         _check_nodes(device, _NODES)
     elif device.fields_set(*_NODES):
         rule = "can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
@@ -88,14 +86,10 @@ def _device(device: Place) -> None:
 @check
 def _usable_device(device: Place) -> None:
     """Refuse a device with too many properties."""
-    basic = device.child("basic")
-    place = basic or device
-    properties = [*place.child_or_empty("attributes").value, *place.child_or_empty("capacity").value]
-    check_count(properties, place.path("attributes"), _MOST_PROPERTIES)
-    check_count(place.entries("consumesCounters"), place.path("consumesCounters"), _MOST_PROPERTIES)
-    check_count(place.entries("taints"), place.path("taints"), 16)
-    if basic is not None:
-        check_usable(basic, "Device")
+    properties = [*device.child_or_empty("attributes").value, *device.child_or_empty("capacity").value]
+    check_count(properties, device.path("attributes"), _MOST_PROPERTIES)
+    check_count(device.entries("consumesCounters"), device.path("consumesCounters"), _MOST_PROPERTIES)
+    check_count(device.entries("taints"), device.path("taints"), 16)
 
 
 @check
@@ -172,10 +166,10 @@ def _references(devices: Place) -> None:
 
 
 def _check_request(request: Place) -> set[str]:
-    """Check a request, in v1 or v1beta1 form; return the names of its alternatives."""
+    """Check a request; return the names of its alternatives."""
     rule = "exactly one of `exactly` or `firstAvailable` is required"
     alternatives = request.objects("firstAvailable")
-    exact = request.child("exactly") or (request if request.text("deviceClassName") else None)
+    exact = request.child("exactly")
     if exact is not None:
         check_type(exact, "ExactDeviceRequest")
         if alternatives:
@@ -187,12 +181,6 @@ def _check_request(request: Place) -> set[str]:
         check_own_name(alternative, names)
         check_type(alternative, "DeviceSubRequest")
     return names
-
-
-@check
-def _usable_request(request: Place) -> None:
-    if not request.has("exactly") and request.text("deviceClassName"):
-        check_usable(request, "ExactDeviceRequest")
 
 
 @check

@@ -311,7 +311,7 @@ def _taints_of(item: DeviceObject | None, name: str = "") -> list[DeviceTaint]:
     """Return the taints of a rule, or of the devices of a slice, of all without a ``name``."""
     devices = item.spec.devices if isinstance(item, ResourceSlice) else ()
     own = [item.spec.taint] if isinstance(item, DeviceTaintRule) else []
-    return own + [taint for device in devices if name in ("", device.name) for taint in device.fields.taints]
+    return own + [taint for device in devices if name in ("", device.name) for taint in device.taints]
 
 
 def _since_ns(said_ns: int | None, now: int) -> int:

@@ -196,26 +196,24 @@ class _Allocator:
 
     def _has_room(self, wanted: EvaluatedRequest, candidate: CandidateDevice) -> bool:
         taken, taking = (some.get(candidate.id, {}) for some in (self._allocated.capacity, self._capacity))
-        return fits(wanted.exact.capacity, candidate.device.fields.capacity, taken, taking)
+        return fits(wanted.exact.capacity, candidate.device.capacity, taken, taking)
 
     def _take(self, at: _SearchState, wanted: EvaluatedRequest, candidate: CandidateDevice, *, must: bool) -> bool:
         # As upstream, counters are not released if a taint or constraint then rejects the device (allocateDevice).
-        fields, id_ = candidate.device.fields, candidate.id
-        is_shared = fields.allow_multiple_allocations
+        device, id_ = candidate.device, candidate.id
+        is_shared = device.allow_multiple_allocations
         if self._is_refused(at, wanted, id_):
             return False
         is_held = is_shared and (id_ in self._allocated.capacity or id_ in self._capacity)
-        if not is_held and fields.consumes_counters and not self._counters.take(candidate):
+        if not is_held and device.consumes_counters and not self._counters.take(candidate):
             return False
-        if is_kept_away(candidate.device, wanted.exact.tolerations) or not self._constrain(
-            at, wanted, candidate, must=must
-        ):
+        if is_kept_away(device, wanted.exact.tolerations) or not self._constrain(at, wanted, candidate, must=must):
             return False
         if not is_shared:
             self._taking.setdefault(id_, set()).add(at.claim)
         if not self._has_room(wanted, candidate):
             return False
-        amounts = consumed(wanted.exact.capacity, fields.capacity) if is_shared else {}
+        amounts = consumed(wanted.exact.capacity, device.capacity) if is_shared else {}
         if is_shared:
             held = self._capacity.setdefault(id_, {})
             for name, amount in amounts.items():
@@ -250,7 +248,7 @@ class _Allocator:
         id_ = candidate.id
         if not taken.is_shared:
             self._taking[id_].discard(at.claim)
-            if candidate.device.fields.consumes_counters:
+            if candidate.device.consumes_counters:
                 self._counters.give_back(candidate)
             return
         held = self._capacity[id_]
@@ -267,7 +265,7 @@ def _constraints_of(constraints: list[ConstraintState], wanted: EvaluatedRequest
 
 def is_kept_away(device: api.Device, tolerations: tuple[api.DeviceToleration, ...]) -> bool:
     """Return whether the device has an untolerated taint with an effect."""
-    return any(taint.effect != "None" and not tolerated(tolerations, taint) for taint in device.fields.taints)
+    return any(taint.effect != "None" and not tolerated(tolerations, taint) for taint in device.taints)
 
 
 class PoolCounters:
@@ -313,7 +311,7 @@ class PoolCounters:
 
 
 def _add(taken: Counters, device: api.Device, sign: int) -> None:
-    for counted in device.fields.consumes_counters:
+    for counted in device.consumes_counters:
         counters = taken.setdefault(counted.counter_set, {})
         for name, counter in counted.counters.items():
             counters[name] = counters.get(name, 0) + sign * parse_quantity(counter.value)
@@ -343,7 +341,6 @@ def result_of(claim: EvaluatedClaim, taken: list[TakenDevice], node_name: str) -
 
 def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> api.DeviceResult:
     driver, pool, device = taken.candidate.id
-    fields = taken.candidate.device.fields
     share_id = None
     if taken.is_shared:
         # Upstream's is random.
@@ -357,8 +354,8 @@ def _result(claim: EvaluatedClaim, taken: TakenDevice, number: int) -> api.Devic
         device=device,
         admin_access=True if taken.wanted.exact.admin_access else None,
         tolerations=taken.wanted.exact.tolerations,
-        binding_conditions=fields.binding_conditions,
-        binding_failure_conditions=fields.binding_failure_conditions,
+        binding_conditions=taken.candidate.device.binding_conditions,
+        binding_failure_conditions=taken.candidate.device.binding_failure_conditions,
         share_id=share_id,
         consumed_capacity={name: canonical_quantity(amount) for name, amount in taken.consumed.items()},
     )
@@ -393,9 +390,9 @@ def _node_selector(taken: Iterable[TakenDevice], node_name: str) -> NodeSelector
     expressions: list[NodeSelectorRequirement] = []
     for taken_device in taken:
         device, offered = taken_device.candidate.device, taken_device.candidate.slice
-        placing = device.fields if offered.spec.per_device_node_selection else offered.spec
+        placing = device if offered.spec.per_device_node_selection else offered.spec
         name, selector = placing.node_name, placing.node_selector
-        if name or device.fields.binds_to_node:
+        if name or device.binds_to_node:
             own = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node_name,))
             return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(own,)),))
         terms = () if selector is None else selector.node_selector_terms

@@ -254,8 +254,8 @@ class DynamicResources:
             subrequests: Mapping[str, Any] = {
                 f"{request.name}/{subrequest.name}": subrequest for subrequest in request.first_available
             }
-            if request.exact is not None:
-                subrequests = {request.name: request.exact}
+            if request.exactly is not None:
+                subrequests = {request.name: request.exactly}
             if not subrequests:
                 return unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
             for name, wanted in subrequests.items():

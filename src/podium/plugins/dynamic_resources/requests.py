@@ -83,7 +83,7 @@ def gather_pools(devices: Devices, node: Node) -> list[Pool]:
     pools = [made for pool, slices in sorted(found.items()) if (made := _pool(devices, pool, slices)) is not None]
 
     def has_binding_conditions(pool: Pool) -> bool:
-        return any(each.device.fields.binding_conditions for each in pool.candidates)
+        return any(each.device.binding_conditions for each in pool.candidates)
 
     # Ordering by name lets drivers choose which pools are used first.
     return sorted(pools, key=has_binding_conditions)
@@ -97,8 +97,7 @@ def _is_relevant(slice_: api.ResourceSlice, node: Node) -> bool:
         return node_matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
     if not spec.per_device_node_selection:
         return False
-    fields = (device.fields for device in spec.devices)
-    return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in fields)
+    return any(node_matches(node, each.node_name, each.all_nodes, each.node_selector) for each in spec.devices)
 
 
 def _pool(devices: Devices, pool: PoolID, slices: list[api.ResourceSlice]) -> Pool | None:
@@ -140,7 +139,7 @@ def _is_valid(slices: Iterable[api.ResourceSlice], others: Iterable[api.Resource
         consumes_counter
         for each in (*slices, *others)
         for device in each.spec.devices
-        for consumes_counter in device.fields.consumes_counters
+        for consumes_counter in device.consumes_counters
     )
     return all(
         consumption.counter_set in known and consumption.counters.keys() <= known[consumption.counter_set]
@@ -201,7 +200,7 @@ class ConstraintState:
 
 def _find(device: api.Device, id_: DeviceID, name: str) -> api.DeviceAttribute | None:
     """Return an attribute by its full name; the driver's domain may be omitted."""
-    attributes = device.fields.attributes
+    attributes = device.attributes
     if name in attributes:
         return attributes[name]
     domain, slash, rest = name.partition("/")
@@ -266,14 +265,14 @@ class RequestReader:
         """Return whether class and request select a device that this node can use; ``known`` caches results."""
         found = known.get(candidate.id)
         if found is None:
-            driver, device, fields = candidate.id[0], candidate.device, candidate.device.fields
+            driver, device = candidate.id[0], candidate.device
             of_class = wanted.device_class
             found = known[candidate.id] = (
                 selects(of_class.spec.selectors, driver, device, f"class {of_class.metadata.name}")
                 and selects(wanted.exact.selectors, driver, device, f"claim {label}")
                 and (
                     not candidate.slice.spec.per_device_node_selection
-                    or node_matches(self._node, fields.node_name, fields.all_nodes, fields.node_selector)
+                    or node_matches(self._node, device.node_name, device.all_nodes, device.node_selector)
                 )
             )
         return found
@@ -299,7 +298,7 @@ class RequestReader:
                 is_shared = self._shares_matches and len(found) == 1 and found[0].all is not None
                 found.append(self._evaluate(label, each.name, each, request.name, found[0] if is_shared else None))
             return found
-        exact = request.exact
+        exact = request.exactly
         if exact is None:
             problem = "missing device class name (unsupported request type?)"
             raise AllocationError(f"claim {label}, request {request.name}: {problem}")
@@ -348,7 +347,7 @@ class RequestReader:
                 candidate
                 for candidate in pool.candidates
                 if self.selects(wanted, label, candidate, known)
-                and fits(needed, candidate.device.fields.capacity, self._capacity.get(candidate.id, {}), {})
+                and fits(needed, candidate.device.capacity, self._capacity.get(candidate.id, {}), {})
             ]
         return tuple(found)
 

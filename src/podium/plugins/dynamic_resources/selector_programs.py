@@ -55,12 +55,11 @@ def evaluate(text: str, driver: str, device: Device) -> bool | str:
 
 def _device_value(driver: str, device: Device) -> dict[str, Value]:
     """Return a device's CEL value: attributes and capacities by domain, by default the driver's."""
-    fields = device.fields
-    attributes = {name: _attribute(name, attribute) for name, attribute in fields.attributes.items()}
-    capacity = {name: Quantity.of(capacity.value) for name, capacity in fields.capacity.items()}
+    attributes = {name: _attribute(name, attribute) for name, attribute in device.attributes.items()}
+    capacity = {name: Quantity.of(capacity.value) for name, capacity in device.capacity.items()}
     return {
         "driver": driver,
-        "allowMultipleAllocations": fields.allow_multiple_allocations,
+        "allowMultipleAllocations": device.allow_multiple_allocations,
         "attributes": _by_domain(driver, attributes),
         "capacity": _by_domain(driver, capacity),
     }

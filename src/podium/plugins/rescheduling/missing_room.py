@@ -188,7 +188,7 @@ class RoomReader:
         devices: Counter[str] = Counter()
         for claim in claims_of(first, cluster):
             for request in () if claim.is_allocated or claim.for_extended_resources else claim.spec.devices.requests:
-                exact = request.exact or (request.first_available[0] if request.first_available else None)
+                exact = request.exactly or (request.first_available[0] if request.first_available else None)
                 if exact is not None and not exact.admin_access:
                     devices[exact.device_class_name] += max(exact.count, 1)
         needs = self._needs(requests, devices)

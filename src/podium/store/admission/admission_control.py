@@ -151,7 +151,7 @@ class Admission:
             spec, place = object_.spec.spec, "spec.spec"
         else:
             return
-        exact = (request.exact for request in spec.devices.requests)
+        exact = (request.exactly for request in spec.devices.requests)
         asked = next((index for index, one in enumerate(exact) if one is not None and one.admin_access), None)
         if asked is not None and self._namespace_labels(object_.metadata.namespace).get(_ADMIN_LABEL) != "true":
             path = f".{place}.devices.requests[{asked}].exactly.adminAccess"
