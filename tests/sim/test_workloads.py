@@ -277,6 +277,14 @@ def test_a_cron_job_runs_its_jobs_while_the_simulation_lasts() -> None:
     assert played(node("n1"), cron).elapsed_ns == 0
 
 
+def test_jobs_on_schedule_that_follow_each_other_without_a_pause_keep_no_run_going() -> None:
+    """From 5 minutes on, a pod of the CronJob runs at any time; the other Job's pod ends after 6 minutes."""
+    spec = {"schedule": "*/5 * * * *", "jobTemplate": {"spec": lasting(420)["spec"]}}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "backup"}, "spec": spec}
+
+    assert played(node("n1"), cron, lasting(360)).elapsed_ns == 360 * SECOND
+
+
 def test_a_schedule_that_cannot_be_read_is_an_error_at_its_field() -> None:
     template = {"spec": lasting(30)["spec"]}
     spec = {"schedule": "0 25 * * *", "jobTemplate": template}

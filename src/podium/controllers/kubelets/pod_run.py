@@ -32,6 +32,7 @@ TROUBLE = "podium.dev/trouble"
 
 _REJECT = "reject "
 _MOST = 100
+_DAY_NS = 24 * 3600 * times.SECOND
 _KEPT = 1_024
 
 
@@ -338,6 +339,14 @@ class PodRun(msgspec.Struct, eq=False):
     def is_failing(self) -> bool:
         """Return whether its containers fail whenever they run."""
         return self.is_over_limit or self.trouble_ns is not None or CRASH_AFTER in self.pod.metadata.annotations
+
+    @property
+    def is_on_schedule(self) -> bool:
+        """Return whether a CronJob made its Job, which then has the minutes from 1970 to that time in its name."""
+        meta = self.pod.metadata
+        minutes = "" if meta.controller is None or meta.controller.kind != "Job" else meta.controller.name[-8:]
+        created_ns = times.time_of(meta.creation_timestamp) or 0
+        return minutes.isdecimal() and abs(created_ns - int(minutes) * 60 * times.SECOND) < _DAY_NS
 
     def due_ns(self) -> int | None:
         """Return when something next happens to it, or None."""
