@@ -109,6 +109,15 @@ def test_progress_is_reported_as_time_passes() -> None:
     assert report[-1] == (1.0, 20 * 10**9)
 
 
+def test_a_run_has_seed_0_without_another_one() -> None:
+    objects = [*(node(f"n{number}") for number in range(20)), pod("a")]
+
+    places = [simulate(objects, seed=seed).pods[0]["node"] for seed in range(4)]
+
+    assert simulate(objects).pods[0]["node"] == places[0]
+    assert places[0] not in places[1:]
+
+
 PROGRAM = """
 import json
 from tests.sim.test_run import FULL
