@@ -229,7 +229,8 @@ def make_room(
     classes: dict[str, list[EvictablePod]] = {"BestEffort": [], "Burstable": [], "Guaranteed": []}
     for holder in holders:
         is_spared = honors_policy and preemption_policy(holder.pod) in NEVER_PREEMPTED
-        if not is_spared and _gives_way(holder.pod, preemptor):
+        outranks = preemptor.priority > holder.pod.priority or (is_critical(preemptor) and not is_critical(holder.pod))
+        if outranks and not is_spared:
             classes[qos_class(holder.pod.spec)].append(holder)
     best_effort, burstable, guaranteed = classes.values()
     if _still_lacking(lacking, [*best_effort, *burstable, *guaranteed]):
@@ -238,12 +239,6 @@ def make_room(
     chosen_burstable = _nearest(burstable, _still_lacking(lacking, [*best_effort, *chosen_guaranteed]))
     chosen_best_effort = _nearest(best_effort, _still_lacking(lacking, [*chosen_burstable, *chosen_guaranteed]))
     return [holder.pod for holder in (*chosen_best_effort, *chosen_burstable, *chosen_guaranteed)]
-
-
-def _gives_way(pod: Pod, preemptor: Pod) -> bool:
-    if is_critical(preemptor) and not is_critical(pod):
-        return True
-    return preemptor.priority > pod.priority
 
 
 def _still_lacking(lacking: Mapping[str, int], holders: Sequence[EvictablePod]) -> dict[str, int]:

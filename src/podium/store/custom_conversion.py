@@ -47,7 +47,8 @@ def converter_of(definition: Raw, structurals: Mapping[str, Structural], webhook
 
 def _by_webhook(hook: Raw, raws: Sequence[Raw], api_version: str, webhooks: WebhookCalls) -> list[Raw]:
     version = next(one for one in list_at(hook, "conversionReviewVersions") if one in REVIEW_VERSIONS)
-    sent = [{**raw, "metadata": _sent_metadata(raw)} for raw in raws]
+    metadata = ({name: value for name, value in raw["metadata"].items() if name not in _NOT_SENT} for raw in raws)
+    sent = [{**raw, "metadata": kept} for raw, kept in zip(raws, metadata, strict=True)]
     uid = review_uid(api_version, sent)
     request = {"uid": uid, "desiredAPIVersion": api_version, "objects": sent}
     review = {"kind": "ConversionReview", "apiVersion": f"{_GROUP}/{version}", "request": request}
@@ -62,10 +63,6 @@ def _by_webhook(hook: Raw, raws: Sequence[Raw], api_version: str, webhooks: Webh
         if problem := _object_problem(before, after, api_version):
             raise _failure(f"{name} returned invalid converted object at index {index}: {problem}")
     return [{**after, "metadata": _restored(raw, after)} for raw, after in zip(raws, found, strict=True)]
-
-
-def _sent_metadata(raw: Raw) -> Raw:
-    return {name: value for name, value in raw["metadata"].items() if name not in _NOT_SENT}
 
 
 def _restored(raw: Raw, converted: Raw) -> Raw:

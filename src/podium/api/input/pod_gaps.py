@@ -266,10 +266,6 @@ def _from_yaml(item: bytes) -> Any:
 
 
 # Functions by name, because documents are sent to other processes.
-def _status_of_json(item: bytes) -> Raw:
-    return _STATUS.decode(item).status or {}
-
-
 def _status_of_yaml(item: bytes) -> Raw:
     status: Raw = _from_yaml(item).get("status", {})
     return status
@@ -278,7 +274,7 @@ def _status_of_yaml(item: bytes) -> Raw:
 JSON = TextForm(
     read=json.decode,
     decode=msgspec.json.decode,
-    status=_status_of_json,
+    status=lambda item: _STATUS.decode(item).status or {},
     opening=(b'"',),
     closing=(b'"', b'\\"'),
     owners=(b'"ownerReferences"', b"]"),

@@ -14,17 +14,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
 from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node, NodeSpec, NodeStatus, Taint
-from podium.api.pod import (
-    Affinity,
-    Container,
-    Pod,
-    PodCondition,
-    PodSchedulingGroup,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    TopologySpreadConstraint,
-)
+from podium.api.pod import Affinity, Pod, PodCondition, PodSchedulingGroup, TopologySpreadConstraint
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PodDisruptionBudget
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
@@ -62,12 +52,8 @@ def node(index: int, zones: int = 1, rack_size: int = 0) -> Node:
     labels = {HOSTNAME_LABEL: name, ZONE_LABEL: f"zone-{index % zones}"}
     if rack_size:
         labels[RACK] = f"rack-{index // rack_size}"
-    return Node(
-        api_version="v1",
-        kind="Node",
-        metadata=ObjectMeta(name=name, labels=labels),
-        status=NodeStatus(allocatable={"cpu": NODE_CPU, "memory": "32Gi", "pods": "110"}),
-    )
+    status = NodeStatus(allocatable={"cpu": NODE_CPU, "memory": "32Gi", "pods": "110"})
+    return Node(api_version="v1", kind="Node", metadata=ObjectMeta(name=name, labels=labels), status=status)
 
 
 def pod(
@@ -83,19 +69,12 @@ def pod(
     namespace: str = "default",
 ) -> Pod:
     """Return a pod with one container, running on node ``on`` if that is given."""
-    return Pod(
-        api_version="v1",
-        kind="Pod",
-        metadata=ObjectMeta(name=name, namespace=namespace, uid=name, labels=labels or {}),
-        spec=PodSpec(
-            node_name=on,
-            priority=priority,
-            containers=(Container(name="c", resources=ResourceRequirements(requests={"cpu": cpu, "memory": memory})),),
-            affinity=affinity,
-            topology_spread_constraints=spread,
-        ),
-        status=PodStatus(phase="Running" if on else "Pending"),
-    )
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    meta = {"name": name, "namespace": namespace, "uid": name, "labels": labels or {}}
+    spec = {"nodeName": on, "priority": priority, "containers": [container]}
+    status = {"phase": "Running" if on else "Pending"}
+    made = convert({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}, Pod)
+    return replace(made, spec=replace(made.spec, affinity=affinity, topology_spread_constraints=spread))
 
 
 def _spreading(labels: dict[str, str], skew: int, otherwise: str) -> tuple[TopologySpreadConstraint, ...]:

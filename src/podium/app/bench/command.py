@@ -197,10 +197,8 @@ _SCHEDULING = (
     WorkloadSize("basic", 100_000),
     WorkloadSize("preemption"),
     WorkloadSize("preemption", 100_000, 300),
-    *map(
-        WorkloadSize, ("preemption-across", "preemption-gangs", "affinity", "antiaffinity", "spread", "unschedulable")
-    ),
-    *map(WorkloadSize, ("mixed-churn", "explain")),
+    *map(WorkloadSize, ("preemption-across", "preemption-gangs", "affinity", "antiaffinity", "spread")),
+    *map(WorkloadSize, ("unschedulable", "mixed-churn", "explain")),
 )
 USUAL = (
     *_SCHEDULING,

@@ -369,10 +369,6 @@ def _current_cluster_of(given: dict[str, Any]) -> ClusterSource:
     return _cluster_of(given) or current
 
 
-def _optional_cluster_of(given: dict[str, Any]) -> ClusterSource | None:
-    return _current_cluster_of(given) if given["allows_exec_plugins"] else _cluster_of(given)
-
-
 def _source_of(given: dict[str, Any]) -> Source:
     allows_exec_plugins = given["allows_exec_plugins"]
     return Source(given.pop("files"), _cluster_of(given), allows_exec_plugins, given.pop("overrides", ()))
@@ -381,7 +377,11 @@ def _source_of(given: dict[str, Any]) -> Source:
 cluster_options = adding("cluster", _current_cluster_of, *_CLUSTER_OPTIONS)
 """Add the options that name a cluster; the command gets them as ``cluster``, a ClusterSource."""
 
-optional_cluster_options = adding("cluster", _optional_cluster_of, *_CLUSTER_OPTIONS)
+optional_cluster_options = adding(
+    "cluster",
+    lambda given: _current_cluster_of(given) if given["allows_exec_plugins"] else _cluster_of(given),
+    *_CLUSTER_OPTIONS,
+)
 """The same for a command that does without a cluster, too: None if none is named, and no program may be run."""
 
 source_options = adding("source", _source_of, _FILES, *_CLUSTER_OPTIONS, _OVERRIDES)

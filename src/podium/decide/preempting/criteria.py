@@ -284,10 +284,6 @@ def _tokens(negated: int) -> int | None:
     return None if negated == -_NO_RATE else -negated
 
 
-def _ago(negated_ms: int) -> str | None:
-    return None if negated_ms == -_NEVER else f"{format_duration(-negated_ms // _THOUSAND * SECOND)} ago"
-
-
 def _time(negated_ns: int) -> str | None:
     return None if negated_ns == -NOT_STARTED_NS else format_time(-negated_ns)
 
@@ -363,7 +359,7 @@ _ALL = (
         "longest time since their workloads were disrupted",
         "disrupted",
         _per_pod(_since_disruption),
-        shown=_ago,
+        shown=lambda ms: None if ms == -_NEVER else f"{format_duration(-ms // _THOUSAND * SECOND)} ago",
     ),
 )
 CRITERIA: Mapping[str, Criterion] = {criterion.name: criterion for criterion in _ALL}

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from podium.api import selectors
 from podium.api.errors import InputError, shown
 from podium.api.meta import Int32
 from podium.api.names import label_name_problem
 from podium.api.reading import Duration, Interval
-from podium.api.selectors import Requirement, Selector, requirement_problem
 from podium.api.times import SECOND
 from podium.framework.settings.arguments import Strict
 
@@ -100,8 +100,8 @@ class ReschedulingScope(ScopeLimits, frozen=True, kw_only=True):
 
     included: frozenset[str] = frozenset()
     excluded: frozenset[str] = frozenset(("kube-system",))
-    pods: Selector | None = None
-    nodes: Selector | None = None
+    pods: selectors.Selector | None = None
+    nodes: selectors.Selector | None = None
 
 
 _Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -189,18 +189,13 @@ SETTINGS_OF: Mapping[Aggressiveness, ReschedulerSettings] = {
 """The numbers of each level, without policies. Cautious is the default."""
 
 
-class WrittenRequirement(Strict, frozen=True, kw_only=True):
+class WrittenRequirement(selectors.LabelSelectorRequirement, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A condition on a label."""
 
-    key: str
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
-    values: tuple[str, ...] = ()
 
-
-class WrittenSelector(Strict, frozen=True, kw_only=True):
+class WrittenSelector(selectors.LabelSelector, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A label selector (meta/v1 LabelSelector) in which an unknown field is an error."""
 
-    match_labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies it for each instance
     match_expressions: tuple[WrittenRequirement, ...] = ()
 
 
@@ -260,20 +255,17 @@ def names_of(names: tuple[str, ...], path: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def label_selector(written: WrittenSelector | None, path: str) -> Selector | None:
+def label_selector(written: WrittenSelector | None, path: str) -> selectors.Selector | None:
     """Return the selector at a path, None if there is none. Raises InputError for an invalid condition."""
     if written is None:
         return None
-    requirements: list[Requirement] = []
     for key, value in written.match_labels.items():
-        if (problem := requirement_problem(key, "In", (value,))) is not None:
+        if (problem := selectors.requirement_problem(key, "In", (value,))) is not None:
             raise InputError(problem[1], path=f"{path}.matchLabels")
-        requirements.append(Requirement(key, "In", (value,)))
     for position, condition in enumerate(written.match_expressions):
-        if (problem := requirement_problem(condition.key, condition.operator, condition.values)) is not None:
+        if (problem := selectors.requirement_problem(condition.key, condition.operator, condition.values)) is not None:
             raise InputError(problem[1], path=f"{path}.matchExpressions[{position}].{problem[0]}")
-        requirements.append(Requirement(condition.key, condition.operator, condition.values))
-    return Selector(tuple(requirements))
+    return selectors.compile_label_selector(written)
 
 
 DEFAULT_POLICIES = (
