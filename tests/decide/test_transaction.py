@@ -189,7 +189,7 @@ def test_a_node_that_was_changed_is_as_it_was_when_all_is_taken_back() -> None:
     cluster = cluster_of(node("a"), pod("p", on="a"))
 
     with scratch_on(cluster) as transaction:
-        transaction.change_node(node("a", taints=["gpu=yes:NoSchedule"]))
+        transaction.put(node("a", taints=["gpu=yes:NoSchedule"]))
         assert len(transaction.fitting(cluster.read(pod("q")))) == 0
 
     assert cluster.nodes.node(0) == node("a")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+import msgspec
+
 from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
 from podium.api.times import format_time, parse_time, time_of
@@ -100,6 +102,7 @@ class CSINodeDriver(APIStruct, frozen=True, kw_only=True):
     """A CSI driver on a node."""
 
     name: str
+    node_id: str = msgspec.field(name="nodeID", default="")
     allocatable: VolumeNodeResources | None = None
     topology_keys: tuple[str, ...] = ()
 

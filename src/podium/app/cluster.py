@@ -26,7 +26,7 @@ from podium.app.explaining.workload import (
     WorkloadExplanation,
     find_workload,
     maker_of,
-    next_pod,
+    next_pods,
     pods_of,
     read_target,
     wanted_of,
@@ -147,7 +147,8 @@ class Cluster:
         if pending is not None:
             explanation = explainer.explain(pending, scheduler)
         else:
-            explanation = explainer.explain_made(*next_pod(maker_of(documents, document), pods), scheduler)
+            made = next_pods(maker_of(documents, document), [pod.metadata.name for pod in pods])
+            explanation = explainer.explain_made(*next(made), scheduler)
         return WorkloadExplanation(kind, key, wanted_of(workload), pods, self._bound_here(explanation), pending is None)
 
     def simulate(

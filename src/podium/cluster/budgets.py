@@ -99,6 +99,8 @@ class Budgets:
 
     def __init__(self) -> None:
         self.requires_all = False
+        self.objects: dict[str, PodDisruptionBudget] = {}
+        """The budgets with their status, by key."""
         # By namespace and name; and the names of those of a namespace by the labels that they require.
         self._budgets: dict[str, dict[str, Budget]] = {}
         self._requiring: dict[str, QueryIndex[str]] = {}
@@ -115,6 +117,7 @@ class Budgets:
     def put(self, budget: PodDisruptionBudget) -> bool:
         """Add or replace a budget; return whether its selector or the disruptions that it allows change."""
         before, read = self.find(budget.key), _read(budget, self._now)
+        self.objects[budget.key] = budget
         self._set(read)
         self._expect_change(read.bucket)
         if before is None:
@@ -122,6 +125,7 @@ class Budgets:
         return (before.selector, before.disruptions_allowed) != (read.selector, read.disruptions_allowed)
 
     def remove(self, key: str) -> None:
+        self.objects.pop(key, None)
         namespace, _, name = key.partition("/")
         in_namespace = self._budgets.get(namespace, {})
         before = in_namespace.pop(name, None)

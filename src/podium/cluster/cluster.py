@@ -117,7 +117,12 @@ class Cluster:
                 self._extended_resources_changed(self.devices.put(read_as_kept(item, self.release)))
 
     def find(self, item: Kubernetes) -> Kubernetes | None:
-        """Return the known version of a storage or device object; None for new ones and other kinds."""
+        """Return the known version of a node, a budget, or a storage or device object; None for new and other ones."""
+        if isinstance(item, Node):
+            row = self.nodes.row_of.get(item.metadata.name)
+            return None if row is None else self.nodes.node(row)
+        if isinstance(item, PodDisruptionBudget):
+            return self.budgets.objects.get(item.key)
         if isinstance(item, StorageObject):
             return self.storage.find(item)
         return self.devices.find(item) if isinstance(item, DeviceObject) else None

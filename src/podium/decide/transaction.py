@@ -5,14 +5,15 @@ Nothing is copied. No other code runs between the changes and their end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol, Self
 
 import numpy as np
 from msgspec.structs import replace
 
-from podium.api.devices import ResourceClaim
+from podium.api.devices import ResourceClaimStatus
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
@@ -111,12 +112,6 @@ class ClusterTransaction(RollbackLog):
         self.cluster.remove_node(name)
         self._undo.append(lambda: self.cluster.put_node(node))
 
-    def change_node(self, node: Node) -> None:
-        """Replace a node by another version of it."""
-        before = self.cluster.nodes.node(self.cluster.nodes.row_of[node.metadata.name])
-        self.cluster.put_node(node)
-        self._undo.append(lambda: self.cluster.put_node(before))
-
     def close_node(self, row: int) -> None:
         """Let a node take no further pods. Rankings survive that, unlike a taint."""
         nodes = self.cluster.nodes
@@ -160,15 +155,24 @@ class ClusterTransaction(RollbackLog):
             groups.drop_pod(pod.uid)
             self._undo.append(lambda: groups.put_pod(before))
 
-    def put_claim(self, claim: ResourceClaim) -> None:
-        """Add a claim for devices, or replace the one of its name."""
-        before = self.cluster.devices.claims.get(claim.key)
-        self.cluster.put(claim)
-        self._undo.append(lambda: self.cluster.remove(claim) if before is None else self.cluster.put(before))
+    def put(self, item: Kubernetes) -> None:
+        """Add a node, a budget, or a storage or device object, or replace the one of its name."""
+        before = self.cluster.find(item)
+        self.cluster.put(item)
+        self._undo.append(lambda: self.cluster.remove(item) if before is None else self.cluster.put(before))
 
-    def drop_claim(self, claim: ResourceClaim) -> None:
-        self.cluster.remove(claim)
-        self._undo.append(lambda: self.cluster.put(claim))
+    def release_devices(self, pod: PodRecord, named: Iterable[str | None] = ()) -> None:
+        """Release the devices of a pod that has left: of the claims made for it, and ``named`` ones without users."""
+        devices, made = self.cluster.devices, [name for _, name in pod.made_claims]
+        for name in (*made, *named):
+            claim = devices.claims.get(f"{pod.namespace}/{name}")
+            if claim is not None and claim.is_allocated:
+                users = tuple(user for user in claim.status.reserved_for if user.uid != pod.uid and name not in made)
+                status = replace(claim.status, reserved_for=users) if users else ResourceClaimStatus()
+                self.put(replace(claim, status=status))
+        if (extended := devices.claim_cache.made_for(pod.uid)) is not None:
+            self.cluster.remove(extended)
+            self._undo.append(lambda: self.cluster.put(extended))
 
     def fitting(self, pod: PodRecord, rows: Int64s | None = None) -> Int64s:
         """Return the rows, out of ``rows`` (ascending) or all, that the scheduler's filters accept; ascending."""

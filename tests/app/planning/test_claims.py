@@ -249,3 +249,95 @@ def test_more_nodes_place_no_more_pods_than_there_are_volumes(tmp_path: Path) ->
 
     counts = {each["change"]: each["placed"] for each in changes if each["type"] in ("node", "nodes")}
     assert counts == {"one more node like a": 1, "2 more nodes like a": 2}
+
+
+def test_a_further_node_has_the_devices_and_the_drivers_of_the_one_that_it_is_like(tmp_path: Path) -> None:
+    """Each pod wants a device and a volume; a node has two devices and attaches one volume."""
+    template, device = device_claim("ResourceClaimTemplate", "one"), {"name": "gpu", "resourceClaimTemplateName": "one"}
+    nodes = zonal_nodes(n1="a", n2="a", n3="a")
+    for driver in (each["spec"]["drivers"][0] for each in nodes if each["kind"] == "CSINode"):
+        driver["allocatable"] = {"count": 1}
+    pods = [
+        {**mounting(f"web-{number}", f"data-{number}"), "metadata": {"name": f"web-{number}", "namespace": "default"}}
+        for number in range(3)
+    ]
+    for each in pods:
+        each["spec"] |= {"resourceClaims": [device]}
+    claims = [volume_claim(f"data-{number}") for number in range(3)]
+    # The pool of both nodes has two slices; that of a new node has one.
+    slices = gpus("n2", "n3", each=2)
+    for each in slices[1:]:
+        each["spec"]["pool"] = {"name": "all", "generation": 1, "resourceSliceCount": 2}
+    cluster = written(tmp_path, storage_class(), template, *claims, *nodes, *slices, *pods, pod("old", "2", on="n3"))
+
+    answer = reported("pending", "-f", cluster)
+    counts = {each["change"]: each["placed"] for each in answer["changes"] if each["type"] in ("node", "nodes")}
+    played = reported("nodes", "--add", "2", "--like", "n2", "-f", cluster)
+
+    assert len(answer["placed"]) == 1
+    assert counts == {"one more node like n2": 1, "2 more nodes like n2": 2}
+    assert played["headline"].startswith(
+        "adding plan-node-1, plan-node-2: 0 pods wait for a node at the end, 2 without"
+    )
+    limited = reported("nodes", "--add", "1", "--like", "n2", "-f", cluster)
+    assert limited["headline"].startswith("adding plan-node-1: 1 pod waits for a node at the end, 2 without it")
+
+
+def test_the_devices_of_victims_are_free_after_a_preemption(tmp_path: Path) -> None:
+    """The preemptor wants CPU alone; its victims held both devices, one by a claim of a name that nobody else uses."""
+    held = [device_claim("ResourceClaim", name) for name in ("one", "two")]
+    victims = [
+        pod(name, "2", on="n1", resourceClaims=[{"name": "gpu", "resourceClaimName": claim}])
+        for name, claim in (("a", "one"), ("b", "two"))
+    ]
+    for number, (claim, victim) in enumerate(zip(held, victims, strict=True)):
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": "n1", "device": f"gpu-{number}"}
+        user = {"resource": "pods", "name": victim["metadata"]["name"], "uid": victim["metadata"]["uid"]}
+        claim["status"] = {"allocation": {"devices": {"results": [result]}}, "reservedFor": [user]}
+    template = device_claim("ResourceClaimTemplate", "each")
+    asked = pod("new", "500m", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "each"}])
+    del asked["metadata"]["uid"]
+    preemptor = pod("high", "3", priority=1000)
+    cluster = written(tmp_path, template, *held, *gpus("n1", each=2), node("n1", "4"), *victims, preemptor)
+    file = written(tmp_path, asked, name="asked.json")
+
+    assert reported("fit", file, "-f", cluster, "--after-pending")["fit"]["fits"] == 2
+    assert reported("fit", file, "-f", cluster)["fit"]["fits"] == 0
+
+
+def kept_claims(*zones: str) -> list[Raw]:
+    """Return the bound claims of the StatefulSet's first pods, with volumes in these zones."""
+    found: list[Raw] = []
+    for number, zone in enumerate(zones):
+        claim, term = volume_claim(f"data-db-{number}"), {"key": ZONE, "operator": "In", "values": [zone]}
+        claim["metadata"] |= {"uid": f"claim-{number}", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        claim |= {"spec": {**claim["spec"], "volumeName": f"pv-{number}"}, "status": {"phase": "Bound"}}
+        affinity = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+        reference = {"namespace": "default", "name": f"data-db-{number}", "uid": f"claim-{number}"}
+        spec = {"claimRef": reference, "nodeAffinity": affinity, "csi": {"driver": DRIVER, "volumeHandle": str(number)}}
+        volume = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": f"pv-{number}"}, "spec": spec}
+        found += [claim, volume]
+    return found
+
+
+@pytest.mark.parametrize(("policy", "fits"), [("OrderedReady", 2), ("Parallel", 5)])
+def test_pods_of_a_stateful_set_return_to_the_volumes_that_they_had(tmp_path: Path, policy: str, fits: int) -> None:
+    """One pod runs; the volumes of the next three are in a zone with room for two pods, in which one more runs."""
+    running = pod("db-0", on="n1", owner="db")
+    running["metadata"]["ownerReferences"][0] |= {"kind": "StatefulSet", "uid": "uid-db"}
+    stateful = stateful_set(1, storageClassName="late")
+    stateful["spec"]["podManagementPolicy"] = policy
+    asked = written(tmp_path, stateful, name="asked.json")
+    known = {**stateful, "metadata": {**stateful["metadata"], "uid": "uid-db"}}
+    base = [known, running, storage_class(), *zonal_nodes(n1="a", n2="b", n3="c")]
+    cluster = written(tmp_path, *base, *kept_claims("a", "b", "b", "b"))
+
+    found = reported("fit", "-f", cluster, asked)
+    six = reported("fit", "-f", cluster, asked, "--replicas", "6", "--save", str(tmp_path / "saved.yaml"))
+
+    assert found["fit"]["fits"] == fits
+    assert found["shapes"][0]["like"] == "n2"
+    assert six["headline"].startswith(f"{fits} of 6 of StatefulSet default/db get a node; limit: ")
+    later = [each["pods"] for each in six["limits"] if each["why"] == "created after the one before them is ready"]
+    assert later == ([3] if policy == "OrderedReady" else [])
+    assert bound_in_simulation(str(tmp_path / "saved.yaml")) == fits

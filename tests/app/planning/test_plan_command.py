@@ -252,6 +252,12 @@ def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
             3,
             "scale up what budget default/web covers by 2 (3 healthy, 3 have to be), lower minAvailable",
         ),
+        (
+            {"minAvailable": 3},
+            2,
+            "scale up what budget default/web covers by 1 and bring all of it to readiness (2 healthy, 3 have to be), "
+            "lower minAvailable",
+        ),
         ({"minAvailable": "100%"}, 3, "lower minAvailable of default/web (3 healthy, 3 have to be)"),
         ({"maxUnavailable": 0}, 3, "raise maxUnavailable of default/web (3 healthy, 3 have to be)"),
         (

@@ -63,10 +63,12 @@ def test_the_end_of_a_name_chooses_what_is_saved_and_several_files_may_be(
     assert [file.read_text().startswith(f"# podium simulate -f {file.name}") for file in scenarios] == [True, True]
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    target = tmp_path / "missing" / "x.plan"
+@pytest.mark.parametrize("name", ["x.plan", "x.yaml"])
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, name: str) -> None:
+    """Beside a scenario there would be a file with the change that helps."""
+    target = tmp_path / "missing" / name
 
-    result = ask("drain", "-f", written(tmp_path, *CLUSTER), "a", "--save", str(target), code=1)
+    result = ask("pending", "-f", written(tmp_path, node("a"), pod("web", "5")), "--save", str(target), code=1)
 
     assert f"{target}: cannot be written: No such file or directory" in result.stderr
 

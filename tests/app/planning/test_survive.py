@@ -91,6 +91,15 @@ def test_a_pod_beside_the_one_that_is_taken_survives(tmp_path: Path) -> None:
     ]
 
 
+def test_a_preemptor_may_request_as_much_as_is_free_before_less_important_pods_come(tmp_path: Path) -> None:
+    """Two CPUs are free; a pod of lower priority than the preemptor would take one of them."""
+    pods = [pod("old", "2", on="a"), pod("web", "4", priority=1000), pod("small", "1", priority=-1)]
+
+    answer = reported("survive", "old", "-f", written(tmp_path, node("a"), *pods))
+
+    assert "Pod default/web requests.cpu 4 -> 2" in changes(answer)
+
+
 def test_each_change_is_reported_with_its_effect(tmp_path: Path) -> None:
     answer = reported("survive", "rs/old", "-f", threatened(tmp_path))
 

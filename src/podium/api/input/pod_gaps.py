@@ -266,6 +266,10 @@ def _from_yaml(item: bytes) -> Any:
 
 
 # Functions by name, because documents are sent to other processes.
+def _status_of_json(item: bytes) -> Raw:
+    return _STATUS.decode(item).status or {}
+
+
 def _status_of_yaml(item: bytes) -> Raw:
     status: Raw = _from_yaml(item).get("status", {})
     return status
@@ -274,7 +278,7 @@ def _status_of_yaml(item: bytes) -> Raw:
 JSON = TextForm(
     read=json.decode,
     decode=msgspec.json.decode,
-    status=lambda item: _STATUS.decode(item).status or {},
+    status=_status_of_json,
     opening=(b'"',),
     closing=(b'"', b'\\"'),
     owners=(b'"ownerReferences"', b"]"),

@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, JobSpec, StatefulSet, pod_template
 from podium.app.console.cells import agreeing, counted
 from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
-from podium.app.explaining.workload import POD, next_pod, wanted_of
+from podium.app.explaining.workload import POD, wanted_of
 from podium.app.planning.deciding.capacity import capacity_by_node
 from podium.app.planning.deciding.causes import BlockedPods, blocked_on
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
@@ -150,7 +148,13 @@ def _decide_replicas(
     """Decide about the replicas of a workload one after another, and record the result in the finding."""
     item, number = document.object, finding.number
     has_claims = isinstance(item, StatefulSet) and bool(item.spec.volume_claim_templates)
-    for pod in _records(decisions, document, existing, number):
+    if isinstance(item, Pod):
+        pods = iter([decisions.create(item)])
+    else:
+        first, name = (item.spec.ordinals.start, item.metadata.name) if isinstance(item, StatefulSet) else (0, "")
+        known = [f"{name}-{ordinal}" for ordinal in range(first, first + existing)]
+        pods = decisions.copies(decisions.create_next(document, known), number)
+    for pod in pods:
         if not has_time():
             return
         if not _is_decided(decisions, pod):
@@ -181,30 +185,9 @@ def _is_decided(decisions: Decisions, pod: PodRecord) -> bool:
     return runner is not None and runner.pre_enqueue(pod).is_success and not decisions.is_of_gang(pod)
 
 
-def _records(decisions: Decisions, document: Document, existing: int, number: int) -> Iterator[PodRecord]:
-    """Yield the new pods of an object, as its controller makes them, together with their claims."""
-    item = document.object
-    if isinstance(item, Pod):
-        yield decisions.create(item)
-    elif isinstance(item, StatefulSet) and item.spec.volume_claim_templates:
-        first = item.spec.ordinals.start
-        taken = [
-            Pod(metadata=replace(item.metadata, name=f"{item.metadata.name}-{first + n}")) for n in range(existing)
-        ]
-        for _ in range(number):
-            pod, claims = next_pod(document, taken)
-            taken.append(pod)
-            for claim in claims:
-                if decisions.cluster.find(claim) is None:
-                    decisions.put(claim)
-            yield decisions.create(pod)
-    else:
-        yield from decisions.copies(decisions.create(next_pod(document, ())[0]), number)
-
-
 def _decide_daemons(decisions: Decisions, document: Document, finding: AdmissionFinding) -> None:
     """Decide about a DaemonSet's pod on each of its nodes: it has room there, or has room if it preempts, or not."""
-    pod = decisions.create(next_pod(document, ())[0])
+    pod = decisions.create_next(document)
     if not _is_decided(decisions, pod):
         return
     found = blocked_on(decisions, (pod,))

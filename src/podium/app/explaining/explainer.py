@@ -117,19 +117,17 @@ class Explainer:
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:
         """Explain a pod that is not in the input, with claims that would be created for it; nothing is kept."""
-        pod, made = self.made(pod)
-        needed = (*map(self._admission.admitted, claims), *made)
+        pod, needed = self.made(pod, claims)
 
         @contextmanager
         def as_decided() -> Iterator[None]:
             """Add the claims that do not exist, for the duration of the context."""
-            added = [claim for claim in needed if self.cluster.find(claim) is None]
-            for claim in added:
+            for claim in needed:
                 self.cluster.put(claim)
             try:
                 yield
             finally:
-                for claim in added:
+                for claim in needed:
                     self.cluster.remove(claim)
 
         with as_decided():
@@ -203,12 +201,14 @@ class Explainer:
         """The pods without a node, by key."""
         return [self._pending[key] for key in sorted(self._pending)]
 
-    def made(self, pod: Pod) -> tuple[Pod, tuple[Kubernetes, ...]]:
-        """Return a pod as the API server would store it, and the claims to create for it.
+    def made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = ()) -> tuple[Pod, tuple[Kubernetes, ...]]:
+        """Return a pod as the API server would store it, and the claims to create for it, with those that do not exist.
 
         Raises InputError for one that no API server would accept.
         """
-        return self._with_made_claims(self._admission.admitted(pod))
+        pod, made = self._with_made_claims(self._admission.admitted(pod))
+        missing = (claim for claim in claims if self.cluster.find(claim) is None)
+        return pod, (*map(self._admission.admitted, missing), *made)
 
     def _with_made_claims(self, pod: Pod) -> tuple[Pod, tuple[Kubernetes, ...]]:
         """Return the pod with the names of its claims, and the claims to create for it: for devices and for volumes.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
-
-from msgspec.structs import replace
 
 from podium.api.errors import PodiumError, likely, shown
 from podium.api.input.codec import Document, decode
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw, object_at
-from podium.api.pod import EphemeralVolumeSource, Pod, Volume
+from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
 from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Renderable
@@ -181,36 +179,28 @@ def maker_of(documents: Iterable[Document], workload: Document) -> Document:
     return found[max(found)] if found else workload
 
 
-def next_pod(document: Document, pods: Sequence[Pod]) -> tuple[Pod, tuple[PersistentVolumeClaim, ...]]:
-    """Return the pod that a workload would create next, and its claims; the pod of a DaemonSet is for any node."""
+def next_pods(document: Document, known: Iterable[str] = ()) -> Iterator[tuple[Pod, tuple[PersistentVolumeClaim, ...]]]:
+    """Yield the pods that a workload would create next beside those of ``known`` names, without end, and their claims.
+
+    Only those of a StatefulSet differ. The pod of a DaemonSet is for any node.
+    """
     typed = document.object
     if typed is None:
         raise AssertionError("a workload of a kind that is not read")
     workload: WorkloadObject[Any] = WorkloadObject(typed, document.raw)
-    template, claims = object_at(document.raw, *POD_PATHS[typed.kind]), dict[str, Raw]()
-    if isinstance(typed, StatefulSet):
-        taken = {ordinal_of(typed.metadata.name, pod.metadata.name) for pod in pods}
-        ordinal = next(number for number in count(typed.spec.ordinals.start) if number not in taken)
-        manifest, claims = numbered_pod(workload, ordinal, template, ""), claims_of(workload, ordinal)
-    else:
-        spec = template.get("spec", {})
-        if isinstance(typed, DaemonSet):
-            spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}
-        manifest = workload.new_pod(template, {"name": f"{typed.metadata.name}-{_NEXT}"}, {}, spec)
-    made = decode(manifest)
-    if not isinstance(made, Pod):
-        raise AssertionError(f"{workload.label} makes no pod")
-    return made, tuple(claim for claim in map(decode, claims.values()) if isinstance(claim, PersistentVolumeClaim))
-
-
-def pod_to_copy(document: Document) -> Pod:
-    """Return the pod that a workload would create next, as one whose copies have claims of their own.
-
-    The claims of a StatefulSet are those of ephemeral volumes.
-    """
-    pod, _ = next_pod(document, ())
-    templates = document.raw["spec"].get("volumeClaimTemplates", ())
-    own = {each["metadata"]["name"]: EphemeralVolumeSource(volume_claim_template=each) for each in templates}
-    kept = (volume for volume in pod.spec.volumes if volume.name not in own)
-    volumes = (*(Volume(name=name, ephemeral=source) for name, source in own.items()), *kept)
-    return replace(pod, spec=replace(pod.spec, volumes=volumes))
+    template = object_at(document.raw, *POD_PATHS[typed.kind])
+    taken = {ordinal_of(typed.metadata.name, name) for name in known}
+    first = typed.spec.ordinals.start if isinstance(typed, StatefulSet) else 0
+    for ordinal in (number for number in count(first) if number not in taken):
+        claims: dict[str, Raw] = {}
+        if isinstance(typed, StatefulSet):
+            manifest, claims = numbered_pod(workload, ordinal, template, ""), claims_of(workload, ordinal)
+        else:
+            spec = template.get("spec", {})
+            if isinstance(typed, DaemonSet):
+                spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}
+            manifest = workload.new_pod(template, {"name": f"{typed.metadata.name}-{_NEXT}"}, {}, spec)
+        made = decode(manifest)
+        if not isinstance(made, Pod):
+            raise AssertionError(f"{workload.label} makes no pod")
+        yield made, tuple(each for each in map(decode, claims.values()) if isinstance(each, PersistentVolumeClaim))

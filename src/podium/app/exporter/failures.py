@@ -201,7 +201,7 @@ class FailureTrials:
                 continue
             node = nodes.node(row)
             taints = (*(each for each in node.spec.taints if each.key != UNREACHABLE), *_TAINTS)
-            what_if.change_node(replace(node, spec=replace(node.spec, taints=taints)))
+            what_if.put(replace(node, spec=replace(node.spec, taints=taints)))
 
     def on_pod_coming(self, pod: PodRecord, _: int) -> None:
         self._count_ready(pod, 1)
@@ -214,7 +214,7 @@ class FailureTrials:
         """Update the status of budgets as the disruption controller does."""
         for key in [budget.key for budget in self._decisions.cluster.budgets.over(pod.pod_class)]:
             self._more_ready[key] += number
-            known = self._decisions.budgets[key]
+            known = self._decisions.cluster.budgets.objects[key]
             status = known.status
             allowed = max(0, status.current_healthy + self._more_ready[key] - status.desired_healthy)
             if status.expected_pods and allowed != status.disruptions_allowed:

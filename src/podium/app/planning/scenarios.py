@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from podium.api import selectors, times, workloads
-from podium.api.errors import InputError, escape, node_hint, nodes_named
+from podium.api.errors import InputError, escape, node_hint, nodes_named, os_error_as
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION
-from podium.api.meta import Kubernetes, Raw
+from podium.api.kinds import KIND_OF
+from podium.api.meta import Kubernetes, Raw, plain
 from podium.app.console.output import in_yaml
 from podium.sim.run_options import DURATIONS, RunOptions
 
@@ -76,6 +77,12 @@ def objects_of(read: Input, kind: str) -> dict[str, Document]:
     }
 
 
+def manifest_of(item: Kubernetes) -> Raw:
+    """Return the manifest of an object that no file has."""
+    kind = KIND_OF[type(item)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **plain(item)}
+
+
 def step(name: str, what: Any, at: str = "0s") -> Raw:
     """Return one step of a scenario."""
     return {"at": at, name: what}
@@ -136,15 +143,16 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
         scenario = {**scenario, "spec": {"latency": times.format_duration(options.latency_ns or 0), **scenario["spec"]}}
     else:
         comments.append(f"  {answer.headline}")
-    if answer.remedy is not None:
-        remedy, change = answer.remedy, Path(file).with_name(f"{Path(file).stem}-change{Path(file).suffix}")
+    remedy, change = answer.remedy, Path(file).with_name(f"{Path(file).stem}-change{Path(file).suffix}")
+    if remedy is not None:
         comments += [f"{play} --override {change.name}", f"  with {remedy.text}"]
-        _write(str(change), [f"{remedy.text}: see {Path(file).name}"], remedy.objects)
     _write(file, comments, (document.raw for document in with_scenario(read, scenario).documents))
+    if remedy is not None:
+        _write(str(change), [f"{remedy.text}: see {Path(file).name}"], remedy.objects)
 
 
 def _write(file: str, comments: Iterable[str], documents: Iterable[Raw]) -> None:
-    with Path(file).open("w", encoding="utf-8") as stream:
+    with os_error_as("cannot be written", file), Path(file).open("w", encoding="utf-8") as stream:
         stream.writelines(f"# {escape(comment, _MAX_COMMENT)}\n" for comment in comments)
         for raw in documents:
             stream.write(f"---\n{in_yaml(raw)}")

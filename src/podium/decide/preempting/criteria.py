@@ -284,10 +284,6 @@ def _tokens(negated: int) -> int | None:
     return None if negated == -_NO_RATE else -negated
 
 
-def _time(negated_ns: int) -> str | None:
-    return None if negated_ns == -NOT_STARTED_NS else format_time(-negated_ns)
-
-
 _ALL = (
     Criterion("BudgetViolations", "fewest budget violations", "violations", values=lambda sets: sets.violations),
     Criterion(
@@ -349,7 +345,7 @@ _ALL = (
         "LatestStart",
         "latest start of the most important victims",
         "started",
-        shown=_time,
+        shown=lambda ns: None if ns == -NOT_STARTED_NS else format_time(-ns),
         values=_latest_start,
         floor=_LOWEST,
         growth="BesideHighestPriority",

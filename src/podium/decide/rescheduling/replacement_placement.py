@@ -83,7 +83,7 @@ class ReplacementPlacer:
         is_tainted = any(taint.key == SOFT_TAINT.key for taint in node.spec.taints)
         if self._steering is Steering.SOFT_TAINT and self._guidance is Guidance.EVICT and not is_tainted:
             spec = replace(node.spec, taints=(*node.spec.taints, SOFT_TAINT))
-            self._transaction.change_node(replace(node, spec=spec))
+            self._transaction.put(replace(node, spec=spec))
 
     def find(
         self, pod: PodRecord, leaver: MovingPod, leaving: Collection[MovingPod], hinted: int | None = None
@@ -346,16 +346,11 @@ class MovedClaims:
                 )
                 anew, uid = f"{meta.name}{MADE_ANEW}", f"{meta.uid}{MADE_ANEW}"
                 meta = replace(meta, name=anew, uid=uid, owner_references=owners)
-                self._transaction.put_claim(replace(claim, metadata=meta, status=ResourceClaimStatus()))
+                self._transaction.put(replace(claim, metadata=meta, status=ResourceClaimStatus()))
 
     def on_pod_left(self, pod: PodRecord) -> None:
         """Release the devices of the claims that were made for a pod that has left its node."""
-        for _, name in pod.made_claims:
-            claim = self._devices.claims.get(f"{pod.namespace}/{name}")
-            if claim is not None and claim.is_allocated:
-                self._transaction.put_claim(replace(claim, status=ResourceClaimStatus()))
-        if (extended := self._devices.claim_cache.made_for(pod.uid)) is not None:
-            self._transaction.drop_claim(extended)
+        self._transaction.release_devices(pod)
 
     def on_pod_coming(self, pod: PodRecord, row: int) -> None:
         """Allocate the pod's unallocated claims to the devices that they would get in a row."""
@@ -377,4 +372,4 @@ class MovedClaims:
                 if claim.for_extended_resources:
                     # Such claims are not written yet and share one name.
                     meta = replace(meta, name=f"{meta.name}/{meta.uid}")
-                self._transaction.put_claim(replace(claim, metadata=meta, status=status))
+                self._transaction.put(replace(claim, metadata=meta, status=status))

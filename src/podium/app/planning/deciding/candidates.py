@@ -136,7 +136,7 @@ def _of_nodes(type_: str, what: str, nodes: Sequence[Node], held: Iterable[Block
 
     def change(decisions: Decisions) -> None:
         for node in nodes:
-            decisions.scratch.change_node(node)
+            decisions.put(node)
 
     text = f"{what} {nodes_text([node.metadata.name for node in nodes])}"
     return ProposedChange(type_, text, change, kinds=_kinds(held), objects=len(nodes))

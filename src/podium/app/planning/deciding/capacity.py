@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 
 import numpy as np
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
-from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, Node
+from podium.api.devices import ResourceSlice
+from podium.api.meta import ObjectMeta
+from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, READY, CSINode, Node
+from podium.api.pod import PodCondition
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
 from podium.api.selectors import NodeSelector, compile_node_selector
-from podium.app.console.cells import by_key
+from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import decide_gang
 from podium.app.explaining.obstacles import joined, obstacles_of
 from podium.app.planning.constants import CLUSTER_TAINTS, MAX_PLACED_PODS
@@ -23,6 +26,7 @@ from podium.app.planning.deciding.causes import blocked_on, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
+from podium.cluster.devices import pool_of
 from podium.cluster.pods import PodRecord
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.autoscaling import add_daemons
@@ -36,11 +40,18 @@ MAX_PER_NODE = 2_000
 _SHOWN = ("cpu", "memory")
 _FEW = 8
 
+NodeReport = CSINode | ResourceSlice
+"""What a node reports besides itself, if the devices of a slice are its own."""
+
 
 class NodeShape(Struct, frozen=True):
-    """Nodes of equal size, taints and labels, in order of names. ``model`` is the first of them, as if new."""
+    """Nodes of equal size, taints, labels and numbers of devices, in order of names.
+
+    ``model`` is the first of them, as if new, ``reports`` are its CSINode and ResourceSlices.
+    """
 
     model: Node
+    reports: Sequence[NodeReport]
     names: tuple[str, ...]
     rows: tuple[int, ...]
     text: str
@@ -63,13 +74,12 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     keys = _label_keys(cluster, pods) - identifying - {HOSTNAME_LABEL}
     found: dict[bytes, list[tuple[str, int]]] = {}
     models: dict[bytes, Node] = {}
+    reports = reports_by_node([*cluster.storage.csi_nodes.values(), *cluster.devices.written.values()])
     encoder = msgpack.Encoder(order="deterministic")
     for name, row in sorted(cluster.nodes.row_of.items()):
-        node = cluster.nodes.node(row)
-        taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(CLUSTER_TAINTS))
-        model = replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
+        model = as_new(cluster.nodes.node(row))
         labels = {key: value for key, value in model.metadata.labels.items() if key in keys}
-        key = encoder.encode((node_allocatable(node.status), labels, model.spec))
+        key = encoder.encode((node_allocatable(model.status), labels, model.spec, _devices(reports.get(name, ()))))
         found.setdefault(key, []).append((name, row))
         models.setdefault(key, model)
     differing = [
@@ -80,21 +90,67 @@ def shapes_of(cluster: Cluster, pods: Iterable[PodRecord]) -> list[NodeShape]:
     shapes = []
     for key, nodes in found.items():
         names, rows = zip(*nodes, strict=True)
-        shapes.append(NodeShape(models[key], names, rows, _text(models[key], differing)))
+        own = reports.get(names[0], ())
+        shapes.append(NodeShape(models[key], own, names, rows, _text(models[key], own, differing)))
     return sorted(shapes, key=lambda shape: (-len(shape.names), shape.representative))
 
 
 def add_nodes(decisions: Decisions, shape: NodeShape, number: int) -> list[int]:
     """Add nodes of a shape, each with a pod of every DaemonSet that it takes, and return their rows."""
-    nodes, meta = decisions.cluster.nodes, shape.model.metadata
+    nodes = decisions.cluster.nodes
     free = (name for place in count(len(nodes)) if (name := f"plan-node-{place}") not in nodes.row_of)
     rows = []
     for name in islice(free, number):
-        labels = {**meta.labels, HOSTNAME_LABEL: name} if HOSTNAME_LABEL in meta.labels else meta.labels
-        node = replace(shape.model, metadata=replace(meta, name=name, uid="", labels=labels))
-        rows.append(decisions.scratch.add_node(node))
+        for item in copies_of(shape.model, shape.reports, name):
+            decisions.put(item)
+        rows.append(nodes.row_of[name])
         add_daemons(decisions.scratch, rows[-1], decisions.workloads.daemons)
     return rows
+
+
+def as_new(node: Node) -> Node:
+    """Return the node as if new: ready, without images, and without what controllers and operators set."""
+    taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(CLUSTER_TAINTS))
+    ready = (PodCondition(type=READY, status="True"),)
+    return replace(
+        node,
+        metadata=ObjectMeta(name=node.metadata.name, labels=node.metadata.labels),
+        spec=replace(node.spec, unschedulable=False, taints=taints),
+        status=replace(node.status, conditions=ready, images=()),
+    )
+
+
+def reports_by_node(items: Iterable[object]) -> dict[str, list[NodeReport]]:
+    """Return the CSINode and the slices of its own devices for each node."""
+    found = (item for item in items if isinstance(item, NodeReport))
+    return by_key((item.metadata.name if isinstance(item, CSINode) else item.spec.node_name, item) for item in found)
+
+
+def copies_of(model: Node, reports: Iterable[NodeReport], name: str) -> Iterator[Node | NodeReport]:
+    """Yield a node of that name like a ``model``, which is as if new, and what it would report."""
+    old = model.metadata.name
+
+    def named(text: str) -> ObjectMeta:
+        return ObjectMeta(name=text.replace(old, name) if old in text else f"{text}-{name}")
+
+    labels = {**model.metadata.labels, HOSTNAME_LABEL: name}
+    yield replace(model, metadata=ObjectMeta(name=name, labels=labels))
+    # The slices of other nodes in the same pool do not count for the new one.
+    numbers = Counter((pool_of(item), item.spec.pool.generation) for item in reports if isinstance(item, ResourceSlice))
+    for item in reports:
+        meta = named(item.metadata.name)
+        if isinstance(item, CSINode):
+            drivers = tuple(replace(driver, node_id=name) for driver in item.spec.drivers)
+            yield replace(item, metadata=meta, spec=replace(item.spec, drivers=drivers))
+        else:
+            pool, number = item.spec.pool, numbers[pool_of(item), item.spec.pool.generation]
+            pool = replace(pool, name=named(pool.name).name, resource_slice_count=number)
+            yield replace(item, metadata=meta, spec=replace(item.spec, node_name=name, pool=pool))
+
+
+def _devices(reports: Iterable[NodeReport]) -> Counter[str]:
+    """Return the number of a node's devices by driver."""
+    return Counter(item.spec.driver for item in reports if isinstance(item, ResourceSlice) for _ in item.spec.devices)
 
 
 def _label_keys(cluster: Cluster, pods: Iterable[PodRecord]) -> set[str]:
@@ -114,11 +170,12 @@ def _label_keys(cluster: Cluster, pods: Iterable[PodRecord]) -> set[str]:
     return keys
 
 
-def _text(node: Node, differing: Iterable[str]) -> str:
-    """Describe a shape by its size, taints and those labels in which shapes differ."""
+def _text(node: Node, reports: Iterable[NodeReport], differing: Iterable[str]) -> str:
+    """Describe a shape by its size, devices, taints and those labels in which shapes differ."""
     amounts = node_allocatable(node.status)
     shown = [name for name in amounts if name in _SHOWN or "/" in name]
     parts = [f"{name} {format_quantity(amounts[name], name)}" for name in shown]
+    parts += [f"{counted(number, 'device')} of {driver}" for driver, number in sorted(_devices(reports).items())]
     labels = node.metadata.labels
     parts += [f"{key.rpartition('/')[2]}={labels[key]}" for key in differing if key in labels]
     parts += [f"taint {taint.key}{f'={taint.value}' if taint.value else ''}" for taint in node.spec.taints]
@@ -142,13 +199,15 @@ class Capacity(Struct, frozen=True):
         return sum(self.counts.values())
 
 
-def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False) -> Capacity:
+def capacity_of(
+    decisions: Decisions, pod: PodRecord, *, preempts: bool = False, comes_in_order: bool = True
+) -> Capacity:
     """Return how many pods like this one fit; with ``preempts``, if every pod that it may preempt left.
 
     If all filters look at one node alone, all nodes are filled at once. Otherwise pods are placed one after another as
     the scheduler would: with spreading, affinity to pods, volumes and devices, and where possible victims depend on
     earlier ones (required budgets, caps on disruptions, fairness between equals, victims on other nodes). Pods of a
-    gang are placed together.
+    gang are placed together. Unless the pod ``comes_in_order``, those after one that does not fit may fit.
     """
     if decisions.is_of_gang(pod):
         group = decisions.cluster.pod_groups.of(pod)
@@ -166,7 +225,8 @@ def capacity_of(decisions: Decisions, pod: PodRecord, *, preempts: bool = False)
     blocked = blocked_on(decisions, (pod,))
     if blocked.before is not None:
         return Capacity(before=blocked.before.text)
-    return capacity_by_node(decisions, pod, preempts=preempts) or _one_by_one(decisions, pod, preempts=preempts)
+    by_row = capacity_by_node(decisions, pod, preempts=preempts)
+    return by_row or _one_by_one(decisions, pod, preempts=preempts, comes_in_order=comes_in_order)
 
 
 def capacity_by_node(
@@ -222,14 +282,18 @@ def _remove_preemptible(decisions: Decisions, plugin: DefaultPreemption, pod: Po
     worlds.remove(positions[among][order].astype(np.int64), slots[among][order])
 
 
-def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool) -> Capacity:
+def _one_by_one(decisions: Decisions, pod: PodRecord, *, preempts: bool, comes_in_order: bool) -> Capacity:
     placed: list[PlacedPod] = []
+    known = decisions.cluster.storage.claims
     with decisions.what_if():
         for each in decisions.copies(pod, MAX_PLACED_PODS):
             result = decisions.schedule([each], preempts=preempts)
-            if not result.placed:
-                break
             placed += result.placed
+            claims = (known.get(f"{each.namespace}/{name}") for name in each.pod_class.claims)
+            # The volumes of other pods may be elsewhere.
+            may_fit_later = not comes_in_order and any(claim and claim.spec.volume_name for claim in claims)
+            if not result.placed and not may_fit_later:
+                break
         limits = _limits(decisions, each)
     return Capacity(_counts(decisions, placed), limits, is_cut=len(placed) == MAX_PLACED_PODS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import Obstacle, ObstacleGroup, cut, joined, node_groups
-from podium.app.explaining.workload import next_pod, pod_to_copy, wanted_of
+from podium.app.explaining.workload import next_pods, pods_of, wanted_of
 from podium.app.planning.deciding.attempts import kind_of
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.cluster.pods import PodRecord
@@ -161,7 +161,9 @@ def refused_pods(decisions: Decisions, namespace: str = "") -> list[RefusedPods]
         if isinstance(item, _WITH_QUOTAS) and namespace in ("", item.metadata.namespace):
             missing = (wanted_of(item) or 0) - created[f"{item.kind} {item.key}"]
             quotas = by_namespace.get(item.metadata.namespace, [])
-            found.append(_refused(decisions, document, missing, quotas, used) if missing > 0 and quotas else None)
+            if missing > 0 and quotas:
+                known = [pod.metadata.name for pod in pods_of(decisions.objects, item)]
+                found.append(_refused(decisions, document, missing, known, quotas, used))
     return sorted(filter(None, found), key=lambda each: each.workload)
 
 
@@ -169,12 +171,13 @@ def _refused(
     decisions: Decisions,
     document: Document,
     missing: int,
+    known: Collection[str],
     quotas: Sequence[ResourceQuota],
     used: dict[str, dict[str, int]],
 ) -> RefusedPods | None:
     """Return the missing pods of a workload if a quota refuses them; ``used`` keeps the usage of quotas by key."""
     try:
-        admitted = decisions.admitted(next_pod(document, ())[0])
+        admitted = decisions.admitted(next(next_pods(document))[0])
     except InputError:
         return None
     stored = _stored(admitted)
@@ -191,7 +194,7 @@ def _refused(
         )
         unstated = unstated_amounts(quota, admitted.spec)
         if names or unstated:
-            pod = decisions.create(pod_to_copy(document))
+            pod = decisions.create_next(document, known)
             return RefusedPods(decisions.workloads.of(pod), missing, pod, quota, usage, asked, names, unstated)
     return None
 

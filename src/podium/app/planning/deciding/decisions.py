@@ -6,24 +6,26 @@ Time does not advance: placed pods stay, victims leave at once, and their replac
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from itertools import count, islice
 from typing import Any
 
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from podium.api import storage
+from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, plain
 from podium.api.pod import Pod
-from podium.api.policy import PodDisruptionBudget
 from podium.app.cluster import Cluster as LoadedCluster
 from podium.app.console.cells import by_key
 from podium.app.console.page import Section
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
 from podium.app.explaining.obstacles import Obstacle
+from podium.app.explaining.workload import next_pods
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.deciding.attempts import FailedAttempts, PodKind, kind_of, note_shared_kind, preemption_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
@@ -47,6 +49,8 @@ CAPPED, VICTIMS = "capped", "victims"
 
 AGAIN = "/again"
 """What a replacement has at the end of its uid."""
+
+Claims = Sequence[storage.PersistentVolumeClaim]
 
 # A CronJob owns Jobs, a Deployment ReplicaSets.
 _MAX_OWNERS = 2
@@ -145,13 +149,11 @@ class Decisions:
         self._source = source
         self.cluster, self.runners, self.objects = explainer.cluster, explainer.runners, explainer.objects
         self.scratch = ClusterTransaction(self.cluster, self.runners)
-        self.budgets = {item.key: item for item in self.objects if isinstance(item, PodDisruptionBudget)}
-        """The budgets by key, as the decisions so far have left them."""
         self.added: list[Kubernetes] = []
         """The objects of `put`, in order."""
         self._made = explainer.made
-        # The manifests of what-if pods with claims of their own, by uid.
-        self._manifests: dict[str, Pod] = {}
+        # The copies of what-if pods with claims of their own, by uid, with claims for volumes.
+        self._copies: dict[str, Callable[[], Iterator[tuple[Pod, Claims]]]] = {}
         self._seed = 0
         self._ties: TieBreaks | None = None
         self.pending = self.in_order(explainer.waiting)
@@ -185,10 +187,8 @@ class Decisions:
             yield self.scratch
 
     def put(self, item: Kubernetes) -> None:
-        """Add or replace an object that is neither a node nor a pod."""
-        before = self.budgets.get(item.key) if isinstance(item, PodDisruptionBudget) else self.cluster.find(item)
-        self._put(item)
-        self.scratch.on_roll_back(lambda: self._remove(item) if before is None else self._put(before))
+        """Add or replace a node, a budget, or a storage or device object."""
+        self.scratch.put(item)
         self.added.append(item)
         self.scratch.on_roll_back(self.added.pop)
 
@@ -269,23 +269,14 @@ class Decisions:
             self.scratch.on_roll_back(lambda: caps.assume(before))
         for victim in victims:
             for budget in list(budgets.over(victim.pod_class)):
-                known = self.budgets.get(budget.key)
-                if victim.ready and known is not None and known.status.disruptions_allowed > 0:
+                known = budgets.objects[budget.key]
+                if victim.ready and known.status.disruptions_allowed > 0:
                     status = replace(known.status, disruptions_allowed=known.status.disruptions_allowed - 1)
                     self.put(replace(known, status=status))
         for victim in victims:
             self.scratch.take_off(victim.uid)
             self.scratch.leave_group(victim)
-
-    def _put(self, item: Kubernetes) -> None:
-        if isinstance(item, PodDisruptionBudget):
-            self.budgets[item.key] = item
-        self.cluster.put(item)
-
-    def _remove(self, item: Kubernetes) -> None:
-        if isinstance(item, PodDisruptionBudget):
-            del self.budgets[item.key]
-        self.cluster.remove(item)
+            self.scratch.release_devices(victim, (each.resource_claim_name for each in victim.spec.resource_claims))
 
     @cached_property
     def pods(self) -> Mapping[str, Pod]:
@@ -298,24 +289,38 @@ class Decisions:
 
     def create(self, pod: Pod) -> PodRecord:
         """Return a new pod as the API server would store it, and add the claims that are made for it."""
-        stored, claims = self._made(pod)
+        meta = pod.metadata
+        return self._created(
+            pod, (), lambda: ((replace(pod, metadata=replace(meta, name=f"{meta.name}-{n}")), ()) for n in count(1))
+        )
+
+    def create_next(self, document: Document, known: Collection[str] = ()) -> PodRecord:
+        """Return the pod that a workload would create next beside those of ``known`` names, with its claims.
+
+        The pods of a StatefulSet return to claims that exist.
+        """
+        return self._created(*next(next_pods(document, known)), partial(next_pods, document, known))
+
+    def _created(self, pod: Pod, volumes: Claims, copies: Callable[[], Iterator[tuple[Pod, Claims]]]) -> PodRecord:
+        """Return a new pod, and add its claims for devices and volumes; with such, it has these copies."""
+        stored, claims = self._made(pod, volumes)
         for claim in claims:
             self.put(claim)
         record = self.cluster.read(stored)
-        if claims:
-            self._manifests[record.uid] = pod
+        if (claims or volumes) and record.uid not in self._copies:
+            self._copies[record.uid] = copies
+            self.scratch.on_roll_back(partial(self._copies.pop, record.uid, None))
         return record
 
     def copies(self, pod: PodRecord, number: int) -> Iterator[PodRecord]:
         """Yield pods that differ only in their names and in the claims that are made for each."""
-        manifest = self._manifests.get(pod.uid)
-        self._shared |= set() if manifest else {f"{pod.namespace}/{name}" for name in pod.pod_class.claims}
+        copies = self._copies.get(pod.uid)
+        if copies is not None:
+            yield from (self._created(*made, copies) for made in islice(copies(), number))
+            return
+        self._shared |= {f"{pod.namespace}/{name}" for name in pod.pod_class.claims}
         for index in range(1, number + 1):
-            name = f"{pod.name}-{index}"
-            if manifest is None:
-                yield replace(pod, name=name, uid=f"{pod.uid}/{index}")
-            else:
-                yield self.create(replace(manifest, metadata=replace(manifest.metadata, name=name)))
+            yield replace(pod, name=f"{pod.name}-{index}", uid=f"{pod.uid}/{index}")
 
     def rewritten(self, record: PodRecord, change: Callable[[Pod], Pod]) -> PodRecord:
         """Return the pod with a changed manifest. Raises InputError if no API server would accept that."""
@@ -323,15 +328,8 @@ class Decisions:
         manifest = None if pod is None else change(pod)
         if manifest is None or manifest is pod:
             return record
-        found = self.cluster.read(self.admitted(manifest))
-        return replace(
-            record,
-            pod_class=found.pod_class,
-            priority=found.priority,
-            preemption_policy=found.preemption_policy,
-            gates=found.gates,
-            scheduler_name=found.scheduler_name,
-        )
+        # Its claims exist already.
+        return replace(self.cluster.read(self.admitted(manifest)), made_claims=record.made_claims)
 
     def is_of_gang(self, pod: PodRecord) -> bool:
         """Return whether the pod's scheduler places it with others of its group or not at all."""

@@ -176,7 +176,7 @@ class ProtectionSearch:
         decisions, pod_class = self.decisions, self.targets[0].pod_class
         known = [budget for budget in decisions.cluster.budgets.over(pod_class) if budget.covers(pod_class)]
         if known:
-            budget = decisions.budgets[known[0].key]
+            budget = decisions.cluster.budgets.objects[known[0].key]
             allowed_now = budget.status.disruptions_allowed
             for allowed in range(min(allowed_now, _MAX_ALLOWED) - 1, -1, -1):
                 tighter = replace(budget, status=replace(budget.status, disruptions_allowed=allowed))
@@ -221,7 +221,7 @@ class ProtectionSearch:
         decisions = self.decisions
         kinds = frozenset(map(kind_of, self._preemptors()))
         with decisions.what_if():
-            result = decisions.schedule(decisions.pending)
+            result = decisions.schedule(pods_before(decisions, self.targets))
             waiting = [each for each in causes.blocked_pods(decisions, result) if kind_of(each.pods[0]) in kinds]
             changes = [change for change in candidates.manifest_changes(decisions, waiting) if change.type == "request"]
         yield from reversed(changes)

@@ -9,16 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.api.kinds import KIND_OF
 from podium.api.meta import Kubernetes, Raw, plain
-from podium.api.node import Node
 from podium.app.console.cells import by_key
 from podium.app.planning.deciding.attempts import PodKind, kind_of
 from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candidates, more_nodes
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
-from podium.app.planning.scenarios import Remedy
+from podium.app.planning.scenarios import Remedy, manifest_of
 from podium.cluster.pods import PodRecord
 from podium.store.admission.quotas import written_amount
 
@@ -198,12 +196,10 @@ def remedy_of(decisions: Decisions, change: ProposedChange, waiting: Sequence[Po
     }
     manifests: list[Raw] = []
     for item in found:
-        known, kind = before.get((type(item), item.key)), KIND_OF[type(item)]
-        if known is not None:
-            # The manifest that was read, with the changed fields.
-            manifests.append(_merged(known[1], plain(known[0]), plain(item)))
-        else:
-            manifests.append({"apiVersion": kind.api_version, "kind": kind.name, **plain(item)})
+        known = before.get((type(item), item.key))
+        # The manifest that was read, with the changed fields.
+        changed = None if known is None else _merged(known[1], plain(known[0]), plain(item))
+        manifests.append(changed or manifest_of(item))
     return Remedy(change.text, tuple(manifests))
 
 
@@ -213,15 +209,10 @@ def _changed_objects(decisions: Decisions, change: ProposedChange) -> Iterable[K
         return change.written(decisions) if callable(change.written) else change.written
     if change.to_cluster is None:
         return ()
-
-    def nodes() -> dict[str, Node]:
-        columns = decisions.cluster.nodes
-        return {name: columns.node(row) for name, row in sorted(columns.row_of.items())}
-
     with decisions.what_if():
-        before, known = nodes(), len(decisions.added)
+        known = len(decisions.added)
         change.to_cluster(decisions)
-        return [*(node for name, node in nodes().items() if before.get(name) is not node), *decisions.added[known:]]
+        return decisions.added[known:]
 
 
 def _merged(raw: Any, before: Any, after: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import count, islice
 from typing import Any
 
 from msgspec import Struct
@@ -14,18 +15,18 @@ from podium.api.basis import Caveat
 from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
-from podium.api.workloads import WORKLOADS
+from podium.api.workloads import WORKLOADS, StatefulSet
 from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, agreeing, by_key, counted, listed
 from podium.app.console.page import Section
-from podium.app.explaining.workload import pod_to_copy, wanted_of
+from podium.app.explaining.workload import next_pods, pods_of, wanted_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
 from podium.app.planning.deciding.causes import blocked_pods
-from podium.app.planning.deciding.decisions import Decisions, decided_answer, sampled_decisions
+from podium.app.planning.deciding.decisions import Decisions, QueueResult, decided_answer, sampled_decisions
 from podium.app.planning.impact import PlanFinding
 from podium.app.planning.scenarios import makes_pods, scenario_of_spec, step
 from podium.cluster.pods import PodRecord
@@ -48,11 +49,23 @@ class FitOptions(Struct, frozen=True):
 
 
 class FitTarget(Struct, frozen=True):
-    """A pod, the `label` of its workload, and how many pods that wants, None if unknown."""
+    """A pod, the `label` of its workload, and how many pods that wants, None if unknown.
+
+    `maker` is the workload, None for a pod, and `stateful_set` the same if it is one; `known` are the names of its pods
+    in the cluster.
+    """
 
     label: str
     pod: Pod
-    wanted: int | None
+    wanted: int | None = None
+    maker: Document | None = None
+    known: Collection[str] = ()
+    stateful_set: StatefulSet | None = None
+
+    @property
+    def comes_in_order(self) -> bool:
+        """Return whether a pod is created after the one before it is ready."""
+        return self.stateful_set is None or self.stateful_set.spec.pod_management_policy == "OrderedReady"
 
 
 def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]]:
@@ -72,8 +85,9 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         # The pod before it is scheduled, with a separate uid.
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
-        return FitTarget(label, pod, None), rest
-    return FitTarget(label, pod_to_copy(maker), wanted_of(item)), rest
+        return FitTarget(label, pod), rest
+    stateful_set = item if isinstance(item, StatefulSet) else None
+    return FitTarget(label, next(next_pods(maker))[0], wanted_of(item), maker, (), stateful_set), rest
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
@@ -81,10 +95,14 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
     if options.replicas is not None and not 1 <= options.replicas <= MAX_PLACED_PODS:
         raise errors.InputError(f"replicas: {options.replicas:,} is not from 1 to {MAX_PLACED_PODS:,}")
     decisions = Decisions(loaded)
+    if target.stateful_set is not None:
+        pods = pods_of(decisions.objects, target.stateful_set)
+        target = replace(target, known=[pod.metadata.name for pod in pods])
     with decisions.what_if():
         if options.after_pending:
             decisions.schedule(decisions.pending, preempts=True)
-        pod = decisions.create(target.pod)
+        maker = target.maker
+        pod = decisions.create(target.pod) if maker is None else decisions.create_next(maker, target.known)
         caveats = loaded.caveats
         pending = 0 if options.after_pending else len(decisions.pending)
         if pending:
@@ -96,23 +114,26 @@ def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanA
 
 
 def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) -> Raw:
-    """Return the scenario that creates so many of the pods by a ReplicaSet, which replaces those that are preempted."""
-    pod = target.pod
-    metadata: dict[str, Any] = {"labels": {**pod.metadata.labels, **_LABELS}}
-    annotations = dict(pod.metadata.annotations)
-    if not options.preempts:
-        annotations[policy.POLICY_ANNOTATION] = "Never"
-    if annotations:
-        metadata["annotations"] = annotations
+    """Return the scenario that creates so many of the pods by a controller, which replaces those that are preempted.
+
+    It is a ReplicaSet, or the StatefulSet itself, whose other pods stay as they are.
+    """
+    pod, item, number = target.pod, target.stateful_set, min(number, MAX_PLACED_PODS)
+    annotations = {**pod.metadata.annotations, **({} if options.preempts else {policy.POLICY_ANNOTATION: "Never"})}
+    kind, name, labels, spec = "ReplicaSet", "plan-fit", {**pod.metadata.labels, **_LABELS}, plain(pod.spec)
+    given: Raw = {"selector": {"matchLabels": _LABELS}}
+    if item is not None and target.maker is not None:
+        kind, name, first = "StatefulSet", item.metadata.name, item.spec.ordinals.start
+        given = {**target.maker.raw["spec"], "updateStrategy": {"type": "OnDelete"}}
+        labels, spec = given["template"]["metadata"].get("labels", {}), given["template"]["spec"]
+        free = (ordinal for ordinal in count(first) if f"{name}-{ordinal}" not in target.known)
+        number = next(islice(free, number - 1, None)) + 1 - first
+    template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
     maker = {
         "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "plan-fit", "namespace": pod.metadata.namespace or "default"},
-        "spec": {
-            "replicas": min(number, MAX_PLACED_PODS),
-            "selector": {"matchLabels": _LABELS},
-            "template": {"metadata": metadata, "spec": plain(pod.spec)},
-        },
+        "kind": kind,
+        "metadata": {"name": name, "namespace": pod.metadata.namespace or "default"},
+        "spec": {**given, "replicas": number, "template": template},
     }
     # The pending pods have their nodes by then.
     at = "1m" if options.after_pending else "0s"
@@ -122,8 +143,9 @@ def _scenario(read: Input, target: FitTarget, options: FitOptions, number: int) 
 def _capacity_answer(
     decisions: Decisions, target: FitTarget, pod: PodRecord, options: FitOptions, caveats: tuple[Caveat, ...]
 ) -> PlanAnswer:
-    found = capacity_of(decisions, pod)
-    more = capacity_of(decisions, pod, preempts=True) if options.preempts else None
+    in_order = target.comes_in_order
+    found = capacity_of(decisions, pod, comes_in_order=in_order)
+    more = capacity_of(decisions, pod, preempts=True, comes_in_order=in_order) if options.preempts else None
     data = {
         "pod": target.label,
         "fits": found.total,
@@ -249,7 +271,7 @@ def _replicas_answer(
 ) -> PlanAnswer:
     copies = tuple(decisions.copies(pod, replicas))
     outcomes = sampled_decisions(decisions, copies, options.samples, preempts=options.preempts)
-    result = decisions.schedule(copies, preempts=options.preempts)
+    result = _scheduled(decisions, target, copies, options)
     why = blocked_pods(decisions, result)
     placed = Counter(each.node for each in result.placed)
     victims = result.victims_by(decisions.workloads)
@@ -273,7 +295,8 @@ def _replicas_answer(
         text = f"{counted(victims.total(), 'pod')} would be preempted"
         findings.append(PlanFinding("preempt", text, tuple(sorted(victims))))
     if result.waiting:
-        text = f"{counted(len(result.waiting), 'pod')} of {target.label} get no node: {why[0].text}"
+        missing = replicas - len(result.placed)
+        text = f"{counted(missing, 'pod')} of {target.label} {agreeing(missing, 'gets')} no node: {why[0].text}"
         findings.append(PlanFinding("unschedulable", text, (target.label,)))
     nodes = sorted(decisions.cluster.nodes.row_of, key=lambda node: (-placed[node], node))
     every_node = tuple((Name(node, cells.NODES), f"{placed[node]:,}") for node in nodes)
@@ -282,6 +305,8 @@ def _replicas_answer(
     lost = sorted(victims.items())
     rows = tuple((f"{number:,}", Name(workload, cells.WORKLOADS)) for workload, number in lost[:_MAX_ROWS])
     limits = by_key((each.text, len(each.pods)) for each in why)
+    if later := replicas - len(result.placed) - len(result.waiting):
+        limits["created after the one before them is ready"] = [later]
     return decided_answer(
         decisions,
         "fit",
@@ -294,7 +319,7 @@ def _replicas_answer(
                 "limits",
                 "Limits",
                 ({"pods": sum(numbers), "why": text} for text, numbers in limits.items()),
-                lambda each: (f"{each['pods']:,} wait", each["why"]),
+                lambda each: (f"{each['pods']:,} {agreeing(each['pods'], 'waits')}", each["why"]),
             ),
         ),
         outcomes,
@@ -304,6 +329,20 @@ def _replicas_answer(
         further=(Section("nodes", "All nodes", every_node, ("node", "pods")),),
         table=Frame.of_rows("table", by_node, kinds("node", "pods")),
     )
+
+
+def _scheduled(
+    decisions: Decisions, target: FitTarget, copies: Sequence[PodRecord], options: FitOptions
+) -> QueueResult:
+    """Place the copies; of a StatefulSet that creates them in order, only until one gets no node."""
+    if target.stateful_set is None or not target.comes_in_order:
+        return decisions.schedule(copies, preempts=options.preempts)
+    results: list[QueueResult] = []
+    for each in copies:
+        results.append(decisions.schedule([each], preempts=options.preempts))
+        if results[-1].waiting:
+            break
+    return replace(results[-1], placed=tuple(placed for result in results for placed in result.placed))
 
 
 def _tally(texts: Iterable[str]) -> list[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -10,21 +10,19 @@ from msgspec import Struct
 
 from podium.api.budget_limits import pods_of_share
 from podium.api.errors import InputError
-from podium.api.input.codec import Document
+from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw
-from podium.api.node import HOSTNAME_LABEL, Node
+from podium.api.node import Node
 from podium.api.times import SECOND, format_duration
 from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.constants import CLUSTER_TAINTS, MAX_ADDED_NODES
+from podium.app.planning.constants import MAX_ADDED_NODES
+from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
-from podium.app.planning.scenarios import chosen_nodes, nodes_text, objects_of, step
+from podium.app.planning.scenarios import chosen_nodes, manifest_of, nodes_text, objects_of, step
 from podium.sim.results.measures import BudgetHealth, RefusedEviction
-
-_MACHINE_FIELDS = ("podCIDR", "podCIDRs", "providerID", "unschedulable", "externalID", "configSource")
-_READY = [{"type": "Ready", "status": "True"}]
 
 
 class PlannedDrain(Struct, frozen=True):
@@ -166,7 +164,8 @@ def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
     change = "raise maxUnavailable" if health.spec.min_available is None else "lower minAvailable"
     rest = "or delete past budgets with --disable-eviction"
     if more:
-        return f"scale up what budget {budget} covers by {more:,} {state}, {change}, {rest}"
+        ready = " and bring all of it to readiness" if health.healthy < health.expected else ""
+        return f"scale up what budget {budget} covers by {more:,}{ready} {state}, {change}, {rest}"
     return f"{change} of {budget} {state}, {rest}"
 
 
@@ -197,9 +196,9 @@ def change_nodes(
     number = (add if like else 0) + (add or 1) * len(documents)
     if number > MAX_ADDED_NODES:
         raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
-    added = _copies(known[chosen_nodes(run.read, [like])[0]], add, known, "plan-node") if like else []
+    added = _copies(known[chosen_nodes(run.read, [like])[0]], add, run.read, "plan-node") if like else []
     for document in documents:
-        added += _copies(document, add or 1, known)
+        added += _copies(document, add or 1, run.read)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
@@ -207,7 +206,11 @@ def change_nodes(
     if removed:
         steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
-    parts = [f"adding {nodes_text([node['metadata']['name'] for node in added])}"] if added else []
+    parts = (
+        [f"adding {nodes_text([item['metadata']['name'] for item in added if item['kind'] == 'Node'])}"]
+        if added
+        else []
+    )
     parts += [f"removing {nodes_text(removed)}"] if removed else []
     text = impact_text(played.impact)
     bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
@@ -219,32 +222,19 @@ def change_nodes(
     return played.answer(f"{' and '.join(parts)}: {text}", sections=_drain_sections(played) if removed else [])
 
 
-def _copies(document: Document, number: int, known: Collection[str], stem: str = "") -> list[Raw]:
-    """Return new nodes like a document's, with names that begin with ``stem`` or its own, without its state.
+def _copies(document: Document, number: int, read: Input, stem: str = "") -> list[Raw]:
+    """Return new nodes like a document's and what they report, with names that begin with ``stem`` or its own.
 
     Without a stem, a single one keeps its name unless that is taken.
     """
-    raw = document.raw
-    if not isinstance(document.object, Node):
-        raise InputError(f"is a {raw.get('kind')}, not a Node", source=document.source, document=document.index)
-    name = document.object.metadata.name
+    node, known = document.object, objects_of(read, "Node")
+    if not isinstance(node, Node):
+        kind = document.raw.get("kind")
+        raise InputError(f"is a {kind}, not a Node", source=document.source, document=document.index)
+    name = node.metadata.name
     if not stem and number == 1 and name not in known:
-        return [raw]
-    spec = {key: value for key, value in raw.get("spec", {}).items() if key not in _MACHINE_FIELDS}
-    taints = [taint for taint in spec.pop("taints", ()) if not str(taint.get("key", "")).startswith(CLUSTER_TAINTS)]
-    spec |= {"taints": taints} if taints else {}
-    status = raw.get("status", {})
-    kept = {key: status[key] for key in ("allocatable", "capacity", "nodeInfo") if key in status}
-    labels = raw["metadata"].get("labels", {})
+        return [document.raw]
+    reports = reports_by_node(each.object for each in read.documents).get(name, ())
     names = (f"{stem or name}-{place}" for place in count(1))
-    free = (name for name in names if name not in known)
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "labels": {**labels, HOSTNAME_LABEL: name}},
-            "spec": spec,
-            "status": {**kept, "conditions": _READY},
-        }
-        for name in islice(free, number)
-    ]
+    free = islice((name for name in names if name not in known), number)
+    return [manifest_of(item) for name in free for item in copies_of(as_new(node), reports, name)]

@@ -158,7 +158,7 @@ def evaluated(cluster: Cluster, progress: PlanProgress, part: Callable[[Any], No
     pending = _pending(decisions, lambda share, what: progress(share * _SHARE_OF_PENDING, what))
     blocks = evaluation.blocked_nodes(decisions)
     budgets = [
-        {"budget": budget, "status": decisions.budgets[budget].status, **first_names(nodes)}
+        {"budget": budget, "status": decisions.cluster.budgets.objects[budget].status, **first_names(nodes)}
         for budget, nodes in islice(blocks.items(), MAX_ROWS)
     ]
     part({**pending, "budgets": msgspec.to_builtins(budgets), "undrainable": len(set().union(*blocks.values()))})
