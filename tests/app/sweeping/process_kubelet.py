@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import podium.testing
+from tests.app import forked
+from tests.app.processes import START
 
 NODE: dict[str, Any] = {
     "apiVersion": "v1",
@@ -31,7 +32,7 @@ class ProcessKubelet(threading.Thread):
     def __init__(self, plane: podium.testing.ControlPlane, done: Callable[[], int], dies: dict[int, int]) -> None:
         super().__init__(daemon=True)
         self._plane, self._done, self._dies = plane, done, dies
-        self._processes: dict[str, tuple[int, int, subprocess.Popen[bytes]]] = {}
+        self._processes: dict[str, tuple[int, int, subprocess.Popen[str]]] = {}
         self._stops = threading.Event()
         self.started = self.killed = 0
 
@@ -65,17 +66,15 @@ class ProcessKubelet(threading.Thread):
         code = process.poll()
         if code is not None:
             _, log = process.communicate()
-            ended = {"exitCode": code % 256, "reason": "Error" if code else "Completed", "message": log.decode()}
+            ended = {"exitCode": code % 256, "reason": "Error" if code else "Completed", "message": log}
             self._report(pod, "Failed" if code else "Succeeded", {"terminated": ended})
 
     @staticmethod
-    def _start(pod: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def _start(pod: dict[str, Any]) -> subprocess.Popen[str]:
         (container,) = pod["spec"]["containers"]
         index = pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
         words = [word.replace("$(JOB_COMPLETION_INDEX)", index) for word in container["args"]]
-        return subprocess.Popen(
-            [sys.executable, "-m", "podium", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
+        return forked.start(START, *words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def _report(self, pod: dict[str, Any], phase: str, state: dict[str, Any]) -> None:
         metadata = pod["metadata"]
