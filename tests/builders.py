@@ -33,7 +33,7 @@ from podium.api.disruption_policy import (
     DisruptionPolicyStatus,
     parse_rate,
 )
-from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference
+from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
 from podium.api.node import ContainerImage, Namespace, Node, NodeSpec, NodeStatus, Taint
 from podium.api.pod import (
     Affinity,
@@ -85,6 +85,8 @@ from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
+from podium.controllers.observations import Changed
+from podium.controllers.workloads.owned_pods import OwnedPod
 from podium.framework.plugin import Plugin, PluginContext
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
@@ -507,6 +509,11 @@ def _host_port(port: int | str) -> ContainerPort:
 def _owner(text: str) -> OwnerReference:
     kind, _, name = text.partition("/")
     return OwnerReference(api_version="apps/v1", kind=kind, name=name, uid=text, controller=True)
+
+
+def owned_pod(pod: Pod, status: Raw) -> OwnedPod:
+    """Return a pod as controllers of workloads know it, whose wire form has that status."""
+    return OwnedPod(pod, Changed(pod, {"status": status}))
 
 
 def _affinity(

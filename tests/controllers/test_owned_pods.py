@@ -4,12 +4,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podium.api.pod import PodCondition
-from podium.controllers.workloads.owned_pods import OwnedPod, OwnedPods
+from podium.api.pod import Pod, PodCondition
+from podium.controllers.observations import Changed
+from podium.controllers.workloads.owned_pods import OwnedPodChange, OwnedPods
 from tests import builders
-from tests.builders import at
+from tests.builders import at, owned_pod
 
 SECOND = 10**9
+
+
+def see(pods: OwnedPods, pod: Pod) -> list[OwnedPodChange]:
+    return pods.see(pod, Changed(pod))
 
 
 def pod(name: str, owner: str = "ReplicaSet/web", **fields: Any) -> Any:
@@ -20,7 +25,7 @@ def test_pods_are_known_by_the_uid_of_their_controller_if_it_is_of_a_kind_that_c
     pods = OwnedPods("ReplicaSet")
 
     for one in (pod("a"), pod("b", owner="ReplicaSet/db"), pod("c", owner="Job/web"), pod("d", owner="")):
-        pods.see(one, {})
+        see(pods, one)
 
     assert list(pods.of("ReplicaSet/web").all) == ["default/a"]
     assert list(pods.of("ReplicaSet/db").all) == ["default/b"]
@@ -30,9 +35,9 @@ def test_pods_are_known_by_the_uid_of_their_controller_if_it_is_of_a_kind_that_c
 def test_a_change_has_the_pods_state_before_and_now() -> None:
     pods = OwnedPods("ReplicaSet")
     old, new = pod("a"), pod("a", on="n1")
-    pods.see(old, {})
+    see(pods, old)
 
-    (seen,) = pods.see(new, {})
+    (seen,) = see(pods, new)
 
     assert seen.before is not None
     assert (seen.owner_uid, seen.before.pod, seen.now.pod, seen.is_gone) == ("ReplicaSet/web", old, new, False)
@@ -43,9 +48,9 @@ def test_a_change_has_the_pods_state_before_and_now() -> None:
 
 def test_a_namesake_takes_the_place_of_a_pod_whose_end_was_not_seen() -> None:
     pods = OwnedPods("ReplicaSet")
-    pods.see(pod("a", uid="1"), {})
+    see(pods, pod("a", uid="1"))
 
-    gone, come = pods.see(pod("a", uid="2", owner="ReplicaSet/db"), {})
+    gone, come = see(pods, pod("a", uid="2", owner="ReplicaSet/db"))
 
     assert (gone.owner_uid, gone.is_gone) == ("ReplicaSet/web", True)
     assert (come.owner_uid, come.before) == ("ReplicaSet/db", None)
@@ -54,7 +59,7 @@ def test_a_namesake_takes_the_place_of_a_pod_whose_end_was_not_seen() -> None:
 
 def test_a_pod_that_is_gone_takes_a_namesake_with_it_that_was_not_seen_to_go() -> None:
     pods = OwnedPods("ReplicaSet")
-    pods.see(pod("a", uid="1"), {})
+    see(pods, pod("a", uid="1"))
 
     (gone,) = pods.lose(pod("a", uid="2"))
 
@@ -64,9 +69,9 @@ def test_a_pod_that_is_gone_takes_a_namesake_with_it_that_was_not_seen_to_go() -
 
 def test_a_released_pod_counts_as_gone_for_its_owner() -> None:
     pods = OwnedPods("ReplicaSet")
-    pods.see(pod("a"), {})
+    see(pods, pod("a"))
 
-    (gone,) = pods.see(pod("a", owner=""), {})
+    (gone,) = see(pods, pod("a", owner=""))
 
     assert gone.is_gone
     assert pods.named("default/a") is None
@@ -81,12 +86,12 @@ def test_active_pods_have_not_ended_and_were_not_deleted_and_some_are_ready() ->
     failed = replace(failed, status=replace(failed.status, phase="Failed"))
 
     for one in (running, failed, pod("c", terminating=True), pod("d")):
-        pods.see(one, {})
+        see(pods, one)
 
     found = pods.of("ReplicaSet/web")
     assert list(found.active) == ["default/a", "default/d"]
     assert list(found.ready) == ["default/a"]
-    pods.see(replace(running, metadata=replace(running.metadata, deletion_timestamp=at(0))), {})
+    see(pods, replace(running, metadata=replace(running.metadata, deletion_timestamp=at(0))))
     assert list(found.active) == ["default/d"]
     assert list(found.ready) == []
 
@@ -96,9 +101,9 @@ def test_a_pod_is_available_once_it_has_been_ready_for_long_enough() -> None:
     ready = replace(one, status=replace(one.status, conditions=(PodCondition(type="Ready", status="True"),)))
     status = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": at(7)}]}
 
-    assert OwnedPod(one, status).available_ns(0) is None
-    assert OwnedPod(ready, status).available_ns(0) == 0
-    assert OwnedPod(ready, status).available_ns(5) == builders.DAY_ONE_NS + 12 * SECOND
+    assert owned_pod(one, status).available_ns(0) is None
+    assert owned_pod(ready, status).available_ns(0) == 0
+    assert owned_pod(ready, status).available_ns(5) == builders.DAY_ONE_NS + 12 * SECOND
 
 
 def test_times_that_cannot_be_read_count_as_always() -> None:
@@ -107,4 +112,4 @@ def test_times_that_cannot_be_read_count_as_always() -> None:
 
     for time in (None, "yesterday", 7):
         status = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": time}]}
-        assert OwnedPod(ready, status).available_ns(5) == 5 * SECOND
+        assert owned_pod(ready, status).available_ns(5) == 5 * SECOND

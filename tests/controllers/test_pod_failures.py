@@ -11,7 +11,7 @@ from podium.api.workloads import PodFailurePolicy
 from podium.controllers.workloads.job_pods import PodFailure, failure_result, finished_ns
 from podium.controllers.workloads.owned_pods import OwnedPod
 from tests import builders
-from tests.builders import DAY_ONE_NS, at
+from tests.builders import DAY_ONE_NS, at, owned_pod
 
 SECOND = 10**9
 
@@ -22,7 +22,7 @@ def failed(*conditions: str, **exit_codes: int) -> OwnedPod:
         made.status, phase="Failed", conditions=tuple(PodCondition(type=one, status="True") for one in conditions)
     )
     containers = [{"name": name, "state": {"terminated": {"exitCode": code}}} for name, code in exit_codes.items()]
-    return OwnedPod(replace(made, status=status), {"containerStatuses": containers})
+    return owned_pod(replace(made, status=status), {"containerStatuses": containers})
 
 
 def policy(*rules: Any) -> PodFailurePolicy:
@@ -91,13 +91,13 @@ def test_a_failure_can_end_its_index() -> None:
 def test_codes_of_init_containers_count_too() -> None:
     status = {"initContainerStatuses": [{"name": "setup", "state": {"terminated": {"exitCode": 42}}}]}
 
-    assert failure_result(policy(on_codes("Ignore", "In", 42)), OwnedPod(failed().pod, status)) == DOES_NOT_COUNT
+    assert failure_result(policy(on_codes("Ignore", "In", 42)), owned_pod(failed().pod, status)) == DOES_NOT_COUNT
 
 
 def test_a_pod_has_ended_when_its_last_container_has() -> None:
     ends = [{"name": str(one), "state": {"terminated": {"finishedAt": at(one)}}} for one in (20, 30)]
 
-    assert finished_ns(OwnedPod(failed().pod, {"containerStatuses": ends})) == DAY_ONE_NS + 30 * SECOND
+    assert finished_ns(owned_pod(failed().pod, {"containerStatuses": ends})) == DAY_ONE_NS + 30 * SECOND
 
 
 def test_a_pod_without_container_times_finished_when_it_became_unready() -> None:
@@ -108,7 +108,7 @@ def test_a_pod_without_container_times_finished_when_it_became_unready() -> None
         "containerStatuses": [{"name": "main", "state": {"running": {}}}],
     }
 
-    assert finished_ns(OwnedPod(made, status)) == DAY_ONE_NS + 20 * SECOND
+    assert finished_ns(owned_pod(made, status)) == DAY_ONE_NS + 20 * SECOND
 
 
 def test_a_pod_without_end_times_finished_at_its_deletion_or_creation() -> None:
@@ -117,5 +117,5 @@ def test_a_pod_without_end_times_finished_at_its_deletion_or_creation() -> None:
         made, metadata=replace(made.metadata, deletion_timestamp=at(60), deletion_grace_period_seconds=30)
     )
 
-    assert finished_ns(OwnedPod(deleted, {})) == DAY_ONE_NS + 30 * SECOND
-    assert finished_ns(OwnedPod(made, {})) == DAY_ONE_NS + 5 * SECOND
+    assert finished_ns(owned_pod(deleted, {})) == DAY_ONE_NS + 30 * SECOND
+    assert finished_ns(owned_pod(made, {})) == DAY_ONE_NS + 5 * SECOND

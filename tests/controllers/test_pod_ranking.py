@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from podium.api.pod import PodCondition
 from podium.controllers.workloads.owned_pods import DELETION_COST, OwnedPod, first_to_go
 from tests import builders
-from tests.builders import DAY_ONE_NS, at
+from tests.builders import DAY_ONE_NS, at, owned_pod
 
 NOW = DAY_ONE_NS + 10**6 * 10**9
 
@@ -22,7 +22,7 @@ def owned(name: str, *, ready: int | None = 0, cost: str | None = None, restarts
     made = replace(made, status=replace(made.status, conditions=conditions))
     if cost is not None:
         made = replace(made, metadata=replace(made.metadata, annotations={DELETION_COST: cost}))
-    return OwnedPod(
+    return owned_pod(
         made,
         {
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": at(ready or 0)}],
@@ -55,8 +55,8 @@ def test_pod_ranking_decides_by_each_single_difference(first: OwnedPod, then: Ow
 
 def test_pending_pods_go_before_running_ones() -> None:
     running = owned("a", ready=None)
-    pending = OwnedPod(replace(running.pod, status=replace(running.pod.status, phase="Pending")), {})
-    pending = OwnedPod(replace(pending.pod, metadata=replace(pending.pod.metadata, uid="z")), {})
+    pending = owned_pod(replace(running.pod, status=replace(running.pod.status, phase="Pending")), {})
+    pending = owned_pod(replace(pending.pod, metadata=replace(pending.pod.metadata, uid="z")), {})
 
     assert first_to_go([running, pending], 1, (), NOW) == [pending]
 

@@ -24,7 +24,7 @@ ObjectObservation = Changed | Deleted
 def observation_of(event: watch_log.WatchEvent) -> ObjectObservation:
     """Return the observation of a write for observers that see every write immediately."""
     stored = event.stored
-    return Deleted(stored.object) if event.type == "DELETED" else Changed(stored.object, stored.raw)
+    return Deleted(stored.object) if event.type == "DELETED" else Changed(stored.object, stored)
 
 
 def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int:
@@ -59,7 +59,7 @@ def aspects_of(event: watch_log.WatchEvent, store: listing.ReadableStore) -> int
 
 def first_seen(stored: Stored) -> Changed:
     """Return the observation of an object for a new watcher."""
-    return Changed(stored.object, stored.raw)
+    return Changed(stored.object, stored)
 
 
 def received(resource: api_resources.APIResource, raw: Raw) -> Stored:
@@ -78,7 +78,7 @@ def arrived(known: MutableMapping[str, Stored], type_: str, stored: Stored) -> O
         shown = known.pop(key, stored)
         return Deleted(stored.object if shown.uid == stored.uid else shown.object)
     known[key] = stored
-    return Changed(stored.object, stored.raw)
+    return Changed(stored.object, stored)
 
 
 def differences(known: Mapping[str, Stored], there: Mapping[str, Stored]) -> list[tuple[str, Stored]]:

@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar, get_args
 from msgspec import Struct
 
 from podium.api.kinds import KEPT_KINDS, KINDS
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.times import SECOND
 from podium.cluster.devices import DeviceObject
 from podium.cluster.storage import StorageObject
@@ -282,8 +282,8 @@ class Reconciler(ABC, Generic[Key]):
         self._overdue: set[Key] = set()
 
     @abstractmethod
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        """Note an object, or without its wire form forget it; add the keys that it concerns to the queue.
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        """Note an object, or forget it with None for `shown`; add the keys that it concerns to the queue.
 
         Return events, if there are any; `NO_CHANGE` if the object concerns no key.
         """
@@ -328,7 +328,7 @@ class Reconciler(ABC, Generic[Key]):
     def handle(self, observation: Observation, now: int) -> list[Action]:
         """Note a change or an answer; at a `Tick`, reconcile the keys that are due."""
         if type(observation) is Changed:
-            return self._observe(observation.object, observation.raw, now)
+            return self._observe(observation.object, observation, now)
         if type(observation) is Deleted:
             return self._observe(observation.object, None, now)
         if type(observation) is ActionFinished:

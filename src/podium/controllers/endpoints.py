@@ -19,6 +19,7 @@ from podium.api.workloads import Service
 from podium.controllers.actions import Action, CreateObject, DeleteObject, PatchObject, owner_reference
 from podium.controllers.controller import NO_CHANGE, PLACED, Reconciler
 from podium.controllers.indexes import LabelIndex, SelectorIndex, exchange
+from podium.controllers.observations import Changed
 
 SERVICE_NAME = "kubernetes.io/service-name"
 """Label of an EndpointSlice: its Service."""
@@ -59,7 +60,8 @@ class ServiceEndpoints(Reconciler[str]):
         # By Service, when it may be written again.
         self._next_ns: dict[str, int] = {}
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        raw = None if shown is None else shown.raw
         key, name = object_.key, object_.metadata.name
         if isinstance(object_, Pod):
             services = self._pod_changed(object_, raw)

@@ -10,17 +10,24 @@ import msgspec
 from podium.api.meta import Kubernetes, Raw
 from podium.api.use import Use
 from podium.controllers.actions import Action, CreateObject, DeleteObject, Evict
+from podium.store.stored import Stored
 
 
 @final
 class Changed(msgspec.Struct, frozen=True):
-    """An object was added or changed.
-
-    ``raw`` is its wire form, from which controllers write objects without losing fields that Podium does not read.
-    """
+    """An object was added or changed; ``wire`` is its wire form, or has it as an attribute ``raw``."""
 
     object: Kubernetes
-    raw: Raw = msgspec.field(default_factory=dict)
+    wire: Raw | Stored = msgspec.field(default_factory=dict)
+
+    @property
+    def raw(self) -> Raw:
+        """Return the wire form, from which controllers write objects without losing fields that Podium does not read.
+
+        Pods of a dump have none before that is read: few controllers look at the wire form of pods that do not change.
+        """
+        wire = self.wire
+        return wire if isinstance(wire, dict) else wire.raw
 
 
 @final

@@ -5,13 +5,14 @@ Source: pkg/controller/volume/pvprotection and pvcprotection; pkg/controller/sch
 
 from __future__ import annotations
 
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.pod_group import GROUP_PROTECTION, group_of_pod
 from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION, PersistentVolume
 from podium.controllers.actions import Action, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
+from podium.controllers.observations import Changed
 
 
 class VolumeProtection(Reconciler[str]):
@@ -30,8 +31,8 @@ class VolumeProtection(Reconciler[str]):
         # By key, the objects that are deleted, or lack the finalizer.
         self._noted: dict[str, Kubernetes] = {}
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        if raw is None:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        if shown is None:
             self._noted.pop(object_.key, None)
             self._forget(object_.key)
             return []
@@ -75,10 +76,10 @@ class ClaimProtection(VolumeProtection):
         self._used: dict[str, frozenset[str]] = {}
         self._users: MultiMap[str, str] = MultiMap()
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
         if not isinstance(object_, Pod):
-            return super()._observe(object_, raw, now)
-        pod, used = object_.key, frozenset[str]() if raw is None else self._used_by(object_)
+            return super()._observe(object_, shown, now)
+        pod, used = object_.key, frozenset[str]() if shown is None else self._used_by(object_)
         before = exchange(self._used, pod, used or None) or frozenset()
         if used == before:
             return NO_CHANGE

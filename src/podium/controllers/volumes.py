@@ -22,6 +22,7 @@ from podium.api.times import format_time
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, versioned_patch
 from podium.controllers.controller import Reconciler
 from podium.controllers.indexes import MultiMap, exchange
+from podium.controllers.observations import Changed
 from podium.plugins.volumes.claims import is_for, volume_class, volumes_for
 from podium.store.stored import with_conditions
 
@@ -66,24 +67,24 @@ class PersistentVolumes(Reconciler[_Key]):
         self._surroundings: dict[_Key, Kubernetes] = {}
         self._waiting: MultiMap[_Key, str] = MultiMap()
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
         key = type(object_).__name__, object_.key
         if isinstance(object_, PersistentVolumeClaim):
             uid, known = object_.metadata.uid, self._claims.get(object_.key)
-            if raw is None or (known is not None and known[0].metadata.uid != uid):
+            if shown is None or (known is not None and known[0].metadata.uid != uid):
                 self._forget_claim(object_.key, now)
-            if raw is not None:
-                self._claims[object_.key] = object_, raw
+            if shown is not None:
+                self._claims[object_.key] = object_, shown.raw
                 self._key_by_uid[uid] = object_.key
                 self._queue.add(key)
-        elif isinstance(object_, PersistentVolume) and raw is not None:
+        elif isinstance(object_, PersistentVolume) and shown is not None:
             self._volume_changed(object_, now)
         elif isinstance(object_, PersistentVolume):
             self._forget_volume(object_.metadata.name)
             self._forget(key)
         elif isinstance(object_, StorageClass | Node | CSINode):
-            exchange(self._surroundings, key, None if raw is None else object_)
-            if raw is not None:
+            exchange(self._surroundings, key, None if shown is None else object_)
+            if shown is not None:
                 waiting = self._waiting.pop(key, ()), self._seeking.get("", ()) if key[0] == "StorageClass" else ()
                 self._queue.add_all((_CLAIM, claim) for claims in waiting for claim in claims)
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ from podium.controlplane.account import DisruptionAccount
 from podium.runtime.clock import Clock
 from podium.store import durable_journal, errors, initial_objects
 from podium.store.admission.defaults import with_defaults
+from podium.store.revisions import with_version
 from podium.store.store import Store
 from podium.store.stored import Stored, reread
 
@@ -61,7 +62,7 @@ def create_objects(
         pattern = None if filled is None else patterns.get(filled.stencil)
         try:
             if pattern is not None and filled is not None and isinstance(object_, Pod):
-                store.create_alike(*pattern.pod(object_, filled.values), pattern.stored)
+                store.create_alike(partial(pattern.raw, filled), pattern.reading(object_), pattern.stored)
                 continue
             written = _with_shared_parts(document.read_raw())
             raw = complete(as_running(written, object_, now))
@@ -120,8 +121,9 @@ class _Pattern:
         self._template, self._parts = template.apart("status")
         self._shared: dict[tuple[str, ...], Any] = {}
 
-    def pod(self, pod: Pod, values: list[str]) -> tuple[Raw, Pod]:
-        """Return both forms of a pod with these values."""
+    def raw(self, filled: FilledStencil, version: str) -> Raw:
+        """Return the wire form of a pod at a version."""
+        values = filled.values
         raw: Raw = self._template.of(values)
         for name, part in self._parts.items():
             own = (name, *[values[number] for number in part.numbers])
@@ -131,9 +133,13 @@ class _Pattern:
                     self._shared.clear()
                 found = self._shared[own] = part.of(values)
             raw["status"][name] = found
+        return with_version(raw, version)
+
+    def reading(self, pod: Pod) -> Pod:
+        """Return the typed reading of a pod as the store has it, from that of its text."""
         if pod.metadata.generation != self._generation:
-            pod = structs.replace(pod, metadata=structs.replace(pod.metadata, generation=self._generation))
-        return raw, pod
+            return structs.replace(pod, metadata=structs.replace(pod.metadata, generation=self._generation))
+        return pod
 
 
 def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _Pattern | None:
@@ -143,11 +149,9 @@ def _pattern_of(document: Document, filled: FilledStencil, stored: Stored) -> _P
     if template is None or not isinstance(pod, Pod) or not pod.metadata.uid:
         return None
     pattern = _Pattern(stored, template.on(stored.raw, filled.values))
-    raw, reading = pattern.pod(pod, filled.values)
-    version = stored.object.metadata.resource_version
+    reading, version = pattern.reading(pod), stored.object.metadata.resource_version
     made = structs.replace(reading, metadata=structs.replace(reading.metadata, resource_version=version))
-    written = {**raw, "metadata": {**raw["metadata"], "resourceVersion": version}}
-    return pattern if (made, written) == (stored.object, stored.raw) else None
+    return pattern if (made, pattern.raw(filled, version)) == (stored.object, stored.raw) else None
 
 
 class Population(msgspec.Struct, frozen=True):

@@ -248,8 +248,8 @@ class WritableStore(ReadableStore):
             raise _uid_used(resource, key, uid)
         return self.commit(resource, None, raw, object_)
 
-    def create_alike(self, raw: Raw, object_: Kubernetes, like: Stored) -> Stored:
-        """Create an object from a dump that differs from another one only in its own values, given in both forms.
+    def create_alike(self, made: Callable[[str], Raw], object_: Kubernetes, like: Stored) -> Stored:
+        """Create an object from a dump that differs from another one only in its own values; `made` is its wire form.
 
         What `create` completed and checked in the other one, `like`, has the same result for this one. Raises
         StoreError as `create` does.
@@ -260,7 +260,9 @@ class WritableStore(ReadableStore):
         try:
             if not identities.give(uid):
                 raise _uid_used(resource, object_.key, uid)
-            return self.commit(resource, None, raw, object_)
+            if self._objects.get("ResourceQuota"):
+                return self.commit(resource, None, made(""), object_)
+            return self._revisions.write(resource, None, made, object_, is_gone=False)
         except BaseException:
             identities.rewind(mark)
             raise

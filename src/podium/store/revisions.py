@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from functools import partial
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Literal, Protocol
@@ -30,6 +31,15 @@ NO_OBJECTS: Mapping[str, Stored] = MappingProxyType({})
 
 _FEW = 64
 """The maximum number of changes that are inserted one by one; more are merged by sorting."""
+
+
+WireForm = Raw | Callable[[str], Raw]
+"""The wire form of an object, or a function that makes it, with a version, when it is needed."""
+
+
+def with_version(raw: Raw, version: str) -> Raw:
+    """Return the object with that version."""
+    return {**raw, "metadata": {**raw["metadata"], "resourceVersion": version}}
 
 
 class Identities:
@@ -213,15 +223,13 @@ class Revisions:
         self.version = event.version
 
     def write(
-        self, resource: APIResource, previous: Stored | None, raw: Raw, object_: Kubernetes, *, is_gone: bool
+        self, resource: APIResource, previous: Stored | None, raw: WireForm, object_: Kubernetes, *, is_gone: bool
     ) -> Stored:
         """Create the next version: the object as `raw` and `object_` say, or its removal if it `is_gone`."""
         name, version = resource.name, self.version + 1
         key = object_.key if previous is None else previous.key
         text = str(version)
-        after, metadata = raw.copy(), raw["metadata"].copy()
-        after["metadata"] = metadata
-        metadata["resourceVersion"] = text
+        after = partial(raw, text) if callable(raw) else with_version(raw, text)
         reading = replace(object_, metadata=replace(object_.metadata, resource_version=text))
         # All versions share one key string, so dictionary lookups succeed by identity.
         reading.__dict__["key"] = key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final, TypeVar
 
@@ -40,10 +40,11 @@ _ENCODER = msgspec.json.Encoder()
 class Stored(msgspec.Struct, eq=False):
     """An object as the store holds it from `version` on; both forms have the same content and are never mutated.
 
-    `key` identifies the object: `namespace/name`, or the name alone for cluster-scoped kinds.
+    The wire form may be given as a function that makes it. `key` identifies the object: `namespace/name`, or the name
+    alone for cluster-scoped kinds.
     """
 
-    raw: Final[Raw]
+    _raw: Raw | Callable[[], Raw]
     object: Final[Kubernetes]
     version: Final[int]
     resource: Final[APIResource]
@@ -62,6 +63,14 @@ class Stored(msgspec.Struct, eq=False):
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.key} at {self.version}>"
+
+    @property
+    def raw(self) -> Raw:
+        """The wire form, made on first use."""
+        raw = self._raw
+        if not isinstance(raw, dict):
+            raw = self._raw = raw()
+        return raw
 
     @property
     def kind(self) -> str:

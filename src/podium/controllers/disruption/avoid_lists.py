@@ -19,7 +19,7 @@ from podium.api.avoid_list import (
 )
 from podium.api.disruption_policy import POLICY_NAME, DisruptionPolicy
 from podium.api.kinds import KIND_OF, group_of
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
@@ -77,8 +77,8 @@ class AvoidListController(controller.Reconciler[str]):
         """Return whether no node has a list."""
         return not self._nodes
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        is_gone, uid = raw is None, object_.metadata.uid
+    def _observe(self, object_: Kubernetes, shown: observations.Changed | None, now: int) -> list[Action]:
+        is_gone, uid = shown is None, object_.metadata.uid
         if isinstance(object_, Pod):
             names = list((self._awaited.drop_pod if is_gone else self._awaited.put_pod)(object_))
             self._queue.add_all(names)

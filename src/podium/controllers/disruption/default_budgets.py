@@ -18,6 +18,7 @@ from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, Replicatio
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owned_object, versioned_patch
 from podium.controllers.controller import Reconciler
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
+from podium.controllers.observations import Changed
 from podium.store.admission.priorities import NO_RULES, PriorityRules
 
 DEFAULT_BUDGET = "podium.dev/default-budget"
@@ -222,8 +223,8 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
         self._classes: dict[str, PriorityClass] = {}
         self._protection = Protection()
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        name, is_gone = object_.metadata.name, raw is None
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        name, is_gone = object_.metadata.name, shown is None
         if isinstance(object_, PodDisruptionBudget | Keeper):
             self._queue.add_all((self._protection.remove if is_gone else self._protection.put)(object_))
         elif isinstance(object_, Namespace):

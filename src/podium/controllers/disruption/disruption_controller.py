@@ -75,11 +75,11 @@ class DisruptionController(controller.Reconciler[_Key]):
         """Return whether there are no budgets and no disruption targets."""
         return not self._coverage.budgets and not self._targets
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        if isinstance(object_, Pod) and raw is not None:
+    def _observe(self, object_: Kubernetes, shown: observations.Changed | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and shown is not None:
             budgets = self._coverage.put_pod(object_)
             self._touch(budgets)
-            return [] if self._target_changed(object_, raw) or budgets else NO_CHANGE
+            return [] if self._target_changed(object_, shown) or budgets else NO_CHANGE
         if isinstance(object_, Pod):
             self._touch(self._coverage.remove_pod(object_))
             key = _POD, object_.key
@@ -87,19 +87,19 @@ class DisruptionController(controller.Reconciler[_Key]):
                 self._forget(key)
         elif isinstance(object_, PodDisruptionBudget):
             known = self._coverage.budgets.get(object_.key)
-            events = [] if known is None or raw is None else _used_up(known.object, object_)
-            if raw is None:
+            events = [] if known is None or shown is None else _used_up(known.object, object_)
+            if shown is None:
                 self._coverage.remove_budget(object_)
             else:
-                self._coverage.put_budget(object_, raw)
+                self._coverage.put_budget(object_, shown.raw)
             self._touch([object_.key])
             return events
         elif isinstance(object_, DisruptionPolicy):
-            before, self._policy = self._policy, DisruptionPolicySpec() if raw is None else object_.spec
+            before, self._policy = self._policy, DisruptionPolicySpec() if shown is None else object_.spec
             if before.budget_bounds != self._policy.budget_bounds:
                 self._touch(self._coverage.budgets)
         else:
-            uids = self._scales.remove(object_) if raw is None else self._scales.put(object_, raw)
+            uids = self._scales.remove(object_) if shown is None else self._scales.put(object_, shown.raw)
             # By key, because workloads and pods may have come in any order.
             self._touch(sorted({key for uid in uids for key in self._coverage.change_scale(uid)}))
         return []
@@ -107,7 +107,7 @@ class DisruptionController(controller.Reconciler[_Key]):
     def _touch(self, budgets: Iterable[str]) -> None:
         self._queue.add_all((_BUDGET, key) for key in budgets)
 
-    def _target_changed(self, pod: Pod, raw: Raw) -> bool:
+    def _target_changed(self, pod: Pod, shown: observations.Changed) -> bool:
         """Take in a pod; return whether it is or was a disruption target."""
         condition = pod.status.condition(_TARGET)
         is_target = condition is not None and condition.status == "True" and condition.reason != "TerminationByKubelet"
@@ -117,8 +117,8 @@ class DisruptionController(controller.Reconciler[_Key]):
                 return False
             self._forget(key)
             return True
-        self._targets[key] = pod, raw
-        self._queue.add_at(key, _since_ns(raw) + STALE_AFTER_NS)
+        self._targets[key] = pod, shown.raw
+        self._queue.add_at(key, _since_ns(shown.raw) + STALE_AFTER_NS)
         return True
 
     def _handle_answer(self, key: _Key, finished: observations.ActionFinished, now: int) -> list[Action]:

@@ -12,12 +12,12 @@ from podium.api import disruption_policy
 from podium.api.avoid_list import EVICTED
 from podium.api.budget_limits import full_ns, rate_annotation, rate_of
 from podium.api.disruption_policy import POLICY_NAME, CapBucket, DisruptionPolicy, Rate, full_times
-from podium.api.meta import Kubernetes, Raw
+from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.api.policy import PodDisruptionBudget
 from podium.api.selectors import compile_label_selector
 from podium.cluster.pods import PREEMPTED
-from podium.controllers import controller, indexes
+from podium.controllers import controller, indexes, observations
 from podium.controllers.actions import Action, PatchObject
 from podium.store.verbs.deletion import is_protected
 
@@ -47,8 +47,8 @@ class DisruptionCounter(controller.Reconciler[str]):
         self._full: dict[str, tuple[Rate, int]] = {}
         self._caps: dict[CapBucket, tuple[Rate, int]] = {}
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        key, uid, is_gone = object_.key, object_.metadata.uid, raw is None
+    def _observe(self, object_: Kubernetes, shown: observations.Changed | None, now: int) -> list[Action]:
+        key, uid, is_gone = object_.key, object_.metadata.uid, shown is None
         if isinstance(object_, Pod):
             if not is_gone and object_.is_terminating and uid in self._healthy:
                 self._healthy.discard(uid)

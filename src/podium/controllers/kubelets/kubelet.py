@@ -5,7 +5,6 @@ Source: pkg/kubelet; controlled-rescheduling.md for pods that wait for others to
 
 from __future__ import annotations
 
-from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import Pod
 from podium.api.times import SECOND
@@ -54,7 +53,7 @@ class Kubelet:
     def handle(self, observation: Observation, now: int) -> list[Action]:
         # Most observations are pods and answers about them.
         if type(observation) is Changed and type(pod := observation.object) is Pod:
-            if not self._pod_changed(pod, observation.raw, now):
+            if not self._pod_changed(pod, observation, now):
                 return controller.NO_CHANGE
         elif type(observation) is ActionFinished:
             if not self._on_finished(observation.action, observation, now):
@@ -99,7 +98,7 @@ class Kubelet:
         node = self._nodes.get(pod.spec.node_name)
         return node is not None and node.is_running(pod.metadata.uid)
 
-    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+    def _pod_changed(self, pod: Pod, shown: Changed, now: int) -> bool:
         """Take in a pod; return whether that concerns any node."""
         key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
         known, is_replaced = self._pods.get(key), False
@@ -113,9 +112,9 @@ class Kubelet:
                 return True
             self._pods[key] = uid, name
         if self._hosts is not None:
-            self._hosts.show_pod(uid, raw)
+            self._hosts.show_pod(uid, shown.raw)
         node = self._nodes.get(name) or self._node(name)
-        return (node.show_pod(pod, raw, now) and self._plan(name, node, node.deadline())) or is_replaced
+        return (node.show_pod(pod, shown, now) and self._plan(name, node, node.deadline())) or is_replaced
 
     def _hide(self, key: str) -> None:
         if key in self._pods:

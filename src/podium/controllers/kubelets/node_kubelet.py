@@ -25,6 +25,7 @@ from podium.controllers.kubelets import kubelet_reports as reports
 from podium.controllers.kubelets.host import Hosts, KubeletSettings
 from podium.controllers.kubelets.pod_run import READERS, PodRun, allocated_spec, restarts_for, trouble_after_ns
 from podium.controllers.kubelets.pod_workers import NodePods, PodWorkers
+from podium.controllers.observations import Changed
 from podium.decide import kubelet
 from podium.decide.kubelet import Holding, MemoryUse, Refusal
 
@@ -34,13 +35,13 @@ _PREEMPTED = "Preempted in order to admit critical pod"
 
 
 class Arrival(msgspec.Struct, eq=False):
-    """A pod that was not processed yet.
+    """A pod that was not processed yet, as it was last shown.
 
     ``has_run``: its containers were started, and ``restarts`` times again; ``is_lost``: they ended with the machine.
     """
 
     pod: Pod
-    raw: Raw
+    shown: Changed
     has_run: bool = False
     restarts: int = 0
     is_lost: bool = False
@@ -184,7 +185,7 @@ class NodeKubelet:
         for run in [run for run in self._there.runs.values() if not run.is_ended]:
             self._there.drop(run)
             has_run = run.started_ns is not None or run.last_exit is not None
-            self._arrivals[run.uid] = Arrival(run.pod, run.raw, has_run, run.restarts)
+            self._arrivals[run.uid] = Arrival(run.pod, Changed(run.pod, run.raw), has_run, run.restarts)
         self._workers.deadlines = Deadlines()
         for arrival in self._arrivals.values():
             arrival.is_lost = True
@@ -243,19 +244,19 @@ class NodeKubelet:
         self._there.node, self._there.trouble = None, {}
         self._lose_containers()
 
-    def show_pod(self, pod: Pod, raw: Raw, now: int) -> bool:
+    def show_pod(self, pod: Pod, shown: Changed, now: int) -> bool:
         """Take in a pod on the node; return whether that has an effect."""
         uid = pod.metadata.uid
         run = self._there.runs.get(uid) or self._workers.ended.get(uid)
         if run is not None:
-            return self._pod_changed(run, pod, raw, now)
+            return self._pod_changed(run, pod, shown.raw, now)
         arrival, has_run = self._arrivals.get(uid), pod.status.phase == "Running"
         if arrival is None:
-            self._arrivals[uid] = Arrival(pod, raw, has_run, is_lost=self._is_down)
+            self._arrivals[uid] = Arrival(pod, shown, has_run, is_lost=self._is_down)
         else:
-            arrival.pod, arrival.raw, arrival.has_run = pod, raw, arrival.has_run or has_run
-        self._has_news = True
-        return True
+            arrival.pod, arrival.shown, arrival.has_run = pod, shown, arrival.has_run or has_run
+        had_news, self._has_news = self._has_news, True
+        return not had_news
 
     def hide_pod(self, uid: str) -> None:
         """Forget a pod that is gone from the API."""
@@ -340,7 +341,7 @@ class NodeKubelet:
     def _take_in(self, arrival: Arrival, now: int, *, is_alone: bool) -> None:
         """Process a new pod; ``is_alone``: no other has come with it."""
         pod, there = arrival.pod, self._there
-        run = PodRun.of(pod, arrival.raw, self._rules)
+        run = PodRun.of(pod, arrival.shown.raw, self._rules)
         run.restarts, run.termination_ns = arrival.restarts, self._settings.termination_ns
         run.trouble_ns, run.active_ns = trouble_after_ns(there.trouble, pod), time_of(pod.status.start_time)
         if self._hosts is not None and there.node is not None:

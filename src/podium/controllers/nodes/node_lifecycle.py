@@ -18,7 +18,7 @@ from podium.api.reading import Duration
 from podium.api.times import SECOND, format_time
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral, Reconciler
-from podium.controllers.observations import ActionFinished, HeartbeatsResumed, HeartbeatsStopped, Observation
+from podium.controllers.observations import ActionFinished, Changed, HeartbeatsResumed, HeartbeatsStopped, Observation
 from podium.framework.settings.arguments import Strict
 from podium.store.stored import with_conditions
 
@@ -75,10 +75,10 @@ def changed_taints(taints: Sequence[Raw], changes: Collection[TaintName], now: i
 
 
 class BoundPod(NamedTuple):
-    """The latest state of a pod, and its wire form."""
+    """A pod, and how it was last shown."""
 
     pod: Pod
-    raw: Raw
+    shown: Changed
 
 
 class BoundPods:
@@ -90,7 +90,7 @@ class BoundPods:
         """Returns a pod by key; None if it is gone or has no node."""
         self._on: dict[str, dict[str, BoundPod]] = {}
 
-    def put(self, pod: Pod, raw: Raw) -> None:
+    def put(self, pod: Pod, shown: Changed) -> None:
         """Take in a pod; one without a node still replaces another one with its key."""
         key, uid, name = pod.key, pod.metadata.uid, pod.spec.node_name
         known = self._pods.get(key)
@@ -100,7 +100,7 @@ class BoundPods:
             pods_on_node = self._on.get(name)
             if pods_on_node is None:
                 pods_on_node = self._on[name] = {}
-            self._pods[key] = pods_on_node[key] = BoundPod(pod, raw)
+            self._pods[key] = pods_on_node[key] = BoundPod(pod, shown)
 
     def remove(self, key: str) -> None:
         if (known := self._pods.pop(key, None)) is not None:
@@ -173,20 +173,20 @@ class NodeLifecycle(Reconciler[str]):
         """Return whether all nodes are ready, so that pods have no effect."""
         return not self._not_ready
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        if raw is None:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        if shown is None:
             self._written.pop(object_.metadata.uid, None)
         if isinstance(object_, Pod):
-            if raw is None:
+            if shown is None:
                 self._pods.remove(object_.key)
                 return NO_CHANGE
-            self._pods.put(object_, raw)
+            self._pods.put(object_, shown)
             name = object_.spec.node_name
             if name not in self._not_ready or not object_.is_ready:
                 return NO_CHANGE
             self._queue.add(name)
-        elif isinstance(object_, nodes.Node) and raw is not None:
-            self._node_changed(object_, raw, now)
+        elif isinstance(object_, nodes.Node) and shown is not None:
+            self._node_changed(object_, shown.raw, now)
         elif isinstance(object_, nodes.Node):
             name = object_.metadata.name
             self._nodes.pop(name, None)
@@ -238,9 +238,9 @@ class NodeLifecycle(Reconciler[str]):
             return [self._write(node, {"status": {"conditions": conditions}}, "no heartbeats")]
         actions = self._taint(known, now)
         not_ready = {"type": "Ready", "status": "False", "reason": nodes.NODE_NOT_READY}
-        for pod, raw in () if nodes.is_ready(node) else self._pods.on(key):
+        for pod, shown in () if nodes.is_ready(node) else self._pods.on(key):
             if pod.is_ready and not self._is_written(pod):
-                conditions = with_conditions(raw["status"]["conditions"], (not_ready,), now)
+                conditions = with_conditions(shown.raw["status"]["conditions"], (not_ready,), now)
                 actions.append(self._write(pod, {"status": {"conditions": conditions}}, "its node is not ready"))
         return actions
 

@@ -22,7 +22,7 @@ from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import MultiMap
 from podium.controllers.ledger.disruption import since
 from podium.controllers.nodes.node_lifecycle import BoundPods
-from podium.controllers.observations import ActionFinished
+from podium.controllers.observations import ActionFinished, Changed
 from podium.decide.kubelet import is_static
 
 
@@ -103,16 +103,16 @@ class PodGarbageCollector(PodDeleter):
         """Return whether no node is out of service, and no pod on a missing node, or deleted without a node."""
         return not self._out_of_service and not self._missing and not self._unbound
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        if isinstance(object_, Pod) and raw is not None:
-            return [] if self._pod_changed(object_, raw, now) else NO_CHANGE
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and shown is not None:
+            return [] if self._pod_changed(object_, shown, now) else NO_CHANGE
         if isinstance(object_, Pod):
             name = object_.spec.node_name
             self._unbound.pop(object_.key, None)
             self._forget_pod(object_)
             if not self._pods.on(name):
                 self._missing.pop(name, None)
-        elif isinstance(object_, Node) and raw is None:
+        elif isinstance(object_, Node) and shown is None:
             self._nodes.discard(object_.metadata.name)
             self._out_of_service.discard(object_.metadata.name)
             self._begin_quarantine(object_.metadata.name, now)
@@ -127,10 +127,10 @@ class PodGarbageCollector(PodDeleter):
                 self._set_timers(name, None)
         return []
 
-    def _pod_changed(self, pod: Pod, raw: Raw, now: int) -> bool:
+    def _pod_changed(self, pod: Pod, shown: Changed, now: int) -> bool:
         """Take in a pod; return whether it or others of its node may be due."""
         name, is_terminating = pod.spec.node_name, pod.is_terminating
-        self._pods.put(pod, raw)
+        self._pods.put(pod, shown)
         if self._unbound:
             self._unbound.pop(pod.key, None)
         if is_terminating and not name:
@@ -215,24 +215,25 @@ class TaintEviction(PodDeleter):
         """Return whether no node has NoExecute taints, and no pod uses a claim."""
         return not self._taints and not self._used_by
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        if isinstance(object_, Pod) and raw is not None:
-            self._pods.put(object_, raw)
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        if isinstance(object_, Pod) and shown is not None:
+            self._pods.put(object_, shown)
             if object_.spec.node_name not in self._taints and object_.key not in self._used_by:
                 return NO_CHANGE
-            self._add(object_, raw, now)
+            self._add(object_, shown, now)
         elif isinstance(object_, Pod):
             self._since.pop(object_.key, None)
             self._forget_pod(object_)
         elif isinstance(object_, Node):
-            name, taints = object_.metadata.name, {} if raw is None else self._no_execute_taints(object_, raw, now)
+            name = object_.metadata.name
+            taints = {} if shown is None else self._no_execute_taints(object_, shown.raw, now)
             if taints != self._taints.pop(name, {}):
                 for bound in self._pods.on(name):
                     self._add(*bound, now)
             if taints:
                 self._taints[name] = taints
         elif isinstance(object_, ResourceClaim | ResourceSlice | DeviceTaintRule):
-            self._devices_changed(object_, now, is_gone=raw is None)
+            self._devices_changed(object_, now, is_gone=shown is None)
         return []
 
     def _devices_changed(self, object_: DeviceObject, now: int, *, is_gone: bool) -> None:
@@ -245,11 +246,11 @@ class TaintEviction(PodDeleter):
             if (found := self._pods.find(key)) is not None:
                 self._add(*found, now)
 
-    def _add(self, pod: Pod, raw: Raw, now: int) -> None:
+    def _add(self, pod: Pod, shown: Changed, now: int) -> None:
         """Check a pod of a tainted node or with a claim; record once since when it is there."""
         uid, known = pod.metadata.uid, self._since.get(pod.key)
         if known is None or known[0] != uid:
-            since_ns = since(raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
+            since_ns = since(shown.raw, "PodScheduled") or time_of(pod.metadata.creation_timestamp)
             self._since[pod.key] = uid, _since_ns(since_ns, now)
         self._queue.add(pod.key)
 

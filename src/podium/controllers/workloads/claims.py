@@ -14,7 +14,7 @@ from podium.api.storage import PersistentVolumeClaim
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owner_reference, versioned_patch
 from podium.controllers.controller import CLAIMING, NO_CHANGE, IdleDeferral, Reconciler
 from podium.controllers.indexes import MultiMap, exchange
-from podium.controllers.observations import ActionFinished
+from podium.controllers.observations import ActionFinished, Changed
 
 _NAME = "resource-claim-controller"
 # How long an unobserved consumer is waited for, because kinds may be observed out of order.
@@ -50,15 +50,15 @@ class ResourceClaims(Reconciler[_Key]):
         """Return whether no pod needs claims, and none exist."""
         return not self.claims and not self._pods
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
         key = object_.key
-        if isinstance(object_, Pod) and raw is not None:
+        if isinstance(object_, Pod) and shown is not None:
             return [] if self._pod_changed(object_) else NO_CHANGE
         if isinstance(object_, Pod):
             if self._uid_of.get(key) == object_.metadata.uid:
                 del self._uid_of[key]
             self._pod_gone(key, object_.metadata.uid)
-        elif isinstance(object_, ResourceClaim) and raw is None:
+        elif isinstance(object_, ResourceClaim) and shown is None:
             self.claims.remove(key)
             self._forget(("ResourceClaim", key))
         elif isinstance(object_, ResourceClaim):
@@ -69,8 +69,8 @@ class ResourceClaims(Reconciler[_Key]):
                 self._queue.add(("Pod", pod))
             self._queue.add(("ResourceClaim", key))
         elif isinstance(object_, ResourceClaimTemplate):
-            exchange(self._templates, key, raw)
-            if raw is not None:
+            exchange(self._templates, key, None if shown is None else shown.raw)
+            if shown is not None:
                 self._queue.add_all(("Pod", pod) for pod in self._waiting.pop(key, ()))
         return []
 
@@ -332,16 +332,16 @@ class EphemeralVolumes(Reconciler[str]):
         # The keys of existing claims.
         self._there: set[str] = set()
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
         key, meta = object_.key, object_.metadata
-        if isinstance(object_, PersistentVolumeClaim) and raw is not None:
+        if isinstance(object_, PersistentVolumeClaim) and shown is not None:
             self._there.add(key)
         elif isinstance(object_, PersistentVolumeClaim):
             self._there.discard(key)
             self._queue.add_all(self._naming.get(key, ()))
         if not isinstance(object_, Pod):
             return []
-        claims = () if raw is None or object_.is_terminating else volume_claims(object_, meta.uid)
+        claims = () if shown is None or object_.is_terminating else volume_claims(object_, meta.uid)
         wanted = {f"{meta.namespace}/{claim['metadata']['name']}": claim for claim in claims}
         before = exchange(self._wanted, key, wanted or None) or {}
         if wanted == before:

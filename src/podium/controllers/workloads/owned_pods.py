@@ -19,6 +19,7 @@ from podium.api.selectors import Selector, parse_int64
 from podium.api.times import SECOND, time_of
 from podium.controllers.actions import PatchObject, owned_object, owner_reference, versioned_patch
 from podium.controllers.indexes import LabelIndex, MultiMap
+from podium.controllers.observations import Changed
 from podium.store.stored import condition_of
 
 Kind_co = TypeVar("Kind_co", bound=Kubernetes, covariant=True)
@@ -167,14 +168,20 @@ class OwnedPod:
     ``is_active``: it has neither ended nor been deleted (IsPodActive). ``is_ready``: its condition Ready is True.
     """
 
-    __slots__ = ("is_active", "is_ready", "pod", "status", "uid")
+    __slots__ = ("_shown", "is_active", "is_ready", "pod", "uid")
 
-    def __init__(self, pod: Pod, status: Raw) -> None:
+    def __init__(self, pod: Pod, shown: Changed) -> None:
         self.pod = pod
-        self.status = status
+        self._shown = shown
         self.uid = pod.metadata.uid
         self.is_active = not pod.is_terminal and not pod.is_terminating
         self.is_ready = pod.is_ready
+
+    @property
+    def status(self) -> Raw:
+        """Return the wire form of its status."""
+        status: Raw = self._shown.raw.get("status", {})
+        return status
 
     @property
     def created_ns(self) -> int:
@@ -236,7 +243,7 @@ class OwnedPods:
                 return True
         return bool(self._places) and pod.key in self._places
 
-    def see(self, pod: Pod, raw: Raw) -> list[OwnedPodChange]:
+    def see(self, pod: Pod, shown: Changed) -> list[OwnedPodChange]:
         """Take in a pod; return the changes, also of a pod that it replaces."""
         owner = pod.metadata.controller
         owner_uid = owner.uid if owner is not None and owner.kind in self._kinds else ""
@@ -244,7 +251,7 @@ class OwnedPods:
         changes = self.lose(pod) if self._places.get(pod.key, place) != place else []
         if owner_uid:
             pods = self._by_owner.setdefault(owner_uid, OwnerPods())
-            owned = OwnedPod(pod, raw.get("status", {}))
+            owned = OwnedPod(pod, shown)
             changes.append(OwnedChange(owner_uid, pods.all.get(owned.uid), owned))
             pods.put(owned)
             self._places[pod.key] = place

@@ -28,7 +28,7 @@ from podium.controllers.actions import (
 from podium.controllers.controller import NO_CHANGE, OWNER_ASPECTS, UNOWNED, Backoff, Reconciler
 from podium.controllers.deadlines import earliest
 from podium.controllers.indexes import SelectorIndex
-from podium.controllers.observations import ActionFinished, Answer
+from podium.controllers.observations import ActionFinished, Answer, Changed
 from podium.controllers.workloads import owned_pods
 
 Kind = TypeVar("Kind", bound=Kubernetes)
@@ -114,25 +114,26 @@ class WorkloadController(Reconciler[str], Generic[Kind]):
         """Return whether the workload can own an object that its selector matches."""
         return True
 
-    def _observe(self, object_: Kubernetes, raw: Raw | None, now: int) -> list[Action]:
-        is_gone = raw is None
+    def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
+        is_gone = shown is None
         is_orphan = self._see_orphan(object_, is_gone=is_gone)
         if isinstance(object_, Pod):
             if not self._pods.concern(object_):
                 return [] if is_orphan else NO_CHANGE
             if self._began_ns is None and not is_gone:
                 self._initial.add(object_.metadata.uid)
-            for change in self._pods.lose(object_) if raw is None else self._pods.see(object_, raw):
+            for change in self._pods.lose(object_) if shown is None else self._pods.see(object_, shown):
                 self._see_pod(change, now)
                 self._check_selected(change)
         elif isinstance(object_, self._types):
-            if raw is None:
+            if shown is None:
                 self._remove(self._uids.get(owned_pods.label_of(object_), ""))
             else:
-                self._put(owned_pods.WorkloadObject(object_, raw))
+                self._put(owned_pods.WorkloadObject(object_, shown.raw))
         elif isinstance(object_, self._owns):
             owned = self._owned
-            self._see_owned(owned.lose(object_) if raw is None else owned.see(owned_pods.WorkloadObject(object_, raw)))
+            seen = None if shown is None else owned_pods.WorkloadObject(object_, shown.raw)
+            self._see_owned(owned.lose(object_) if seen is None else owned.see(seen))
         elif isinstance(object_, ResourceQuota):
             self._queue.add_all(self._waits.see_quota(object_, is_gone=is_gone))
         elif isinstance(object_, PriorityClass):
