@@ -40,7 +40,7 @@ from podium.sim.results.result import Result, result_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import Scenario, split_documents
 from podium.sim.scenario.steps import Apply
-from podium.sim.simulation import InitialState, Simulation, SimulationSettings
+from podium.sim.simulation import Simulation, SimulationSettings
 from podium.store.store import Store
 
 Progress = Callable[[float, int], None]
@@ -53,11 +53,9 @@ def play(found: Input, options: RunOptions, progress: Progress | None = None) ->
         return result_of_run(found, play_to_end(found, options, progress), options)
 
 
-def play_to_end(
-    found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
-) -> Simulation:
+def play_to_end(found: Input, options: RunOptions, progress: Progress | None = None) -> Simulation:
     """Return the finished simulation of an input. Raises as `play` does."""
-    simulation = simulation_of(found.documents, options, beginning=beginning)
+    simulation = simulation_of(found.documents, options)
     play_on(simulation, progress)
     return simulation
 
@@ -79,17 +77,10 @@ def result_of_run(found: Input, simulation: Simulation, options: RunOptions, *, 
     return result_of(simulation, basis, recorded, is_brief=is_brief)
 
 
-def simulation_of(
-    documents: Sequence[Document],
-    options: RunOptions,
-    *,
-    holds_steps: bool = False,
-    beginning: InitialState | None = None,
-) -> Simulation:
+def simulation_of(documents: Sequence[Document], options: RunOptions, *, holds_steps: bool = False) -> Simulation:
     """Return a simulation of documents at its beginning. Raises InputError if they are invalid.
 
     With ``holds_steps`` the scenario's steps and the components of the options start with `Simulation.add_steps`.
-    Simulations of the same objects share a ``beginning``.
     """
     without_extenders(options.configuration, ignore=options.ignore_extenders)
     release, _ = options.release.for_documents(documents)
@@ -123,7 +114,7 @@ def simulation_of(
         assumed_age_ns=options.assumed_age_ns,
     )
     components = [*components_of(scenario, options, release), *(() if holds_steps else options.components)]
-    return Simulation(objects, scenario, settings=settings, components=components, placements=log, beginning=beginning)
+    return Simulation(objects, scenario, settings=settings, components=components, placements=log)
 
 
 def caveats_of(found: Input, simulation: Simulation, options: RunOptions) -> tuple[Caveat, ...]:

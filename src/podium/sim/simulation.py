@@ -42,7 +42,6 @@ from podium.sim.scenario.steps import (
     check_played,
     is_endless,
 )
-from podium.store.revisions import RevisionsState
 from podium.store.store import Store
 from podium.store.watch_log import WatchEvent
 
@@ -81,24 +80,6 @@ _MOST_EVENTS = 4 * MOST_BEHIND
 """The number of writes that the store of a simulation remembers."""
 
 
-class InitialState:
-    """The initial cluster, created once and shared by simulations of the same objects."""
-
-    def __init__(self) -> None:
-        # The settings that it depends on, and the state.
-        self._made: tuple[tuple[int, int], RevisionsState | None] = (0, 0), None
-
-    def fill(self, store: Store, documents: Sequence[Document], settings: SimulationSettings) -> None:
-        """Create the objects in an empty store, or restore them from the first simulation with the same settings."""
-        made_for = settings.seed, settings.start_ns - settings.assumed_age_ns
-        known_for, state = self._made
-        if state is not None and known_for == made_for:
-            store.restore(state)
-        else:
-            create_objects(store, documents, made_for[1])
-            self._made = made_for, store.state()
-
-
 class Simulation:
     """Plays a scenario on a cluster.
 
@@ -117,7 +98,6 @@ class Simulation:
         components: Iterable[Component],
         faults: Faults | None = None,
         placements: PlacementLog | None = None,
-        beginning: InitialState | None = None,
     ) -> None:
         """Create the cluster. Raises InputError if it cannot be played.
 
@@ -157,7 +137,7 @@ class Simulation:
         self._finishes: dict[str, deque[tuple[int, ScenarioStep]]] = {}
         self._stall_detector = StallDetector(self.store.count)
         check_objects(documents, scenario, settings.until_ns is not None)
-        (beginning or InitialState()).fill(self.store, documents, settings)
+        create_objects(self.store, documents, self.now - settings.assumed_age_ns)
         nodes = {node.metadata.uid: node for node in self.store.typed(Node)}
         kubelets = replace(
             scenario.kubelets,

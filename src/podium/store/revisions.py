@@ -6,7 +6,6 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from functools import partial
 from hashlib import blake2b
 from types import MappingProxyType
@@ -85,12 +84,6 @@ class Identities:
         self.given[uid] = None
         return True
 
-    def copied(self) -> Identities:
-        """Return a sequence that continues like this one, and knows the same uids."""
-        copied = copy(self)
-        copied.given = self.given.copy()
-        return copied
-
     def mark(self) -> tuple[int, int]:
         """Return a savepoint for `rewind`."""
         return self.count, len(self.given)
@@ -131,13 +124,6 @@ class Journal(Protocol):
     def load(self) -> JournalContent:
         """Return the content so far."""
         ...
-
-
-class RevisionsState(Struct, frozen=True):
-    """All writes since a store was empty, and the identities that were drawn and given for them."""
-
-    events: Sequence[WatchEvent]
-    identities: Identities
 
 
 class Revisions:
@@ -199,18 +185,6 @@ class Revisions:
     def kinds(self) -> list[str]:
         """Return the kinds that have, or had, objects."""
         return sorted(self.objects)
-
-    def state(self) -> RevisionsState | None:
-        """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
-        return None if self.log.oldest else RevisionsState(self.log.since(0), self.identities.copied())
-
-    def restore(self, state: RevisionsState) -> None:
-        """Repeat the writes of other revisions in these, which are empty. The two share the objects."""
-        if self.version:
-            raise ValueError(f"there were {self.version} writes already")
-        for event in state.events:
-            self.replay(event)
-        self.identities = state.identities.copied()
 
     def put(self, stored: Stored) -> None:
         """Add an object that existed before the log begins."""

@@ -17,7 +17,7 @@ from podium.api.times import format_time, parse_time
 from podium.store import creations, errors, patching, stored, version_conversion, watch_log
 from podium.store.api_resources import APIResources
 from podium.store.custom_kinds import DEFINITION, as_terminating, is_established, register
-from podium.store.revisions import Identities, Journal, Revisions, RevisionsState
+from podium.store.revisions import Identities, Journal, Revisions
 from podium.store.stored import Stored
 from podium.store.verbs import deletion
 from podium.store.verbs.readings import decoded, metadata_of_status, replaced, rereading, shared_spec_of, with_status
@@ -58,15 +58,6 @@ class Store(creations.WritableStore):
         """Whether custom objects outlive the first request to delete their definition."""
         self.requires_accounts = False
         """Whether new pods need an existing service account."""
-
-    def state(self) -> RevisionsState | None:
-        """Return what `restore` needs to repeat all writes so far; None if the log no longer has all of them."""
-        return self._revisions.state()
-
-    def restore(self, state: RevisionsState) -> None:
-        """Repeat the writes of another store in this one, which is empty. The two share the objects."""
-        self._revisions.restore(state)
-        self.definitions.follow()
 
     def update(self, raw: Raw) -> Stored:
         """Replace an object, except for its status and fields that only the server writes.

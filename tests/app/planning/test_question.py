@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from weakref import ReferenceType, ref
@@ -19,13 +18,10 @@ from podium.app.planning import question as questions
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step, with_scenario
 from podium.app.simulating.simulation_result import SimulationResult, play_shown
-from podium.controlplane.assembly import create_objects
 from podium.sim import run
-from podium.sim import simulation as simulations
 from podium.sim.run import simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.simulation import Simulation
-from podium.store.store import Store
 from tests.app.planning.small import Raw, budget, node, pod, replica_set
 
 DRAIN = PlanQuestion("drain", (step("drain", {"name": "a", "force": True}),))
@@ -140,27 +136,13 @@ def test_two_simulations_are_never_in_memory_at_the_same_time(monkeypatch: pytes
     assert len(made) == 2
 
 
-def test_the_objects_are_created_once_for_both_runs_and_all_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    creations: list[int] = []
-
-    def counted(store: Store, documents: Sequence[Document], now: int) -> None:
-        creations.append(now)
-        create_objects(store, documents, now)
-
-    monkeypatch.setattr(simulations, "create_objects", counted)
-
-    PlanRun(cluster(SCENARIO), RunOptions(), samples=2).play(DRAIN)
-    assert len(creations) == 1
-
-    # A question that begins with other objects is compared with a run of those that were read.
+def test_question_that_begins_with_other_objects_is_compared_with_a_run_of_those_that_were_read() -> None:
     other = replace(DRAIN, begins_with=tuple(read(node("a", cpu="1")).documents))
+
     played = PlanRun(cluster(SCENARIO), RunOptions()).play(other)
-    assert len(creations) == 3
-    assert all_of(played.baseline) == all_of(
-        play_shown(
-            cluster(SCENARIO), RunOptions(until_ns=played.result.measures.end_ns - played.result.measures.start_ns)
-        )
-    )
+
+    lasted_ns = played.result.measures.end_ns - played.result.measures.start_ns
+    assert all_of(played.baseline) == all_of(play_shown(cluster(SCENARIO), RunOptions(until_ns=lasted_ns)))
 
 
 def test_a_plan_runs_the_same_with_steps_given_at_once_or_one_by_one() -> None:

@@ -28,7 +28,7 @@ from podium.sim.results.result import result_of
 from podium.sim.run import Progress, basis_of, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.scenario.scenario import split_documents
-from podium.sim.simulation import InitialState, Simulation
+from podium.sim.simulation import Simulation
 
 _PLACED = ("Scheduled", "Nominated")
 _DRAIN_OPTIONS = {"force: true": "--force", "deleteEmptyDirData: true": "--delete-emptydir-data"}
@@ -113,7 +113,7 @@ class PlanRun(Struct, frozen=True):
 
         Raises InputError for wrong objects or steps, and LimitError as every run.
         """
-        return self._sampled(partial(_play_once, self, question, InitialState()))
+        return self._sampled(partial(_play_once, self, question))
 
     def compare(
         self,
@@ -171,9 +171,7 @@ class PlanRun(Struct, frozen=True):
         return replace(played, outcomes=sampled(_sampled_run(played), ties, sample, samples, start_ns))
 
 
-def _play_once(
-    run: PlanRun, question: PlanQuestion, initial: InitialState, options: RunOptions, progress: PlanProgress | None
-) -> PlayedPlan:
+def _play_once(run: PlanRun, question: PlanQuestion, options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
     read, begins_with = run.read, question.begins_with
     begun = Input(overridden(read.documents, begins_with), read.left_out) if begins_with else read
     scenario = scenario_of_spec(begun, question.name, {}, question.steps)
@@ -186,18 +184,16 @@ def _play_once(
     if run.forks and is_all and CAN_FORK:
         result, baseline = _play_forked(run, given, options, part, rest)
     else:
-        result, baseline = play_shown(given, options, part, initial), None
+        result, baseline = play_shown(given, options, part), None
     lasted_ns = result.measures.end_ns - result.measures.start_ns
     anyway = replace(options, until_ns=lasted_ns, on_attempt=None, components=())
-    if begins_with:
-        initial = InitialState()
-    else:
+    if not begins_with:
         # The same objects have the same start.
         anyway = replace(anyway, start_ns=result.measures.start_ns)
     if baseline is None:
         # The two runs are never in memory at the same time.
         free_cycles()
-        baseline = play_shown(read, anyway, rest, initial)
+        baseline = play_shown(read, anyway, rest)
     result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario)
 

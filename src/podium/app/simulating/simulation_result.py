@@ -19,7 +19,7 @@ from podium.app.console.cells import by_key
 from podium.sim.results.result import NodeStates, PodState, Result
 from podium.sim.run import Progress, play_to_end, result_of_run
 from podium.sim.run_options import RunOptions
-from podium.sim.simulation import InitialState, Simulation
+from podium.sim.simulation import Simulation
 from podium.store.store import Store
 
 if TYPE_CHECKING:
@@ -189,12 +189,7 @@ def shown_result(
     return replace(SimulationResult.of(result), placement=placement, with_reasons=with_reasons)
 
 
-def play_shown(
-    found: Input, options: RunOptions, progress: Progress | None = None, beginning: InitialState | None = None
-) -> SimulationResult:
-    """Run an input and return the result. Raises as `podium.sim.run.play` does.
-
-    Runs of the same objects share a `beginning`.
-    """
+def play_shown(found: Input, options: RunOptions, progress: Progress | None = None) -> SimulationResult:
+    """Run an input and return the result. Raises as `podium.sim.run.play` does."""
     with collector.collector_paused():
-        return shown_result(found, play_to_end(found, options, progress, beginning), options)
+        return shown_result(found, play_to_end(found, options, progress), options)
