@@ -326,12 +326,11 @@ def best_leavers(
     limits = budget_limits(movable, inputs, room)
     held = frozenset[str]().union(*(limit.pods for limit in limits if limit.most <= 0))
     pods = [pod for pod in movable if pod.uid not in held]
-    departures, covered = _bounded(Departures(picture, pods), policies, price)
-    costs, first = np.zeros(len(departures.rows)), departures.starts[:-1]
-    for _, weight, _, bound in covered:
+    # No pod leaves a node that costs less than a move.
+    costs = np.zeros(picture.cluster.nodes.count)
+    for _, weight, _, bound in _covered(Departures(picture, [], np.zeros(0, dtype=np.int64)), policies, price):
         costs += weight * np.minimum.reduce([state.costs for state in bound.states]) if bound.states else 0.0
-    gains = costs[first] - np.minimum.reduceat(costs, first)
-    pods = [pod for pod in pods if gains[pod.row] > price]
+    pods = [pod for pod in pods if costs[pod.row] > price]
     relaxation = limited(_relaxed(Departures(picture, pods), policies, price)[0], limits)
     found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()), rounds=1)
     return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
@@ -347,10 +346,10 @@ def budget_limits(pods: Iterable[PodRecord], inputs: PlanInputs, room: BudgetRoo
     return [MoveLimit(uids, most) for uids, most in found.values()]
 
 
-def _bounded(
+def _relaxed(
     departures: Departures, policies: Sequence[tuple[Policy, float]], price: float
-) -> tuple[Departures, list[tuple[str, float, float, ObjectiveBound]]]:
-    """Return the departures, with the labels that policies state, and the policies' bounds for them."""
+) -> tuple[Relaxation, Certificate]:
+    """Return the relaxation (`relax`) for departures of some pods, and a certificate with the bound 0."""
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
@@ -358,14 +357,6 @@ def _bounded(
         departures = Departures(departures.picture, departures.pods, stacks.reshape(-1))
         departures.within_settings = settings
         covered = list(_covered(departures, policies, price))
-    return departures, covered
-
-
-def _relaxed(
-    departures: Departures, policies: Sequence[tuple[Policy, float]], price: float
-) -> tuple[Relaxation, Certificate]:
-    """Return the relaxation (`relax`) for departures of some pods, and a certificate with the bound 0."""
-    departures, covered = _bounded(departures, policies, price)
     relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price)
     if counting := [name for name, *_, bound in covered if bound.states and bound.labels is None]:
         everywhere = (f"which pods of a node leave, as only their number counts ({', '.join(counting)})", *everywhere)

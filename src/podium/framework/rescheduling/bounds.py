@@ -81,7 +81,10 @@ class Departures:
         self._begins: Int64s = first[used.cumsum()[stacks] - 1]
         self._ends: Int64s = self._begins + numbers
         self._ranks = np.arange(sizes.sum()) - np.repeat(first, sizes)
-        self._stacked = np.flatnonzero(used[self.stacks])
+        stacked = np.flatnonzero(used[self.stacks])
+        # The pods that may leave, by stack, and the places of those in stacks of several, which alone have an order.
+        self._stacked = stacked[np.argsort(self.stacks[stacked], kind="stable")]
+        self._several = np.flatnonzero(self._sizes[self.stacks[self._stacked]] > 1)
 
     def pods_of(self, classes: Collection[int]) -> Int64s:
         """Return the indices of the pods of some classes (ids), ascending."""
@@ -99,7 +102,10 @@ class Departures:
 
     def order(self, amounts: Float64s) -> Int64s:
         """Return the pods that leave by some entry (indices), by stack, the least amounts (`[pods]`) first."""
-        return self._stacked[np.lexsort((amounts[self._stacked], self.stacks[self._stacked]))]
+        order = self._stacked.copy()
+        several = order[self._several]
+        order[self._several] = several[np.lexsort((amounts[several], self.stacks[several]))]
+        return order
 
     def most(self, amounts: Float64s, order: Int64s | None = None) -> Float64s:
         """Return `[entries]` the largest sum of the amounts (`[pods]`) of pods that leave, the first by an order."""
