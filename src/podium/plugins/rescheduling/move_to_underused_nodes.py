@@ -65,9 +65,11 @@ class MoveToUnderusedNodesArgs(Arguments, frozen=True, kw_only=True):
 class _Situation:
     """How full nodes are (``[resources, rows]``), how many pods are too many on each, and which are under-used.
 
-    The latter are ``[rows]``. Everything follows from the ``low`` and ``high`` marks, shares of each resource.
+    The latter are ``[rows]``. Everything follows from the ``low`` and ``high`` marks, shares of each resource, and from
+    which nodes accept pods (``targets``).
     """
 
+    targets: Bools
     low: Float64s
     high: Float64s
     shares: Float64s
@@ -214,11 +216,12 @@ class MoveToUnderusedNodes:
             counted = picture.targets[:size]
             mean = (loads.amounts @ counted) / np.maximum(loads.allocatable @ counted, 1)
             low, high = np.clip(mean - low, 0.0, 1.0), np.clip(mean + high, 0.0, 1.0)
-        are_same = known is not None and np.array_equal(low, known.low) and np.array_equal(high, known.high)
+        basis = picture.targets, low, high
+        are_same = known is not None and all(map(np.array_equal, basis, (known.targets, known.low, known.high)))
         if known is None or not are_same or len(rows) == size:
             rows = picture.cluster.nodes.all_rows()
             shape = (len(loads.resources), size)
-            known = _Situation(low, high, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
+            known = _Situation(*basis, np.zeros(shape), np.zeros(size), np.zeros(size, dtype=np.bool_))
             self._known, self._shapes = known, {}
         if self._node_position != picture.cluster.nodes.node_changes.position:
             self._node_position, self._shapes = picture.cluster.nodes.node_changes.position, {}
