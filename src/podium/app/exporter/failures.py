@@ -160,6 +160,7 @@ class FailureTrials:
             with self._decisions.what_if() as what_if:
                 self._let_fail(scope, replaced)
                 left, victims, before = self._play(in_turn, {0, *turns.values()})
+                what_if.follower = None
                 lacking = self._lacking([*left, *never], self._waiting)
                 alone = alone if certain else lacking
                 if certain is None and before is not None:
@@ -168,7 +169,6 @@ class FailureTrials:
                     what_if.roll_back(savepoint)
                     left = self._play_alone(in_turn, left, turn)
                     alone = self._lacking([*left, *never], self._waiting)
-            self._decisions.scratch.follower = None
         outcome = UNPLACED if lacking else PREEMPTS if alone else FITS
         numbers = *counts, alone.total(), lacking.total(), victims
         first, by_workload = next(iter(lacking), ""), dict(sorted(lacking.items()))
@@ -211,7 +211,7 @@ class FailureTrials:
             self._count_ready(pod, -1)
 
     def _count_ready(self, pod: PodRecord, number: int) -> None:
-        """Update the status of budgets as the disruption controller does."""
+        """Update the status of budgets, which decide among victims, as the disruption controller does."""
         for key in [budget.key for budget in self._decisions.cluster.budgets.over(pod.pod_class)]:
             self._more_ready[key] += number
             known = self._decisions.cluster.budgets.objects[key]
