@@ -21,9 +21,6 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
-# Tests trust no authorities but their own. Reading the system's takes 25 ms in each process and for each TLS client.
-os.environ["SSL_CERT_FILE"] = os.environ["SSL_CERT_DIR"] = os.devnull
-
 import pytest  # noqa: E402 - what is imported from here on is compiled once
 from hypothesis import HealthCheck, settings  # noqa: E402
 

@@ -93,6 +93,42 @@ def test_one_decision_needs_no_owners() -> None:
     assert caveats(pod("p", owner={"kind": "ReplicaSet", "name": "web", "uid": "r1"}), simulates=False) == {}
 
 
+def workload(kind: str, name: str, replicas: int, **metadata: Any) -> Raw:
+    labels = {"app": name}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "serviceName": name}
+    spec["template"] = {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS}}
+    if kind != "StatefulSet":
+        del spec["serviceName"]
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def test_workloads_without_any_pod_are_reported_for_a_single_decision() -> None:
+    owned = {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "controller": True}]}
+    objects = [
+        workload("Deployment", "web", 3),
+        workload("ReplicaSet", "web-5d4f8c7b9", 3, **owned),
+        workload("StatefulSet", "db", 1),
+        workload("ReplicaSet", "none", 0),
+    ]
+
+    found = caveats(*objects, simulates=False)["pods-missing"]
+
+    assert found.names == ("Deployment default/web", "StatefulSet default/db")
+    assert found.message == (
+        "2 workloads without any pod in the input: pods that they want are left out, and take no room "
+        "(Deployment default/web, StatefulSet default/db)"
+    )
+    assert "pods-missing" not in caveats(*objects)
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_live_pod_of_a_deployment_is_known_by_its_owner_though_the_replica_set_is_missing(ended: bool) -> None:
+    one = pod("web-5d4f8c7b9-x", owner={"kind": "ReplicaSet", "name": "web-5d4f8c7b9", "uid": "r1"})
+    one["status"] = {"phase": "Succeeded" if ended else "Running"}
+
+    assert ("pods-missing" in caveats(workload("Deployment", "web", 1), one, simulates=False)) is ended
+
+
 @pytest.mark.parametrize("status", [{}, {"status": {}}, {"status": {"currentHealthy": 3}}])
 def test_budgets_without_status_are_a_caveat_of_a_single_decision(status: Raw) -> None:
     assert caveats(budget(**status), simulates=False)["budgets-without-status"].names == ("default/b",)

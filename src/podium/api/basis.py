@@ -138,6 +138,29 @@ def _missing_owners(basis: Basis) -> Iterator[Caveat]:
         yield caveat_of("owners-missing", message, keys)
 
 
+def _missing_pods(basis: Basis) -> Iterator[Caveat]:
+    """Yield a caveat for workloads that want pods, of which none is in the input; a simulation creates them.
+
+    The ReplicaSet of a pod need not be in the input: the name of a Deployment's begins with the Deployment's.
+    """
+    if basis.simulates:
+        return
+    live = [pod for pod in basis.objects(Pod) if not pod.is_terminal]
+    owners = {(pod.metadata.namespace, owner.kind, owner.name) for pod in live if (owner := pod.metadata.controller)}
+    owners |= {(space, "Deployment", name.rpartition("-")[0]) for space, kind, name in owners if kind == "ReplicaSet"}
+    names = [
+        f"{item.kind} {item.key}"
+        for kind in (workloads.Deployment, workloads.ReplicaSet, workloads.ReplicationController, workloads.StatefulSet)
+        for item in basis.objects(kind)
+        if item.metadata.controller is None
+        and item.spec.replicas
+        and (item.metadata.namespace, item.kind, item.metadata.name) not in owners
+    ]
+    wanted = f"pods that {'it wants' if len(names) == 1 else 'they want'} are left out, and take no room"
+    message = f"{_counted(names, 'workload')} without any pod in the input: {wanted}"
+    yield caveat_of("pods-missing", message, names)
+
+
 def _budgets_without_status(basis: Basis) -> Iterator[Caveat]:
     """Yield a caveat for budgets without a status, which decisions need; a simulation computes it."""
     documents = basis.found.documents
@@ -239,6 +262,7 @@ _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _snapshots,
     _kinds_passed_over,
     _missing_owners,
+    _missing_pods,
     _budgets_without_status,
     _nodes,
     _pods_on_missing_nodes,

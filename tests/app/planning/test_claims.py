@@ -284,7 +284,7 @@ def test_a_further_node_has_the_devices_and_the_drivers_of_the_one_that_it_is_li
 
 
 def test_the_devices_of_victims_are_free_after_a_preemption(tmp_path: Path) -> None:
-    """The preemptor wants CPU alone; its victims held both devices, one by a claim of a name that nobody else uses."""
+    """The preemptor wants CPU alone; its victims held both devices, one by a claim that no other pod names."""
     held = [device_claim("ResourceClaim", name) for name in ("one", "two")]
     victims = [
         pod(name, "2", on="n1", resourceClaims=[{"name": "gpu", "resourceClaimName": claim}])

@@ -182,15 +182,16 @@ def maker_of(documents: Iterable[Document], workload: Document) -> Document:
 def next_pods(document: Document, known: Iterable[str] = ()) -> Iterator[tuple[Pod, tuple[PersistentVolumeClaim, ...]]]:
     """Yield the pods that a workload would create next beside those of ``known`` names, without end, and their claims.
 
-    Only those of a StatefulSet differ. The pod of a DaemonSet is for any node.
+    Only those of a StatefulSet differ in more than the name. The pod of a DaemonSet is for any node.
     """
     typed = document.object
     if typed is None:
         raise AssertionError("a workload of a kind that is not read")
     workload: WorkloadObject[Any] = WorkloadObject(typed, document.raw)
     template = object_at(document.raw, *POD_PATHS[typed.kind])
-    taken = {ordinal_of(typed.metadata.name, name) for name in known}
-    first = typed.spec.ordinals.start if isinstance(typed, StatefulSet) else 0
+    first, taken = 0, set[int | None]()
+    if isinstance(typed, StatefulSet):
+        first, taken = typed.spec.ordinals.start, {ordinal_of(typed.metadata.name, name) for name in known}
     for ordinal in (number for number in count(first) if number not in taken):
         claims: dict[str, Raw] = {}
         if isinstance(typed, StatefulSet):
@@ -199,7 +200,8 @@ def next_pods(document: Document, known: Iterable[str] = ()) -> Iterator[tuple[P
             spec = template.get("spec", {})
             if isinstance(typed, DaemonSet):
                 spec = {**spec, "tolerations": daemon_spec(spec, "")["tolerations"]}
-            manifest = workload.new_pod(template, {"name": f"{typed.metadata.name}-{_NEXT}"}, {}, spec)
+            name = f"{typed.metadata.name}-{_NEXT}{f'-{ordinal}' if ordinal else ''}"
+            manifest = workload.new_pod(template, {"name": name}, {}, spec)
         made = decode(manifest)
         if not isinstance(made, Pod):
             raise AssertionError(f"{workload.label} makes no pod")
