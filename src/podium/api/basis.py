@@ -148,10 +148,11 @@ def _missing_pods(basis: Basis) -> Iterator[Caveat]:
     live = [pod for pod in basis.objects(Pod) if not pod.is_terminal]
     owners = {(pod.metadata.namespace, owner.kind, owner.name) for pod in live if (owner := pod.metadata.controller)}
     owners |= {(space, "Deployment", name.rpartition("-")[0]) for space, kind, name in owners if kind == "ReplicaSet"}
+    kinds = (workloads.Deployment, workloads.ReplicaSet, workloads.ReplicationController, workloads.StatefulSet)
+    found: list[Any] = [item for kind in kinds for item in basis.objects(kind)]
     names = [
         f"{item.kind} {item.key}"
-        for kind in (workloads.Deployment, workloads.ReplicaSet, workloads.ReplicationController, workloads.StatefulSet)
-        for item in basis.objects(kind)
+        for item in found
         if item.metadata.controller is None
         and item.spec.replicas
         and (item.metadata.namespace, item.kind, item.metadata.name) not in owners
