@@ -207,8 +207,9 @@ def _fork() -> int:
         with os.fdopen(ours, "rb") as stream:
             return int.from_bytes(stream.read())
     os.close(ours)
-    # It is closed when the process between the two has ended.
+    # It is closed when the process between the two ends, just before that hands over its children.
     ended, ends = os.pipe()
+    between = os.getpid()
     pid = os.fork()
     if pid:
         os.write(theirs, pid.to_bytes(_LENGTH_BYTES))
@@ -217,6 +218,8 @@ def _fork() -> int:
     os.close(ends)
     os.read(ended, 1)
     os.close(ended)
+    while os.getppid() == between:
+        os.sched_yield()
     return 0
 
 

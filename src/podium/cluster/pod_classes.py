@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from weakref import ref
@@ -322,7 +322,7 @@ class CountingRules(NamedTuple):
     sidecar_ports: bool = True
 
     @classmethod
-    @cache
+    @lru_cache(maxsize=16)
     def of(cls, release: Release) -> CountingRules:
         return cls(
             release.enabled(Gate.POD_LEVEL_RESOURCES),
