@@ -96,15 +96,15 @@ class _Server:
         self._connection: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._is_usable: bool | None = None
-        self._environment: dict[str, str] = {}
+        # That of the test run, which a test may change.
+        self._environment = dict(os.environ)
 
     def can_fork(self, environment: Mapping[str, str]) -> bool:
         """Return whether its forks are children of this process, and start as a process with this environment does."""
         with self._lock:
             if self._is_usable is None:
-                self._environment = _read_at_start(os.environ)
                 self._is_usable = sys.platform == "linux" and self._start()
-        return self._is_usable and _read_at_start(environment) == self._environment
+        return self._is_usable and _read_at_start(environment) == _read_at_start(self._environment)
 
     def fork(self, request: Mapping[str, Any], streams: list[int]) -> int:
         """Return the id of a new child with these standard streams."""
@@ -121,7 +121,9 @@ class _Server:
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-c", _PROGRAM.format(number)]
-            self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[number], stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=self._environment, pass_fds=[number], stdin=subprocess.DEVNULL
+            )
         self._connection = ours
         atexit.register(self.close)
         found = self._ask({"code": "", "words": [], "folder": os.sep, "environment": dict(os.environ)}, [0, 1, 2])

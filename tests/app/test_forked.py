@@ -76,3 +76,13 @@ def test_a_process_with_other_settings_of_python_starts_anew() -> None:
     assert run(code=code, PYTHONHASHSEED="0").stdout == "0 False\n"
     assert run(code=code, real=True).stdout.endswith(" False\n")
     assert run(code=code).stdout.endswith(" True\n")
+
+
+def test_tests_after_one_that_changes_the_environment_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = forked._Server()
+    server._is_usable = True
+
+    monkeypatch.setenv("LANG", "tlh")
+    assert not server.can_fork(os.environ)
+    monkeypatch.undo()
+    assert server.can_fork(os.environ)

@@ -66,6 +66,19 @@ def test_headline_and_sections_count_the_same_nodes_for_a_reason(tmp_path: Path)
     assert sum(end["nodes"] for end in by_shape) == 3
 
 
+def test_if_none_fits_the_headline_says_what_the_nearest_nodes_lack(tmp_path: Path) -> None:
+    """A node that lacks room as well as the label is farther than one that lacks either, however many there are."""
+    near = node("near", "2", labels={"disk": "ssd"})
+    cluster = written(tmp_path, node("wide"), *[node(name, "1") for name in "abc"], near)
+
+    answer = reported("fit", "-f", cluster, asked(tmp_path, pod("web", "3", nodeSelector={"disk": "ssd"})))
+
+    assert answer["headline"] == (
+        "none of Pod default/web fits on any of 5 nodes; in the way on 1 node: does not match disk=ssd; "
+        "on 1 node: asks for more cpu than the node has"
+    )
+
+
 def test_a_workload_is_asked_about_by_the_pod_that_it_makes(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"))
 

@@ -185,12 +185,14 @@ def _text(node: Node, reports: Iterable[NodeReport], differing: Iterable[str]) -
 class Capacity(Struct, frozen=True):
     """The number of further pods of a kind that fit, by row, and a description of the limiting resource.
 
-    ``before`` is the obstacle on every node, "" for none. With ``is_cut`` more may fit than were tried.
+    ``before`` is the obstacle on every node, "" for none; ``nearest`` those on the nodes that come closest, if none
+    takes a pod. With ``is_cut`` more may fit than were tried.
     """
 
     counts: Mapping[int, int] = {}
     limits: Mapping[int, str] = {}
     before: str = ""
+    nearest: str = ""
     is_cut: bool = False
 
     @property
@@ -226,7 +228,11 @@ def capacity_of(
     if blocked.before is not None:
         return Capacity(before=blocked.before.text)
     by_row = capacity_by_node(decisions, pod, preempts=preempts)
-    return by_row or _one_by_one(decisions, pod, preempts=preempts, comes_in_order=comes_in_order)
+    found = by_row or _one_by_one(decisions, pod, preempts=preempts, comes_in_order=comes_in_order)
+    if found.total:
+        return found
+    groups = (f"on {counted(len(each.rows), 'node')}: {joined(each.obstacles)}" for each in blocked.nearest)
+    return replace(found, nearest="; ".join(groups))
 
 
 def capacity_by_node(

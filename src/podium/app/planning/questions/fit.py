@@ -206,10 +206,12 @@ def _capacity_headline(nodes: int, target: FitTarget, found: Capacity, more: Cap
         where = f"on {sum(map(bool, found.counts.values())):,} of {counted(nodes, 'node')}"
         text = f"{least}{found.total:,} of {target.label} {agreeing(found.total, 'fits')}, {where}"
     text += (f", {target.wanted:,} wanted" if target.wanted is not None else "") + preempting
+    if found.nearest:
+        return f"{text}; in the way {found.nearest}"
     if not found.limits:
         return text
-    # The limit of most nodes that take pods, or of most nodes if none does. Its number of nodes is that of the section
-    # "Limits": it includes nodes that take none for the same reason.
+    # The limit of most nodes that take pods, or for a gang of most nodes if none does. Its number of nodes is that of
+    # the section "Limits": it includes nodes that take none for the same reason.
     takers = [row for row in found.limits if found.counts.get(row)] or list(found.limits)
     reasons = _tally(found.limits[row] for row in takers)
     limit = reasons[0][0]
