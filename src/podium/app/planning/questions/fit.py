@@ -51,8 +51,7 @@ class FitOptions(Struct, frozen=True):
 class FitTarget(Struct, frozen=True):
     """A pod, the `label` of its workload, and how many pods that wants, None if unknown.
 
-    `maker` is the workload, None for a pod, and `stateful_set` the same if it is one; `known` are the names of its pods
-    in the cluster.
+    `maker` is the workload, None for a pod; `known` are the names of its pods in the cluster, if it is a StatefulSet.
     """
 
     label: str
@@ -60,7 +59,12 @@ class FitTarget(Struct, frozen=True):
     wanted: int | None = None
     maker: Document | None = None
     known: Collection[str] = ()
-    stateful_set: StatefulSet | None = None
+
+    @property
+    def stateful_set(self) -> StatefulSet | None:
+        """The workload if it is a StatefulSet."""
+        item = None if self.maker is None else self.maker.object
+        return item if isinstance(item, StatefulSet) else None
 
     @property
     def comes_in_order(self) -> bool:
@@ -86,8 +90,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
         return FitTarget(label, pod), rest
-    stateful_set = item if isinstance(item, StatefulSet) else None
-    return FitTarget(label, next(next_pods(maker))[0], wanted_of(item), maker, (), stateful_set), rest
+    return FitTarget(label, next(next_pods(maker))[0], wanted_of(item), maker), rest
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:

@@ -206,11 +206,8 @@ def change_nodes(
     if removed:
         steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
-    parts = (
-        [f"adding {nodes_text([item['metadata']['name'] for item in added if item['kind'] == 'Node'])}"]
-        if added
-        else []
-    )
+    new = [item["metadata"]["name"] for item in added if item["kind"] == "Node"]
+    parts = [f"adding {nodes_text(new)}"] if new else []
     parts += [f"removing {nodes_text(removed)}"] if removed else []
     text = impact_text(played.impact)
     bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
