@@ -18,7 +18,6 @@ from podium.app.cluster import Cluster
 from podium.app.console.command import podium as command
 from podium.app.console.options import Source
 from podium.app.console.reading import read_shown
-from podium.app.forking import CAN_FORK
 from podium.app.planning import question as questions
 from podium.app.planning.question import simulation_before_steps
 from podium.app.using import client
@@ -29,8 +28,6 @@ from tests.app.planning.dumps import as_list, dump
 from tests.app.planning.small import budget, node, pod, priority_class, replica_set, written
 from tests.app.test_using import HOUR_NS, enter, wait_until
 from tests.fuzzing import usual
-
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 
 AUTOSCALER = {
     "apiVersion": "podium.dev/v1alpha1",

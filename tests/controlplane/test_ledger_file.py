@@ -228,17 +228,6 @@ def test_unfinished_ledger_entries_keep_the_state_to_continue(tmp_path: Path) ->
     assert LedgerFile(str(path)).earlier() == EarlierRecords(((record(2), trail),), frozenset(("b",)))
 
 
-def test_a_ledger_without_trails_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
-    file = LedgerFile(str(path))
-    file.put(record(1))
-    file.flush(0)
-    file._connection.execute("DROP TABLE trails")
-    file.close()
-
-    assert LedgerFile(str(path)).earlier() == EarlierRecords()
-
-
 @pytest.mark.parametrize("damage", [b"{", b"[]", b'{"beganNs": "x"}'])
 def test_an_invalid_trail_is_named(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger"
@@ -353,18 +342,3 @@ def test_usage_is_summed_by_hour_and_old_hours_are_dropped(tmp_path: Path) -> No
     file.close()
 
     assert read_ledger(path).usage == (used(1, cpu=2.5), used(3, cpu=1.0))
-
-
-def test_a_ledger_from_before_usage_was_kept_is_read_and_written_on(tmp_path: Path) -> None:
-    path = str(tmp_path / "ledger")
-    LedgerFile(path).close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE usage")
-        connection.commit()
-    assert read_ledger(path).usage == ()
-
-    file = LedgerFile(path)
-    file.put_usage([used(0, cpu=1.0)])
-    file.close()
-
-    assert read_ledger(path).usage == (used(0, cpu=1.0),)

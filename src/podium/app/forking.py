@@ -14,8 +14,6 @@ Report = Callable[..., None]
 
 _REPORT_SECONDS = 0.2
 _REPORT, _RESULT = "report", "result"
-CAN_FORK = "fork" in multiprocessing.get_all_start_methods()
-"""Whether the platform forks processes."""
 
 
 def throttled(report: Report) -> Report:

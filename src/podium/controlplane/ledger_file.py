@@ -54,21 +54,16 @@ _SPARE = 1_000
 _UsageKey = tuple[int, str, str, int, str]
 _LONGEST_RECORD = 100_000
 _RETRY_NS = 10 * SECOND
+# Trails are the state needed to continue open records; readers do not use them. Usage is that of namespaces by hour.
 _TABLES = """
 CREATE TABLE disruptions (id INTEGER PRIMARY KEY, time REAL NOT NULL, record BLOB NOT NULL) STRICT;
 CREATE TABLE dropped (number INTEGER NOT NULL) STRICT;
 INSERT INTO dropped VALUES (0);
-"""
-# The state needed to continue open records. Readers do not use it.
-_TRAILS = "CREATE TABLE IF NOT EXISTS trails (id INTEGER PRIMARY KEY, trail BLOB NOT NULL) STRICT"
-
-
-# The usage of namespaces by hour. Older ledgers get this table when they are opened for writing.
-_USAGE = """
-CREATE TABLE IF NOT EXISTS usage (
+CREATE TABLE trails (id INTEGER PRIMARY KEY, trail BLOB NOT NULL) STRICT;
+CREATE TABLE usage (
   hour INTEGER NOT NULL, namespace TEXT NOT NULL, class TEXT NOT NULL, priority INTEGER NOT NULL,
   resource TEXT NOT NULL, amount REAL NOT NULL, PRIMARY KEY (hour, namespace, class, priority, resource)
-) STRICT, WITHOUT ROWID
+) STRICT, WITHOUT ROWID;
 """
 _ADD_USAGE = """
 INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?)
@@ -269,9 +264,7 @@ def read_ledger(path: str) -> LedgerContent:
 
 
 def _read_usage(connection: sqlite3.Connection) -> tuple[UsageEntry, ...]:
-    """Return the usage by hour, namespace and priority; nothing for a file from before usage was recorded."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'usage'").fetchone() is None:
-        return ()
+    """Return the usage by hour, namespace and priority."""
     rows = connection.execute(
         "SELECT hour, namespace, class, priority, resource, amount FROM usage "
         "ORDER BY hour, namespace, priority DESC, class, resource"
@@ -340,8 +333,6 @@ def _opened(path: str) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(problem)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_TRAILS)
-        connection.execute(_USAGE)
         connection.execute("PRAGMA busy_timeout = 0")
     except sqlite3.OperationalError as error:
         connection.close()

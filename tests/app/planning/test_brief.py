@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from podium.api.input.codec import Document, Input, decode
 from podium.app.console.page import Page
-from podium.app.forking import CAN_FORK
 from podium.app.planning.answer import NODES, TIMELINE, PlanAnswer, plan_markdown, write_answer
 from podium.app.planning.question import PlanRun
 from podium.app.planning.questions.change import change
@@ -23,8 +22,6 @@ from podium.sim.run_options import RunOptions
 from tests.app.planning.small import Raw, budget, node, pod, priority_class, replica_set
 from tests.fuzzing import usual
 from tests.store.objects import replicated
-
-pytestmark = pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 
 NAMES = ("a", "b", "c")
 FORCED = PlannedDrain(force=True)

@@ -13,7 +13,6 @@ import pytest
 
 from podium.api.input.codec import Document, Input, decode
 from podium.app.console.output import in_json
-from podium.app.forking import CAN_FORK
 from podium.app.planning import question as questions
 from podium.app.planning.question import PlanQuestion, PlanRun
 from podium.app.planning.scenarios import step, with_scenario
@@ -89,7 +88,6 @@ def test_baseline_changes_are_those_of_a_run_without_the_steps(
     assert played.baseline.placement == alone.placement
 
 
-@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 @pytest.mark.parametrize("question", [DRAIN, LATER])
 @pytest.mark.parametrize("options", [RunOptions(), RunOptions(until_ns=3600 * 10**9, seed=3, records_placements=True)])
 def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: RunOptions) -> None:
@@ -106,7 +104,6 @@ def test_a_forked_copy_plays_the_same_baseline(question: PlanQuestion, options: 
     assert forked.impact == plain.impact
 
 
-@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 def test_the_baseline_is_played_here_if_the_forked_copy_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     given = cluster(pod("never", "30"))
     plain = PlanRun(given, RunOptions()).play(LATER)

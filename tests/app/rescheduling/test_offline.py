@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from podium.api.errors import InputError
-from podium.app.forking import CAN_FORK
 from podium.app.rescheduling import certificates, offline
 from podium.app.rescheduling.offline import PlanReport, PlanSettings, plan_once
 from podium.decide.rescheduling.round_robin import ExcludedPods
@@ -176,7 +175,6 @@ def test_pods_of_several_nodes_that_are_out_of_order_are_counted_together(tmp_pa
     assert found.untouched == ExcludedPods(3, (("its node is left to others: it is cordoned", 2),))
 
 
-@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 def test_a_forked_copy_makes_the_same_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offline, "_MOST_ALONE", 0)
     rescheduling = read_rescheduler(CONFIGURATION, "")
@@ -190,7 +188,6 @@ def test_a_forked_copy_makes_the_same_certificate(tmp_path: Path, monkeypatch: p
     assert alone == beside
 
 
-@pytest.mark.skipif(not CAN_FORK, reason="the platform does not fork processes")
 def test_the_certificate_is_made_here_if_the_forked_copy_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offline, "_MOST_ALONE", 0)
     parent = os.getpid()

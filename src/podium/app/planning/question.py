@@ -15,7 +15,7 @@ from podium.api.input.codec import Document, Input
 from podium.api.input.documents import overridden
 from podium.api.meta import Raw
 from podium.app.console.page import Section
-from podium.app.forking import CAN_FORK, forked
+from podium.app.forking import forked
 from podium.app.planning.answer import PlanAnswer, PlanProgress
 from podium.app.planning.impact import WorkloadImpact, anyway_of, findings_of, impact_of, impact_text, nodes_of
 from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks, WorkloadLoss, sampled
@@ -181,7 +181,7 @@ def _play_once(run: PlanRun, question: PlanQuestion, options: RunOptions, progre
     part = _part(progress, 0, _SHARE_OF_PLAN, "playing the plan")
     rest = _part(progress, _SHARE_OF_PLAN, 1, "playing without the plan")
     given = with_scenario(begun, scenario)
-    if run.forks and is_all and CAN_FORK:
+    if run.forks and is_all:
         result, baseline = _play_forked(run, given, options, part, rest)
     else:
         result, baseline = play_shown(given, options, part), None

@@ -21,7 +21,7 @@ from podium.api.versions.release import Release, is_podium
 from podium.app.cluster_session import with_budget_statuses
 from podium.app.console.cells import NODES, PODS, by_key
 from podium.app.console.page import Cell, Name, Page, Part, counted, listed
-from podium.app.forking import CAN_FORK, forked
+from podium.app.forking import forked
 from podium.app.rescheduling.certificates import (
     PlanCertificate,
     certified,
@@ -117,7 +117,7 @@ class ObservedPlans(ExitStack):
         self.report = PlanReport(plan, settings, now, cluster, caveats, schedulers=schedulers)
         self.made: list[tuple[int, round_robin.ReschedulingPlan]] = []
         self._source = question.rescheduling.source
-        self._is_shared = question.forks and CAN_FORK and len(self.objects) > _MOST_ALONE
+        self._is_shared = question.forks and len(self.objects) > _MOST_ALONE
         self._finish: Callable[[None], Bounds | None] = lambda _: None
 
     def rescheduler(self, *, only_plans: bool = False, seed: int = 0) -> Rescheduler:
