@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +33,7 @@ from podium.app.console.command import LOADED_FIRST, SUBCOMMANDS
 
 ROOT = Path(__file__).parents[2]
 # It leaves no name in `__main__`.
-_PROGRAM = "__import__('tests.app.forked', fromlist=['serve']).serve({})"
+_PROGRAM = "__import__('tests.app.forked', fromlist=['import_and_serve']).import_and_serve({})"
 _PREFIXES = ("PYTHON", "LANG", "LC_", "OMP_", "OPENBLAS_")
 """The names of variables that Python and numpy read when they start begin so."""
 
@@ -46,17 +46,23 @@ _MORE_MODULES = (
     "podium.app.serving.run",
     "podium.app.live.live_scheduler",
     "podium.app.serving.page.live_ui",
+    "podium.app.serving.page.worker",
     "uvloop",
 )
 """What commands import when they run."""
 
 
-def start(code: str, *words: str, real: bool = False, **settings: Any) -> subprocess.Popen[str]:
-    """Start `python -c CODE WORDS`; further settings are those of `subprocess.Popen`."""
+def start(
+    code: str, *words: str, real: bool = False, forks_workers: bool = False, **settings: Any
+) -> subprocess.Popen[str]:
+    """Start `python -c CODE WORDS`; further settings are those of `subprocess.Popen`.
+
+    If it ``forks_workers``, the processes in which a server answers questions are forks, too.
+    """
     command = [sys.executable, "-c", code, *words]
-    is_forked = not real and _SERVER.can_fork(settings.get("env") or os.environ)
-    kind: Any = _Forked if is_forked else subprocess.Popen
-    return cast("subprocess.Popen[str]", kind(command, **settings))
+    if real or not _SERVER.can_fork(settings.get("env") or os.environ):
+        return cast("subprocess.Popen[str]", subprocess.Popen(command, **settings))
+    return _Forked(command, forks_workers=forks_workers, **settings)
 
 
 def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -70,9 +76,13 @@ _EXECUTE = inspect.signature(vars(subprocess.Popen)["_execute_child"])
 class _Forked(subprocess.Popen[str]):
     """A process that the server forks: a child of this process, as others are."""
 
+    def __init__(self, command: list[str], *, forks_workers: bool, **settings: Any) -> None:
+        self._forks_workers = forks_workers
+        super().__init__(command, **settings)
+
     def _execute_child(self, *given: Any) -> None:
         call = _EXECUTE.bind(self, *given).arguments
-        if any(call[name] for name in ("preexec_fn", "pass_fds", "shell", "start_new_session")):
+        if any(call[name] for name in ("preexec_fn", "pass_fds", "shell")):
             raise ValueError("a fork has no such settings: start a real process")
         ends = [call[name] for name in ("p2cread", "c2pwrite", "errwrite")]
         environment = os.environ if call["env"] is None else call["env"]
@@ -81,6 +91,8 @@ class _Forked(subprocess.Popen[str]):
             "words": call["args"][3:],
             "folder": os.path.abspath(call["cwd"] or os.curdir),
             "environment": dict(environment),
+            "has_own_session": call["start_new_session"],
+            "forks_workers": self._forks_workers,
         }
         self.pid = _SERVER.fork(request, [number if end < 0 else end for number, end in enumerate(ends)])
         self._child_created = True
@@ -94,7 +106,7 @@ class _Server:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._wait: Callable[[], object] = lambda: None
         self._is_usable: bool | None = None
         # That of the test run, which a test may change.
         self._environment = dict(os.environ)
@@ -111,22 +123,36 @@ class _Server:
         with self._lock:
             return self._ask(request, streams)
 
-    def close(self) -> None:
-        if self._connection is not None and self._process is not None:
+    def branch(self) -> None:
+        """Start a server for a fork that has one thread and has imported everything: a fork of it."""
+        self._connection, theirs = socket.socketpair()
+        pid = os.fork()
+        if not pid:
             self._connection.close()
-            self._process.wait()
+            serve(theirs)
+            os._exit(0)
+        theirs.close()
+        self._is_usable, self._wait = True, lambda: os.waitpid(pid, 0)
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._wait()
 
     def _start(self) -> bool:
         ours, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-c", _PROGRAM.format(number)]
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 command, cwd=ROOT, env=self._environment, pass_fds=[number], stdin=subprocess.DEVNULL
             )
+        self._wait = process.wait
         self._connection = ours
         atexit.register(self.close)
-        found = self._ask({"code": "", "words": [], "folder": os.sep, "environment": dict(os.environ)}, [0, 1, 2])
+        nothing = {"code": "", "words": [], "folder": os.sep, "environment": dict(os.environ)}
+        found = self._ask(nothing | {"has_own_session": False, "forks_workers": False}, [0, 1, 2])
         # Some sandboxes do not know subreapers; the child is another's then.
         try:
             _, status = os.waitpid(found, 0)
@@ -167,11 +193,15 @@ def _received(connection: socket.socket, length: int) -> bytes:
     return data
 
 
-def serve(number: int) -> None:
+def import_and_serve(number: int) -> None:
+    """Import what all commands need, then serve the socket of this number."""
+    _import_all()
+    serve(socket.socket(fileno=number))
+
+
+def serve(connection: socket.socket) -> None:
     """Fork for each request of a socket, and end with it; in each fork, run its program and end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _import_all()
-    connection = socket.socket(fileno=number)
     while True:
         try:
             data, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, _STREAMS)
@@ -236,9 +266,14 @@ def _become(request: Mapping[str, Any], streams: list[int]) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     sys.argv[:] = ["-c", *request["words"]]
+    if request["has_own_session"]:
+        os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdin, sys.stdout, sys.stderr = (_stream(number) for number in range(_STREAMS))
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
+    if request["forks_workers"]:
+        _SERVER.branch()
+        import_module("tests.app.forked_workers").fork_workers()
 
 
 def _run(code: str) -> None:

@@ -225,7 +225,9 @@ def test_the_example_of_a_trace_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_example_of_bench_is_one_that_it_takes() -> None:
-    context = bench.make_context("bench", shlex.split(_example(bench))[2:])
+    # click keeps the help option of the first context, which must have the program's settings.
+    above = click.Context(podium, **podium.context_settings)
+    context = bench.make_context("bench", shlex.split(_example(bench))[2:], parent=above)
 
     assert context.params["workloads"] == (WorkloadSize("basic", 1000), WorkloadSize("preemption"))
 

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import podium
 from podium.api.times import SECOND
+from podium.app.console.command import podium as command
 from podium.app.exporter import exporter as exporter_program
 from podium.app.exporter.evaluation import EvaluationSettings, evaluate
 from podium.app.exporter.exporter import ExporterMetrics, ExporterSettings, LiveExporter
@@ -96,13 +97,13 @@ def test_the_interval_is_a_duration(
 ) -> None:
     taken: list[ExporterSettings] = []
     monkeypatch.setattr(ProgramOptions, "run", lambda program, make, settings: taken.append(settings))
-    result = CliRunner().invoke(exporter, arguments)
+    result = CliRunner().invoke(command, ["exporter", *arguments])
     assert (result.exit_code, [settings.interval_ns for settings in taken]) == (0, [interval_ns])
 
 
 def test_an_interval_below_a_second_is_an_error() -> None:
-    result = CliRunner().invoke(exporter, ["--interval", "900ms"])
-    assert result.exit_code == 2
+    result = CliRunner().invoke(command, ["exporter", "--interval", "900ms"])
+    assert result.exit_code == 1
     assert "Invalid value for --interval: write 1s or more" in result.output
 
 

@@ -151,7 +151,7 @@ def given(values: Any, path: list[str]) -> Any:
 
 def parse(arguments: list[str], program: str = "podium") -> None:
     """Raise an error for an invalid command line."""
-    context = click.Context(podium, info_name=program)
+    context = click.Context(podium, info_name=program, **podium.context_settings)
     name, command, rest = podium.resolve_command(context, arguments)
     assert command is not None
     command.make_context(name, rest, parent=context)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from podium.api.errors import InputError, PodiumError
-from podium.app.explaining.command import explain
+from podium.app.console.command import podium as command
 from podium.app.live import decisions
 from podium.app.live.decisions import DecisionFile, DecisionRecorder, find_decision, grouped
 from podium.app.live.live_scheduler import ObservedScheduler
@@ -37,7 +37,7 @@ def recorded(folder: Path, *objects: Any) -> str:
 
 
 def shown(path: str, *options: str) -> str:
-    result = CliRunner().invoke(explain, ["web", "--decision", path, *options])
+    result = CliRunner().invoke(command, ["explain", "web", "--decision", path, *options])
     assert result.exit_code == 0, result.output
     return result.output
 

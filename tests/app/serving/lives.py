@@ -65,10 +65,17 @@ class Life:
 
 
 @contextmanager
-def up(folder: Path, *args: str, code: str = START) -> Iterator[Life]:
+def up(folder: Path, *args: str, code: str = START, forks_workers: bool = False) -> Iterator[Life]:
     """Provide a server that has said that it is up. It runs in the folder, and ends with the block."""
     process = forked.start(
-        code, "up", *args, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+        code,
+        *("up", *args),
+        forks_workers=forks_workers,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
     )
     timer = threading.Timer(GUARD_SECONDS, process.kill)
     timer.start()

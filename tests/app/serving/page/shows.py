@@ -6,6 +6,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from podium.api.kinds import KINDS
 from podium.app.serving.page.answering import Answering
 from podium.app.serving.page.live_page import HEADER, LivePage
@@ -13,6 +15,7 @@ from podium.app.serving.page.watching import ShownCluster, StoreWatching, always
 from podium.sim.run_options import RunOptions
 from podium.store.api_resources import BUILT_IN
 from podium.store.stored import Stored
+from tests.app.forked_workers import fork_workers
 from tests.server.serving import NOW, Client, LocalBackend, with_server
 from tests.store.objects import Raw
 
@@ -38,9 +41,13 @@ def with_page(
     *objects: Raw,
     answering: Answering | None = None,
     backend: LocalBackend | None = None,
+    real: bool = False,
     **more: Any,
 ) -> None:
-    """Run a check against a server with these objects, or with a store, and a page."""
+    """Run a check against a server with these objects, or with a store, and a page.
+
+    The server forks the processes that answer, or starts ``real`` ones.
+    """
     backend = backend or LocalBackend(*objects)
 
     async def checked(client: Client) -> None:
@@ -51,7 +58,10 @@ def with_page(
 
     watching = StoreWatching(backend.store, always_idle)
     page = LivePage(lambda: shown_of(backend), watching, answering or Answering())
-    with_server(checked, backend=backend, pages=page, **more)
+    with pytest.MonkeyPatch.context() as patched:
+        if not real:
+            fork_workers(patched.setattr)
+        with_server(checked, backend=backend, pages=page, **more)
 
 
 async def reported(client: Client, question: str, **values: Any) -> list[Raw]:

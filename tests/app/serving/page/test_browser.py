@@ -93,7 +93,7 @@ def browser() -> Iterator[Any]:
 def life(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     """Provide a control plane with the nodes node-1 and node-2."""
     folder = tmp_path_factory.mktemp("up")
-    with up(folder, "--nodes", "2", "--port", "0", code=EVALUATING) as running:
+    with up(folder, "--nodes", "2", "--port", "0", code=EVALUATING, forks_workers=True) as running:
         running.ask("POST", CLASSES, priority_class("high", 1_000))
         yield running
 
@@ -660,6 +660,7 @@ def _program(life: Life, *arguments: str) -> Iterator[str]:
     process = forked.start(
         START,
         *(*arguments, "--kubeconfig", str(life.kubeconfig), "--log-format", "json"),
+        forks_workers=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

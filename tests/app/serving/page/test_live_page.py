@@ -339,7 +339,7 @@ def test_no_process_is_left_when_the_page_ends() -> None:
         assert len(_children()) > len(before)
 
     before = _children()
-    with_page(check)
+    with_page(check, real=True)
     assert _children() == before
 
 
