@@ -52,8 +52,8 @@ def test_services_have_addresses_and_ports_of_their_own_and_keep_them() -> None:
     first, second = (created("Service", "v1", api, name, spec=spec) for name in ("a", "b"))
 
     assert first["spec"]["clusterIP"] != second["spec"]["clusterIP"]
-    assert first["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30_000}]
-    assert second["spec"]["ports"][0]["nodePort"] == 30_001
+    assert first["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30_086}]
+    assert second["spec"]["ports"][0]["nodePort"] == 30_087
     again = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
     updated = api.ask("update", "Service", "default/a", body=again).to_dict()
     assert updated["spec"] == first["spec"]

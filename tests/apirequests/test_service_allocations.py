@@ -87,7 +87,22 @@ def test_a_free_node_port_is_none_that_the_service_states_and_is_shared_by_proto
 
     found = created(API(), "a", type_="NodePort", ports=ports)["ports"]
 
-    assert [port["nodePort"] for port in found] == [30_001, 30_001, 30_000]
+    assert [port["nodePort"] for port in found] == [30_086, 30_086, 30_000]
+
+
+def test_the_first_addresses_and_node_ports_are_kept_for_services_that_state_theirs() -> None:
+    api = API()
+    spec = created(api, "a", type_="NodePort")
+    cidr = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "kubernetes"}}
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+    def addresses(prefix: int, count: int) -> list[str]:
+        small = API({**cidr, "spec": {"cidrs": [f"10.1.0.0/{prefix}"]}, "status": ready})
+        return [created(small, str(number))["clusterIP"] for number in range(count)]
+
+    assert (spec["clusterIP"], spec["ports"][0]["nodePort"]) == ("10.96.1.1", 30_086)
+    assert addresses(27, 16)[-3:] == ["10.1.0.30", "10.1.0.2", "10.1.0.3"]
+    assert addresses(28, 14)[:2] == ["10.1.0.2", "10.1.0.3"]
 
 
 def test_a_load_balancer_may_do_without_node_ports() -> None:
@@ -100,8 +115,8 @@ def test_a_load_balancer_of_local_traffic_has_a_port_for_health_checks() -> None
     api = API()
     spec = created(api, "a", type_="LoadBalancer", externalTrafficPolicy="Local")
 
-    assert spec["healthCheckNodePort"] == 30_001
-    assert created(api, "b", type_="NodePort")["ports"][0]["nodePort"] == 30_002
+    assert spec["healthCheckNodePort"] == 30_087
+    assert created(api, "b", type_="NodePort")["ports"][0]["nodePort"] == 30_088
 
 
 def test_the_port_for_health_checks_ends_with_local_traffic() -> None:
@@ -113,6 +128,23 @@ def test_the_port_for_health_checks_ends_with_local_traffic() -> None:
     after = api.ask("update", "Service", "default/a", body=changed).to_dict()
 
     assert "healthCheckNodePort" not in after["spec"]
+
+
+def test_external_names_have_no_policy_of_internal_traffic() -> None:
+    spec = created(API(), "a", type_="ExternalName", externalName="x.example.com", internalTrafficPolicy="Cluster")
+
+    assert "internalTrafficPolicy" not in spec
+
+
+@pytest.mark.parametrize("change", [{"externalIPs": []}, {"type": "ExternalName", "externalName": "x.example.com"}])
+def test_the_policy_of_external_traffic_ends_with_the_external_addresses(change: Raw) -> None:
+    api = API()
+    spec = created(api, "a", externalIPs=["192.0.2.1"])
+    changed = {**api.raw("Service", "default/a"), "spec": {**spec, **change}}
+
+    after = api.ask("update", "Service", "default/a", body=changed).to_dict()["spec"]
+
+    assert (spec["externalTrafficPolicy"], after.get("externalTrafficPolicy")) == ("Cluster", None)
 
 
 def test_an_ingress_gets_the_default_class_and_keeps_the_one_that_it_names() -> None:

@@ -76,4 +76,8 @@ def test_ports_of_nodes_are_looked_for_once_for_all_ports_of_a_service() -> None
 
     found = API().ask("create", "Service", namespace="default", body=raw).to_dict()["spec"]["ports"]
 
-    assert [port.get("nodePort") for port in found] == [*range(30_000, 32_768), *[None] * (4_000 - 2_768)]
+    assert [port.get("nodePort") for port in found] == [
+        *range(30_086, 32_768),
+        *range(30_000, 30_086),
+        *[None] * (4_000 - 2_768),
+    ]

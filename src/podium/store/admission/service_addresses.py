@@ -6,7 +6,8 @@ Source: pkg/registry/core/service/storage (alloc.go), pkg/controller/servicecidr
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from podium.api.meta import Raw, list_at, object_at, objects_at, value_at
@@ -16,12 +17,13 @@ SERVICE_NETWORK = "10.96.0.0/16"
 """The range of the addresses of Services."""
 
 _NETWORK = ipaddress.IPv4Network(SERVICE_NETWORK)
-_FIRST_ADDRESS = 2
 _NODE_PORTS = range(30_000, 32_768)
+# In the order in which Services get them: the first ones are kept for Services that state theirs (portallocator).
+_PORTS_IN_ORDER = (*_NODE_PORTS[86:], *_NODE_PORTS[:86])
 _AFFINITY_SECONDS = 10_800
 _WITH_NODE_PORTS = ("NodePort", "LoadBalancer")
-_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy")
-_ALLOCATED = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "healthCheckNodePort")
+_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_ALLOCATED = (*_OF_ADDRESSES, "healthCheckNodePort")
 _OF_BALANCERS = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
 KUBERNETES_ADDRESS = str(_NETWORK[1])
 """The address of the Service `kubernetes`, the first of the range."""
@@ -76,23 +78,20 @@ def with_addresses(
     before = {} if previous is None else previous.get("spec", {})
     spec = _without_former(spec, before)
     if spec["type"] == "ExternalName":
-        return {**raw, "spec": spec}
+        return {**raw, "spec": {name: value for name, value in spec.items() if name != "internalTrafficPolicy"}}
     taken = [service.get("spec", {}) for service in others]
     address = spec.get("clusterIP") or before.get("clusterIP")
     if not address:
         used = {other.get("clusterIP") for other in taken}
-        addresses = (
-            str(network[number]) for network in networks for number in range(_FIRST_ADDRESS, network.num_addresses - 1)
-        )
+        addresses = (str(network[number]) for network in networks for number in _in_order(network.num_addresses))
         # "None" means a headless Service.
         address = next((free for free in addresses if free not in used), "None")
-    has_outside = spec["type"] in _WITH_NODE_PORTS or spec.get("externalIPs")
     spec = {
         "clusterIPs": [address],
         "ipFamilies": ["IPv4"],
         "ipFamilyPolicy": "SingleStack",
         "internalTrafficPolicy": "Cluster",
-        **({"externalTrafficPolicy": "Cluster"} if has_outside else {}),
+        **({"externalTrafficPolicy": "Cluster"} if _is_external(spec) else {}),
         **({"allocateLoadBalancerNodePorts": True} if spec["type"] == "LoadBalancer" else {}),
         **spec,
         "clusterIP": address,
@@ -104,9 +103,15 @@ def with_addresses(
             spec["ports"] = _with_node_ports(spec["ports"], before.get("ports", []), taken)
         if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
             used = _node_ports_of([*taken, spec])
-            free = before.get("healthCheckNodePort") or next(port for port in _NODE_PORTS if port not in used)
+            free = before.get("healthCheckNodePort") or next(port for port in _PORTS_IN_ORDER if port not in used)
             spec.setdefault("healthCheckNodePort", free)
     return {**raw, "spec": spec}
+
+
+def _in_order(size: int) -> Iterator[int]:
+    """Return the numbers of addresses in the order in which Services get them (ipallocator's calculateRangeOffset)."""
+    kept = min(max(16, size // 16), 256) if size > 16 else 1
+    return chain(range(kept + 1, size - 1), range(2, kept + 1))
 
 
 def without_allocations(raw: Raw, given: Raw) -> Raw:
@@ -124,17 +129,22 @@ def _without_former(spec: Raw, before: Raw) -> Raw:
         names += _OF_ADDRESSES
     if former == "LoadBalancer" != type_:
         names += _OF_BALANCERS
-    is_inside = type_ not in _WITH_NODE_PORTS and former in _WITH_NODE_PORTS
-    if is_inside and not spec.get("externalIPs"):
+    if _is_external(before) and not _is_external(spec):
         names.append("externalTrafficPolicy")
     if type_ != "LoadBalancer" or spec.get("externalTrafficPolicy") != "Local":
         names.append("healthCheckNodePort")
     dropped = {name for name in names if name in before and spec.get(name) == before[name]}
     spec = {name: value for name, value in spec.items() if name not in dropped} if dropped else spec
-    if is_inside and spec.get("ports") == before.get("ports"):
+    if former in _WITH_NODE_PORTS and type_ not in _WITH_NODE_PORTS and spec.get("ports") == before.get("ports"):
         ports = [{name: value for name, value in port.items() if name != "nodePort"} for port in spec.get("ports", ())]
         spec = {**spec, "ports": ports}
     return spec
+
+
+def _is_external(spec: Raw) -> bool:
+    """Return whether a Service takes traffic from outside the cluster, and so has a policy for it."""
+    type_ = spec.get("type")
+    return type_ in _WITH_NODE_PORTS or (type_ == "ClusterIP" and bool(spec.get("externalIPs")))
 
 
 def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> list[Any]:
@@ -143,7 +153,7 @@ def _with_node_ports(ports: list[Any], before: list[Raw], taken: list[Raw]) -> l
     used = _node_ports_of(taken) | {port["nodePort"] for port in stated}
     known = {(port.get("port"), port.get("protocol")): port.get("nodePort") for port in before}
     shared = {port["port"]: port["nodePort"] for port in stated if isinstance(port.get("port"), int)}
-    free_ports = (number for number in _NODE_PORTS if number not in used)
+    free_ports = (number for number in _PORTS_IN_ORDER if number not in used)
     found: list[Any] = []
     for port in ports:
         if isinstance(port, dict) and isinstance(port.get("port"), int) and not port.get("nodePort"):
