@@ -75,15 +75,3 @@ def test_writing_out_the_usual_preemption_policy_changes_nothing() -> None:
     stored = store.create(priority_class("high", 5), now=0)
 
     assert store.update({**stored.raw, "preemptionPolicy": "PreemptLowerPriority"}).version == 2
-
-
-def test_the_classes_that_every_cluster_has_stay() -> None:
-    store = Store()
-    store.create(priority_class("system-node-critical", 2_000_001_000), now=0)
-    store.create(priority_class("mine", 5), now=0)
-
-    assert answer(refusal(store, lambda: store.delete("PriorityClass", "system-node-critical", now=0))) == (
-        403,
-        "Forbidden",
-    )
-    assert store.delete("PriorityClass", "mine", now=0) is None

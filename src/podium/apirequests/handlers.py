@@ -15,6 +15,7 @@ from podium.api.errors import shown
 from podium.api.meta import Raw, object_at, value_at
 from podium.api.ownership import KeyMissingError, fields_of_value
 from podium.api.pod import Pod
+from podium.api.policy import SYSTEM_CLASSES
 from podium.api.times import SECOND, format_time
 from podium.api.validation.objects import is_unqualified_finalizer
 from podium.apirequests.authorization import ISSUER, issued_token, token_claims
@@ -39,7 +40,7 @@ from podium.apirequests.request import (
     read_eviction,
 )
 from podium.store import custom_kinds, listing, patching, version_conversion
-from podium.store.errors import StoreError, bad_request, conflict, invalid, not_found
+from podium.store.errors import StoreError, bad_request, conflict, forbidden, invalid, not_found
 from podium.store.field_ownership import KUBECTL, FieldWriter, entry_of, owned_part, with_last_applied, with_part
 from podium.store.stored import Stored
 from podium.store.verbs.deletion import check_preconditions, preconditions_of
@@ -101,9 +102,8 @@ def create(context: Context, request: Request, now: int) -> Response:
         stated = {name: value for name, value in object_at(raw, "spec").items() if name not in _OF_REQUESTERS}
         raw = {**raw, "spec": {**stated, **request.identity.to_dict()}}
     reading = request.reading if raw is request.body else None
-    return _write_response(
-        context.store.create(raw, now=now, reading=reading, is_new=context.creates_new), 201, warnings
-    )
+    stored = context.store.create(raw, now=now, reading=reading, is_new=context.creates_new)
+    return _write_response(stored, 201, warnings)
 
 
 def update(context: Context, request: Request, now: int) -> Response:
@@ -126,9 +126,8 @@ def update_status(context: Context, request: Request, now: int) -> Response:
 def patch_status(context: Context, request: Request, now: int) -> Response:
     """Patch the object's status."""
     body, type_ = request.body, request.patch_type
-    return _write_response(
-        context.store.patch(request.kind, request.key, body, type_, "status", request.api_version), 200, ()
-    )
+    stored = context.store.patch(request.kind, request.key, body, type_, "status", request.api_version)
+    return _write_response(stored, 200, ())
 
 
 def patch(context: Context, request: Request, now: int) -> Response:
@@ -303,6 +302,9 @@ def delete(context: Context, request: Request, now: int) -> Response:
     options = read_delete_options(request.body)
     with context.store.transaction(dry_run=True) if options.dry_run else nullcontext():
         previous = context.store.get(request.kind, request.key)
+        # kube-apiserver does not refuse to delete a collection with such a class.
+        if request.kind == "PriorityClass" and request.key in SYSTEM_CLASSES:
+            raise forbidden(previous.resource, request.key, "this is a system priority class and cannot be deleted")
         left = _delete(context, request, previous, options, now)
     if left is not None or previous.kind in _RETURNED:
         # Other deletions that do not end at once are answered with 200, which older clients expect.

@@ -104,7 +104,13 @@ class Router:
         """
         is_special = request.field_manager or request.api_version or request.dry_run or request.patch_type == "apply"
         if is_special or self.is_admitted(request):
-            return self._answer_in_full(request, now)
+            response = self._answer_in_full(request, now)
+            raw = response.object
+            if not request.dry_run or raw is None or "resourceVersion" not in raw.get("metadata", {}):
+                return response
+            previous = self.store.find(request.kind, request.key)
+            written = _uncommitted(raw, None if previous is None else previous.raw)
+            return msgspec.structs.replace(response, object=written, stored=None)
         if self._kinds_version != self.store.resources.version:
             self._plain, self._kinds_version = {}, self.store.resources.version
         handle = self._plain.get((request.verb, request.kind, request.subresource))
@@ -210,12 +216,8 @@ class Router:
             with self.store.admitted_by(mutated):
                 response = handle(context, request, now)
             if response.stored is not None:
-                # They see the object as it was before the write, with the version of the old one.
-                raw = response.stored.served_as(api_version).raw
-                metadata = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
-                if old is not None:
-                    metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
-                self._validate(replace(seen, object={**raw, "metadata": metadata}), warnings)
+                raw = _uncommitted(response.stored.served_as(api_version).raw, old)
+                self._validate(replace(seen, object=raw), warnings)
         return msgspec.structs.replace(response, warnings=(*response.warnings, *warnings)) if warnings else response
 
     def _no_connection(self, resource: APIResource, request: Request) -> StoreError:
@@ -255,6 +257,13 @@ def _handle_of(resource: APIResource, request: Request) -> _Handle:
         return handlers.apply_scale if subresource == "scale" else handlers.apply
     # A Binding is not stored, and requested like an object.
     return handlers.create_binding if (verb, request.kind) == ("create", "Binding") else handle
+
+
+def _uncommitted(raw: Raw, old: Raw | None) -> Raw:
+    """Return a written object as it is before the write is committed, with the version of the `old` one if any."""
+    before = {} if old is None else {"resourceVersion": old["metadata"]["resourceVersion"]}
+    kept = {name: value for name, value in raw["metadata"].items() if name != "resourceVersion"}
+    return {**raw, "metadata": {**kept, **before}}
 
 
 def _in_version(resource: APIResource, request: Request, response: Response) -> Response:

@@ -24,6 +24,7 @@ from podium.store.verbs.readings import decoded, metadata_of_status, replaced, r
 from podium.store.verbs.updates import check_finalizers, check_update, signed
 
 _NOT_GIVEN = object()
+_UNDELETABLE_NAMESPACES = ("default", "kube-public", "kube-system")
 _CONDITIONS = tuple[PodCondition, ...]
 _SCHEDULED = {"type": "PodScheduled", "status": "True"}
 _READ_SCHEDULED = convert([_SCHEDULED], _CONDITIONS)
@@ -193,14 +194,15 @@ class Store(creations.WritableStore):
         A bound pod that has not ended gets `grace_seconds`, or its own period if that is None; other objects are
         removed immediately unless they have finalizers. `uid` and `resource_version` are preconditions if given. The
         deletion of a pod counts against disruption rates and caps. Raises StoreError 404, 409, 422 for an unknown
-        propagation, and 403 for a namespace or a PriorityClass that every cluster has.
+        propagation, and 403 for a namespace that every cluster has.
         """
         previous = self._expect(kind, key, uid, resource_version)
-        deletion.check_deletable(previous)
         if kind == DEFINITION:
             return self._delete_definition(previous, now)
         raw = {**previous.raw, "metadata": deletion.with_propagation(previous.raw["metadata"], propagation, kind)}
         if previous.kind == "Namespace":
+            if key in _UNDELETABLE_NAMESPACES:
+                raise errors.forbidden(previous.resource, key, "this namespace may not be deleted")
             kinds = (resource.name for resource in self.resources.all() if resource.namespaced)
             is_empty = not any(self.objects(kind, previous.key) for kind in kinds)
             raw = deletion.as_terminating_namespace(raw, is_empty=is_empty)

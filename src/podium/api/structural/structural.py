@@ -172,12 +172,10 @@ def _pruned(value: Any, node: Structural, path: str, gone: list[str]) -> Any:
         place = field_path(path, key).removeprefix(".")
         if key in node.properties:
             found[key] = _pruned(inner, node.properties[key], place, gone)
-        elif node.is_embedded and key in TYPE_FIELDS:
+        elif (node.keeps_unknown and node.values is None) or (node.is_embedded and key in TYPE_FIELDS):
             found[key] = inner
         elif node.values is not None:
             found[key] = inner if node.values.keeps_unknown else _pruned(inner, node.values, place, gone)
-        elif node.keeps_unknown:
-            found[key] = inner
         else:
             gone.append(place)
     return found

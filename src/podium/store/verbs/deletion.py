@@ -16,7 +16,7 @@ from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS, EvictionHints, avo
 from podium.api.budget_limits import full_ns, last_disruptions, rate_of, rate_status_after
 from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
-from podium.api.policy import SYSTEM_CLASSES, PodDisruptionBudget
+from podium.api.policy import PodDisruptionBudget
 from podium.api.times import MAX_TIME_NS, SECOND, format_duration, format_time, parse_time
 from podium.store.admission.defaults import with_name_label
 from podium.store.admission.priorities import current_policy
@@ -40,19 +40,10 @@ ORPHAN = "orphan"
 # Source: DefaultGarbageCollectionPolicy of the strategies in pkg/registry.
 _ORPHANING = frozenset(("Job", "ReplicationController"))
 _FINALIZER_OF = {"Background": "", "Foreground": FOREGROUND, "Orphan": ORPHAN}
-_NAMESPACES = ("default", "kube-public", "kube-system")
 _MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 NAMESPACE_FINALIZER = "kubernetes"
 """The entry in a namespace's `spec.finalizers` until it is empty."""
-
-
-def check_deletable(stored: Stored) -> None:
-    """Raise StoreError 403 for the deletion of a namespace or a PriorityClass that every cluster has."""
-    if stored.kind == "Namespace" and stored.key in _NAMESPACES:
-        raise forbidden(stored.resource, stored.key, "this namespace may not be deleted")
-    if stored.kind == "PriorityClass" and stored.key in SYSTEM_CLASSES:
-        raise forbidden(stored.resource, stored.key, "this is a system priority class and cannot be deleted")
 
 
 def check_preconditions(stored: Stored, uid: str, resource_version: str) -> None:
