@@ -236,6 +236,12 @@ def test_a_page_says_how_many_objects_are_left_unless_selectors_leave_some_out()
     assert selecting.continue_token
 
 
+def test_a_list_at_version_0_has_no_limit() -> None:
+    page = store_of(5).page("Pod", options=ListOptions(limit=2, resource_version="0"))
+
+    assert (len(page.items), page.continue_token, page.remaining) == (5, "", None)
+
+
 def test_b36_a_token_of_a_forgotten_version_has_expired() -> None:
     store = store_of(5)
     token = store.page("Pod", options=ListOptions(limit=2)).continue_token

@@ -243,7 +243,9 @@ class ReadableStore:
         if selector.is_selective:
             convert_all(part, selector.api_version)
         found = filter(selector.covers, part) if selector.is_selective else iter(part)
-        items = tuple(islice(found, options.limit) if options.limit > 0 else found)
+        # Lists at version 0 come from kube-apiserver's watch cache, without a limit.
+        is_limited = options.limit > 0 and (options.resource_version != "0" or options.continue_token)
+        items = tuple(islice(found, options.limit) if is_limited else found)
         rest = None if selector.is_selective else len(part) - len(items) or None
         has_more = next(found, None) is not None
         return ListPage(selector, items, version, _token(version, items[-1].key) if has_more else "", rest)

@@ -46,7 +46,7 @@ JSON_VALUES = st.recursive(
         (TABLE.replace("v=v1", "v=v1beta1"), ResponseForm(kind="Table", version="v1beta1")),
         (f"application/json;as=Table;v=v9;g=meta.k8s.io,{TABLE}", ResponseForm(kind="Table")),
         ("application/json;as=Table;v=v1;g=example.com,application/json", ResponseForm()),
-        (TABLE.replace("Table", "PartialObjectMetadataList"), ResponseForm(kind="PartialObjectMetadata")),
+        (TABLE.replace("Table", "PartialObjectMetadataList"), ResponseForm(kind="PartialObjectMetadataList")),
     ],
 )
 def test_the_first_form_that_can_be_given_is(accept: str, form: ResponseForm) -> None:

@@ -95,6 +95,9 @@ def test_metadata_alone_is_returned_on_request() -> None:
         assert (of_one["kind"], of_one["metadata"]["name"]) == ("PartialObjectMetadata", "a")
         async with client.watch(f"{PODS}?watch=1", **METADATA) as watcher:
             assert (await watcher.next())["object"] == of_one
+        for path, headers in ((PODS, METADATA), (f"{PODS}/a", METADATA_LIST)):
+            code, status = await client.ask("GET", path, headers=headers)
+            assert (code, status["reason"]) == (406, "NotAcceptable")
 
     with_server(check, pod("a"))
 

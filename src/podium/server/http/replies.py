@@ -33,7 +33,8 @@ _BROWSERS = ("curl", "Wget", "Mozilla/5.0")
 _META = "meta.k8s.io"
 _TABLE = "Table"
 _META_VERSIONS = ("v1", "v1beta1")
-_KINDS = {_TABLE: _META_VERSIONS, "PartialObjectMetadataList": _META_VERSIONS, "PartialObjectMetadata": _META_VERSIONS}
+_PARTIAL, _PARTIAL_LIST = "PartialObjectMetadata", "PartialObjectMetadataList"
+_KINDS = dict.fromkeys((_TABLE, _PARTIAL, _PARTIAL_LIST), _META_VERSIONS)
 _GIVEN = {JSON: JSON, YAML: YAML, PROTOBUF: PROTOBUF, "*/*": JSON, "application/*": JSON}
 # The number of objects that are encoded before the event loop runs other tasks.
 _AT_A_TIME = 500
@@ -161,7 +162,7 @@ def _compressed(pieces: Iterable[bytes]) -> list[bytes]:
 
 
 class ResponseForm(msgspec.Struct, frozen=True):
-    """The content type, and the target type of objects: "" for no conversion, Table, or PartialObjectMetadata."""
+    """The content type, and the target type of a response: "" for no conversion, Table, or metadata alone."""
 
     content_type: str = JSON
     kind: str = ""
@@ -184,6 +185,12 @@ class ResponseForm(msgspec.Struct, frozen=True):
     def header(self) -> str:
         plain = self.content_type
         return f"{plain};as={self.kind};v={self.version};g={_META}" if self.is_table else plain
+
+    def check(self, *, is_list: bool) -> None:
+        """Raise StoreError 406 for the metadata of one object that is to be a list, or the reverse."""
+        if self.kind == (_PARTIAL if is_list else _PARTIAL_LIST):
+            problem = f"you requested {self.kind}, but the requested object is {'a list' if is_list else 'not a list'}"
+            raise StoreError(406, "NotAcceptable", problem)
 
 
 PLAIN_FORM = ResponseForm()
@@ -218,7 +225,7 @@ def _form(clause: str, has_protobuf: bool) -> ResponseForm | None:
     is_known = parameters.get("g") == _META and version in _KINDS.get(kind, ())
     if not is_known or (kind == _TABLE and content_type == PROTOBUF):
         return None
-    return ResponseForm(content_type, kind.removesuffix("List") if kind.startswith("Partial") else kind, version)
+    return ResponseForm(content_type, kind, version)
 
 
 def in_format(raw: Raw, resource: APIResource, form: ResponseForm, make_table: MakeTable) -> Raw:
@@ -226,6 +233,7 @@ def in_format(raw: Raw, resource: APIResource, form: ResponseForm, make_table: M
     resource = SCALE if raw.get("kind") == SCALE.kind else resource
     if not form.kind or raw.get("kind") != resource.kind:
         return raw
+    form.check(is_list=False)
     if not form.is_table:
         return metadata_of(raw, form)
     version = raw["metadata"].get("resourceVersion", "")
@@ -235,12 +243,13 @@ def in_format(raw: Raw, resource: APIResource, form: ResponseForm, make_table: M
 
 async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) -> Reply:
     """Return the response for a page of a list; a long one is encoded in batches."""
+    form.check(is_list=True)
     head = page.head()
     if form.is_table:
         table = make_table(page.selector.resource, [stored.raw for stored in page.items])
         return of_object({**table, "metadata": head["metadata"]}, content_type=form.header)
     if form.kind:
-        head |= {"kind": "PartialObjectMetadataList", "apiVersion": form.meta_version}
+        head |= {"kind": _PARTIAL_LIST, "apiVersion": form.meta_version}
     if form.is_protobuf:
         encoded_items: list[bytes] = []
         for index, stored in enumerate(page.items):
@@ -264,4 +273,4 @@ async def list_reply(page: ListPage, form: ResponseForm, make_table: MakeTable) 
 
 def metadata_of(raw: Raw, form: ResponseForm) -> Raw:
     """Return only the metadata of an object (meta/v1 PartialObjectMetadata)."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": form.meta_version, "metadata": raw["metadata"]}
+    return {"kind": _PARTIAL, "apiVersion": form.meta_version, "metadata": raw["metadata"]}

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from aiohttp.abc import AbstractStreamWriter
 
@@ -260,18 +259,15 @@ class EventFormatter:
     def chunk(self, notice: Notice, frames: Frames) -> bytes:
         if not self.form.kind:
             return frames.chunk(notice, in_protobuf=self.form.is_protobuf)
-        if self.form.is_protobuf:
-            return _protobuf_chunk(notice.type, metadata_of(notice.raw, self.form))
         raw = self._table(notice) if self.form.is_table else metadata_of(notice.raw, self.form)
-        return chunked(framed(notice.type, encoded(raw)))
+        return frames.chunk(Notice(notice.type, raw, notice.version), in_protobuf=self.form.is_protobuf)
 
     def _table(self, notice: Notice) -> Raw:
         """Return the object as a table row; only the first table has column definitions."""
         objects = [] if notice.type == "BOOKMARK" else [notice.raw]
         table = self.make_table(self.resource, objects)
-        metadata: dict[str, Any] = {**notice.raw["metadata"]}
         names = ("resourceVersion",) if objects else ("resourceVersion", "annotations")
-        list_metadata = {name: metadata[name] for name in names if name in metadata}
+        list_metadata = {name: value for name, value in notice.raw["metadata"].items() if name in names}
         if self._has_columns:
             table = {name: value for name, value in table.items() if name != "columnDefinitions"}
         self._has_columns = True
