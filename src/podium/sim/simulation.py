@@ -420,6 +420,8 @@ class Simulation:
             outcomes = [server.carry_out(action, self.now, by) for _ in range(outcome.times)]
             finished = outcomes[0] if outcomes and outcome.problem is None else ActionFinished(action, outcome.problem)
             delay_ns = outcome.delay_ns
+        if self.settings.replay is not None:
+            finished = self.settings.replay.answer(requested.action, finished)
         if server.written != written:
             self._stall_detector.write(component.name, server.written - written)
         if type(action) is Bind:

@@ -164,6 +164,7 @@ def test_a_plan_is_read_as_the_run_that_it_holds(drained: str) -> None:
         ("[" * 100_000, "is neither JSON nor a ledger"),
         (b'{"events": "\xff"}', "is neither JSON nor a ledger"),
         ("[1]", "is not a result"),
+        ('{"items": [{"apiVersion": "podium.dev/v1alpha1", "kind": "Recording"}]}', "is a recording; replay it"),
         ('{"ledger": []}', "is not a result"),
         ('{"events": [], "summary": {"end": 1}, "ledger": 5}', "ledger: is not a list of disruptions"),
         ('{"events": [], "summary": {"end": "x"}}', "summary.end: is not a number of seconds"),

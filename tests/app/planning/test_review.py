@@ -34,6 +34,8 @@ def test_the_sums_count_only_what_differs_from_the_run_without_the_change(tmp_pa
         plan.deploy(harmless).summary
         == "Plan: 1 placed, 0 evicted, 0 preempted (2 happen anyway), 0 missing at the end"
     )
+    one = pod("waits", "1", priority=1000, priorityClassName="high")
+    assert "(1 happens anyway)" in podium.load(cluster(tmp_path, one)).plan().deploy(harmless).summary
 
 
 def test_the_sums_count_victims_and_pods_that_are_missing_at_the_end(tmp_path: Path) -> None:

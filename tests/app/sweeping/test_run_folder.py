@@ -101,6 +101,17 @@ def test_a_failed_run_is_played_again_on_request_alone(tmp_path: Path, played: l
     assert played == [Run(0, 0), Run(1, 0), Run(1, 0)]
 
 
+def test_a_run_that_exceeded_a_limit_is_played_again_with_a_raised_one(tmp_path: Path, played: list[Run]) -> None:
+    args = ["-f", LOOP, "--vary", "until=1s,10m", "--folder", str(tmp_path), "--max-events"]
+    sweep(*args, "20")
+    played.clear()
+
+    raised = sweep(*args, "20000", "--again")
+
+    assert raised.exit_code == 0
+    assert played == [Run(1, 0)]
+
+
 def test_each_run_is_a_row_that_other_programs_can_read(tmp_path: Path) -> None:
     sweep(*VARIED, "--folder", str(tmp_path))
     rows = podium.sweep(LOOP, {"maxFutilePreemptions": [0, 2]}, seeds=3, until="1m").rows()

@@ -40,6 +40,17 @@ def test_a_row_has_the_settings_the_seed_and_every_figure_by_its_path() -> None:
     }
 
 
+def test_a_range_whose_ends_look_alike_is_one_figure() -> None:
+    whole = SUMMARY | {"bindings": 1, "pods": {"pending": 0}}
+    seeds = [PlayedRun({"until": "1m"}, seed, RunOutcome(whole | {"nodeHours": 0.5 + seed / 1e6})) for seed in (0, 1)]
+    other = PlayedRun({"until": "2m"}, 0, RunOutcome(whole | {"nodeHours": 2}))
+
+    text = SweepResult([*seeds, other]).text
+
+    assert "0.50" in text
+    assert "0.50 to 0.50" not in text
+
+
 def test_all_rows_have_the_same_columns() -> None:
     first, second, third = rows_of(PLAYED)
 

@@ -99,6 +99,8 @@ def test_invalid_excerpts_are_rejected() -> None:
         excerpt(Input([]), Excerpt(speed=2))
     with pytest.raises(InputError, match="--to is not after --from"):
         excerpt(drain(MINUTE), Excerpt(from_ns=2 * MINUTE, to_ns=MINUTE))
+    with pytest.raises(InputError, match="--from is not before the end of the recording, after 1m"):
+        excerpt(drain(MINUTE), Excerpt(from_ns=MINUTE))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,17 @@ def test_a_user_created_pod_is_a_step_and_its_binding_an_event() -> None:
     assert bound == ([], [{"what": "bound", "kind": "Pod", "key": "default/a", "node": "n"}])
 
 
+def test_the_zone_that_a_binding_adds_to_a_pods_labels_is_no_step() -> None:
+    seen = Seen(node())
+    seen(pod(labels={"app": "a"}))
+
+    bound = seen(pod(node="n", labels={"app": "a", "topology.kubernetes.io/zone": "z"}))
+    (relabelled,), _ = seen(pod(node="n", labels={"app": "b", "topology.kubernetes.io/zone": "z"}))
+
+    assert bound == ([], [{"what": "bound", "kind": "Pod", "key": "default/a", "node": "n"}])
+    assert relabelled["apply"][0]["metadata"]["labels"] == {"app": "b"}
+
+
 def test_a_pod_that_comes_with_its_node_keeps_it_unless_a_scheduler_gave_it() -> None:
     given = pod()
     given["spec"] = {**given["spec"], "nodeName": "n"}

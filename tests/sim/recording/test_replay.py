@@ -168,6 +168,21 @@ def test_pods_preempt_on_their_recorded_nodes_whatever_the_seed() -> None:
         assert result.recorded.other_node == ()
 
 
+def test_a_workload_whose_pod_a_quota_refuses_goes_on_with_the_recorded_names() -> None:
+    """The controller waits for its creation, which has no name; the answer is about that."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    steps: list[Raw] = [
+        {"at": "1s", "apply": [workload("Deployment", "web", 3)]},
+        {"at": "1m", "delete": {"kind": "ResourceQuota", "name": "q"}},
+    ]
+    found = recording_of(*nodes(3), {**quota, "spec": {"hard": {"pods": "2"}}}, steps=steps)
+
+    again = play(found, RunOptions(seed=3, latency_ns=LATENCY))
+
+    assert again.recorded is not None
+    assert (again.recorded.same_node, again.recorded.other_node) == (3, ())
+
+
 def created(name: str, *owners: Raw) -> RecordedEvent:
     """Return the event of a pod that has these owners."""
     raw = {**pod(name), "metadata": {"name": name, "namespace": "default", "ownerReferences": owners}}

@@ -34,6 +34,7 @@ from podium.controllers.ledger.disruption import (
     since,
 )
 from podium.controlplane.ledger_file import LEDGER, is_ledger, read_ledger
+from podium.sim.recording.tape import is_recording
 from podium.sim.results.result import SCHEMA_VERSION
 
 
@@ -79,6 +80,9 @@ def read_account(name: FileName) -> Account:
         problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
         raise InputError(problem, source=source) from None
     if isinstance(raw, dict) and isinstance(raw.get("items"), list):
+        if any(isinstance(item, dict) and is_recording(item) for item in raw["items"]):
+            problem = "is a recording; replay it, and use the output of podium simulate -o json"
+            raise InputError(problem, source=source)
         return dumped_account(raw["items"], source)
     return _of_result(raw, source)
 

@@ -147,7 +147,8 @@ class PlanAnswer(Renderable):
         placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
         evicted, preempted = causes.total() - causes[PREEMPTION], causes[PREEMPTION]
         missing = sum(max(found.missing, found.stuck, 0) for found in impact)
-        too = f" ({self.anyway['preempted']:,} happen anyway)" if self.anyway.get("preempted") else ""
+        anyway = self.anyway.get("preempted", 0)
+        too = f" ({anyway:,} {agreeing(anyway, 'happens')} anyway)" if anyway else ""
         sums = f"{placed:,} placed, {evicted:,} evicted, {preempted:,} preempted{too}, {missing:,} missing at the end"
         short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
         if short:

@@ -18,6 +18,7 @@ from podium.api.errors import PodiumError
 from podium.api.versions.release import own_version
 from podium.app.sweeping.sweep import PlayedRun, Run, RunOutcome, Sweep, unpickled
 from podium.app.sweeping.sweep_result import rows_of
+from podium.sim.run_options import SimulationLimits
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -177,7 +178,9 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
         configuration = variant.options.configuration
         if configuration is not None:
             configuration = msgspec.structs.replace(configuration, source="")
-        options.update(repr((variant.input, replace(variant.options, configuration=configuration))).encode())
+        # Limits do not change the outcome of a run that ends within them.
+        plain = replace(variant.options, configuration=configuration, limits=SimulationLimits())
+        options.update(repr((variant.input, plain)).encode())
     return {
         "podium": own_version(),
         "inputs": inputs,

@@ -98,10 +98,8 @@ def _spread(figure: _Figure, summaries: Sequence[Summary]) -> str:
     values = [value for summary in summaries if (value := figure.value(summary)) is not None]
     if not values:
         return ""
-    least, most, mean = min(values), max(values), sum(values) / len(values)
-    if least == most:
-        return figure.text(least)
-    return f"{figure.text(mean)} ({figure.text(least)} to {figure.text(most)})"
+    least, most, mean = map(figure.text, (min(values), max(values), sum(values) / len(values)))
+    return least if least == most else f"{mean} ({least} to {most})"
 
 
 def _values(combination: Combination) -> list[Part]:

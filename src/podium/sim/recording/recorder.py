@@ -17,7 +17,7 @@ import msgspec
 from podium.api.avoid_list import EVICTED, PREFER_AVOID_PODS
 from podium.api.disruption_policy import DISRUPTION_RATE
 from podium.api.meta import Kubernetes, Raw
-from podium.api.node import READY, Node, condition_status
+from podium.api.node import READY, REGION_LABEL, ZONE_LABEL, Node, condition_status
 from podium.api.pod import NOMINATED_NODE_ANNOTATION, Pod
 from podium.api.times import SECOND, format_duration
 from podium.api.workloads import WORKLOADS, ReplicaSet, ReplicationController, StatefulSet
@@ -332,6 +332,10 @@ def _plain(raw: Raw) -> Raw:
     metadata = {name: value for name, value in raw["metadata"].items() if name in _KEPT_METADATA}
     annotations = metadata.pop("annotations", None) or {}
     kept = {name: value for name, value in annotations.items() if not name.startswith(_CONTROLLER_ANNOTATIONS)}
+    if kind == "Pod" and "labels" in metadata:
+        # Without what a binding sets.
+        labels = metadata["labels"].items()
+        metadata["labels"] = {name: value for name, value in labels if name not in (ZONE_LABEL, REGION_LABEL)}
     plain["metadata"] = {**metadata, "annotations": kept} if kept else metadata
     spec, status = raw.get("spec"), raw.get("status")
     if isinstance(spec, dict):

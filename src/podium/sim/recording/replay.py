@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from podium.api.meta import key_of
 from podium.controllers.actions import Action, CreateObject
+from podium.controllers.observations import ActionFinished
 from podium.controllers.scheduling.attempts import OnAttempt
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.framework.runner import Runner
@@ -55,6 +56,13 @@ class Replay:
         if not named or store.find("Pod", key_of(named)):
             return action
         return replace(action, raw={**action.raw, "metadata": named})
+
+    def answer(self, requested: Action, finished: ActionFinished) -> ActionFinished:
+        """Return the answer to an action as its controller requested it; the next pod gets a name that was refused."""
+        action = finished.action
+        if isinstance(action, CreateObject) and action is not requested and finished.problem is not None:
+            self._names[_maker(action.cause)].appendleft(action.raw["metadata"]["name"])
+        return replace(finished, action=requested)
 
     def on_attempt(self, queued: QueuedPod, runner: Runner) -> None:
         """Let the attempt that is about to begin prefer the recorded node."""
