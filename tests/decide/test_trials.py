@@ -10,9 +10,12 @@ import pytest
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
 from podium.cluster.cluster import Cluster
+from podium.cluster.ranking import PreemptionRanking
+from podium.decide.placement import full_outcome, place
 from podium.decide.preempting import trials
-from podium.decide.preempting.reprieve import choose_victims, choose_victims_on
+from podium.decide.preempting.reprieve import Preemptor, choose_victims, choose_victims_on
 from podium.framework.runner import Runner
+from podium.plugins.default_preemption import DefaultPreemption
 from tests.builders import budget, cluster_of, node, pending_in, plain_runner, pod
 from tests.decide.answers import answers
 
@@ -181,6 +184,21 @@ def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> Non
     found = [candidates(runner, pod("p", priority=priority, cpu=1)) for priority in (4, 3, 4)]
 
     assert found == [{"n": (["default/q"], 0)}, {}, {"n": (["default/q"], 0)}]
+
+
+def test_trials_of_a_pod_that_is_too_large_for_every_node_rank_no_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranking the pods of thousands of nodes takes longer than all else about such a pod."""
+    cluster = cluster_of(node("n", cpu=3), *RUNNING)
+    runner, target = plain_runner(cluster), pending_in(cluster, pod("p", priority=5, cpu=8))
+    placement, plugin = place(runner, target), runner.profile.post_filter[-1]
+    assert isinstance(plugin, DefaultPreemption)
+    found = plugin.plain_trials(cluster)
+    assert found is not None
+    monkeypatch.delattr(PreemptionRanking, "refresh")
+
+    table = found.on(Preemptor(runner, placement.state, target), full_outcome(cluster, placement).resolvable(), None)
+
+    assert table.rows.tolist() == table.refused.tolist() == []
 
 
 def test_the_trials_of_the_classes_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ class Trials:
         self, preemptor: Preemptor, rows: Int64s, may_disrupt: VictimFilter | None, cost: VictimCost | None = None
     ) -> TrialTable:
         """Return the trials on ``rows``, ascending. With a ``cost`` the dearest pods are given back first."""
-        if may_disrupt is not None or cost is not None:
+        if may_disrupt is not None or cost is not None or not len(rows):
             return self._try(preemptor, rows, may_disrupt, cost=cost)
         if self._cluster.nominations.depend_on_pods() or not preemptor.handle.is_row_local(preemptor.state):
             return self._try_open(preemptor, rows)
@@ -307,7 +307,8 @@ class Trials:
     def _potential_victims(self, pod: PodRecord, rows: Int64s, may_disrupt: VictimFilter | None) -> PotentialVictims:
         """Return the lower-priority pods on ``rows``; rows that have none are left out."""
         ranking = self.ranking
-        ranking.refresh()
+        if len(rows):
+            ranking.refresh()
         places = ranking.priorities[rows] < pod.priority
         slots = ranking.slots[rows][places].astype(np.int64)
         owners = np.repeat(np.arange(len(rows)), places.sum(axis=1))
