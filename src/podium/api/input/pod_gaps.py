@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -153,9 +153,9 @@ def gaps_in(text: bytes, pod: Pod, form: TextForm) -> list[Gap]:
     gaps: list[Gap] = []
     for number, found in _marked_in(marked):
         start, end = marks[number]
-        own_value = found._replace(value=text[start:end].decode())
-        if _is_usual(own_value, meant):
-            gaps.append(Gap(*own_value, start, end, found.what != "count" and text.startswith(b"\n", end)))
+        what, field, own_value = found.what, found.field, text[start:end].decode()
+        if _is_usual(_Own(what, field, own_value), meant):
+            gaps.append(Gap(what, field, own_value, start, end, what != "count" and text.startswith(b"\n", end)))
     owned = sum(not gap.field for gap in gaps)
     volumes = sum(gap.what == "volume" for gap in gaps)
     if written.count(_OWNED) != owned or written.count(f'"{ACCESS}'.encode()) != volumes:
@@ -165,7 +165,7 @@ def gaps_in(text: bytes, pod: Pod, form: TextForm) -> list[Gap]:
     return sorted(gaps, key=lambda gap: gap.start)
 
 
-class _Own(NamedTuple):
+class _Own(msgspec.Struct, frozen=True, gc=False):
     """A value in a position of `_OWN`: its type, the name of its field, and the value."""
 
     what: str
@@ -173,19 +173,19 @@ class _Own(NamedTuple):
     value: str
 
 
-def _own_in(value: Any, places: Any, field: str = "") -> Iterator[_Own]:
-    """Yield the pod-specific values in these positions of a value."""
-    if isinstance(places, str):
-        if isinstance(value, str):
-            yield _Own(places, field, value)
-    elif isinstance(places, list):
-        if isinstance(value, list):
-            for item in value:
-                yield from _own_in(item, places[0], field)
-    elif isinstance(value, dict):
+def _own_in(value: Any, places: Any, field: str = "") -> list[_Own]:
+    """Return the pod-specific values in these positions of a value."""
+    if type(places) is str:
+        return [_Own(places, field, value)] if type(value) is str else []
+    found: list[_Own] = []
+    if type(places) is list:
+        for item in value if type(value) is list else ():
+            found += _own_in(item, places[0], field)
+    elif type(value) is dict:
         for key, place in places.items():
             if key in value:
-                yield from _own_in(value[key], place, key)
+                found += _own_in(value[key], place, key)
+    return found
 
 
 def _marked_in(value: Any) -> Iterator[tuple[int, _Own]]:
@@ -201,7 +201,7 @@ def _marked_in(value: Any) -> Iterator[tuple[int, _Own]]:
 
 def _is_usual(found: _Own, meant: dict[str, str]) -> bool:
     """Return whether the value is the pod's own, and of the usual form."""
-    what, _, value = found
+    what, value = found.what, found.value
     if value != meant.get(what, value) or _FORMS[what].fullmatch(value) is None:
         return False
     return what not in TIMES or is_time(value.encode())

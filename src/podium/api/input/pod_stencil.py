@@ -72,14 +72,15 @@ class PodStencil:
     """A reader of pods that differ from one pod only in pod-specific values; made by `stencil_of`."""
 
     def __init__(self, text: bytes, pod: Pod, gaps: Sequence[pod_gaps.Gap]) -> None:
-        groups: dict[tuple[str, str], str] = {}
+        # By type and what distinguishes it, the number of each value.
+        values: dict[tuple[str, object], int] = {}
         forms: list[str] = []
         numbers: list[int] = []
-        for number, gap in enumerate(gaps):
-            group = f"gap{number}"
-            first = groups.setdefault((gap.what, gap.value if gap.what in pod_gaps.SHARED else group), group)
-            forms.append(f"(?P<{group}>{pod_gaps.FORMS[gap.what]})" if first is group else f"(?P={first})")
-            numbers.append([*groups.values()].index(first))
+        for place, gap in enumerate(gaps):
+            count = len(values)
+            number = values.setdefault((gap.what, gap.value if gap.what in pod_gaps.SHARED else place), count)
+            forms.append(f"({pod_gaps.FORMS[gap.what]})" if number == count else rf"\{number + 1}")
+            numbers.append(number)
         self._form = re.compile(BETWEEN.join(map(str.encode, forms)))
         starts = [0, *(gap.end for gap in gaps)]
         ends = [*(gap.start for gap in gaps), len(text)]
@@ -92,12 +93,12 @@ class PodStencil:
         self._layouts: dict[int, _Layout] = {}
         self._pod = pod
         # The first of each type.
-        self._own = {what: group for (what, _), group in reversed(groups.items())}
+        self._own = {what: number for (what, _), number in reversed(values.items())}
         self._metadata = [(name, self._own[what]) for what, name in _METADATA.items() if what in self._own]
         self._labels = [(gap.field, self._own[gap.what]) for gap in gaps if gap.field in pod_gaps.LABELS]
         self._is_hostname = any(gap.field == pod_gaps.HOSTNAME for gap in gaps)
-        self._times = [group for (what, _), group in groups.items() if what in pod_gaps.TIMES]
-        self._addresses = [group for (what, _), group in groups.items() if what == "address"]
+        self._times = [number for (what, _), number in values.items() if what in pod_gaps.TIMES]
+        self._addresses = [number for (what, _), number in values.items() if what == "address"]
         self._bare = [number for number, gap in enumerate(gaps) if gap.is_bare]
         self._counts = frozenset(number for number, gap in enumerate(gaps) if gap.what == "count")
         # Made on first use; empty if there is none.
@@ -118,21 +119,25 @@ class PodStencil:
     def read_gaps(self, gaps: bytes) -> ReadPod | None:
         """Return the pod with this content in the gaps; None unless each has its usual form and fits the others."""
         found = self._form.fullmatch(gaps)
-        if found is None or not all(map(pod_gaps.is_time, {found[group] for group in self._times})):
+        if found is None:
+            return None
+        own = found.groups()
+        if not all(map(pod_gaps.is_time, {own[number] for number in self._times})):
             return None
         if self._labels or self._is_hostname:
             # A name of the usual form is a label's value if it is not too long, and a hostname if it also has no dot.
-            name = found[self._own["name"]]
+            name = own[self._own["name"]]
             if len(name) > MAX_LABEL or (self._is_hostname and b"." in name):
                 return None
         # They also are keys of managed fields, which must be unique.
-        if len(self._addresses) > 1 and len({*found.group(*self._addresses)}) < len(self._addresses):
+        addresses = self._addresses
+        if len(addresses) > 1 and len({own[number] for number in addresses}) < len(addresses):
             return None
         if self._bare:
             values = gaps.split(BETWEEN)
             if not all(yaml.is_text(values[number].decode()) for number in self._bare):
                 return None
-        return ReadPod(self._with(found), FilledStencil(self, gaps))
+        return ReadPod(self._with(own), FilledStencil(self, gaps))
 
     def template(self, form: pod_gaps.TextForm) -> WireTemplate | None:
         """Return the template of the wire form of all pods; None if it takes a full parse."""
@@ -165,25 +170,25 @@ class PodStencil:
             self._layouts[len(text)] = _Layout((*starts, place), (*gaps,))
         return BETWEEN.join(map(text.__getitem__, gaps))
 
-    def _with(self, found: re.Match[bytes]) -> Pod:
-        """Return the pod with these values in the gaps."""
+    def _with(self, values: Sequence[bytes]) -> Pod:
+        """Return the pod with these values, by their numbers."""
         pod, own = self._pod, self._own
         metadata, spec, status = pod.metadata, pod.spec, pod.status
-        metadata = replace(metadata, **{name: found[group].decode() for name, group in self._metadata})
+        metadata = replace(metadata, **{name: values[number].decode() for name, number in self._metadata})
         if self._labels:
-            labels = {label: found[group].decode() for label, group in self._labels}
+            labels = {label: values[number].decode() for label, number in self._labels}
             metadata = replace(metadata, labels={**metadata.labels, **labels})
-        node = _interned_text(found[own["node"]]) if "node" in own else spec.node_name
+        node = _interned_text(values[own["node"]]) if "node" in own else spec.node_name
         affinity = spec.affinity
         if affinity is not None and node != spec.node_name:
             affinity = _bound_to(affinity, spec.node_name, node)
         volumes = spec.volumes
         if self._own_volumes:
-            name, places = found[own["volume"]].decode(), self._own_volumes
-            volumes = tuple(replace(one, name=name) if at in places else one for at, one in enumerate(volumes))
+            name, places = values[own["volume"]].decode(), self._own_volumes
+            volumes = tuple([replace(one, name=name) if at in places else one for at, one in enumerate(volumes)])
         spec = replace(spec, node_name=node, affinity=affinity, volumes=volumes)
         if "start" in own:
-            status = replace(status, start_time=_interned_text(found[own["start"]]))
+            status = replace(status, start_time=_interned_text(values[own["start"]]))
         return Pod(api_version=pod.api_version, kind=pod.kind, metadata=metadata, spec=spec, status=status)
 
 
