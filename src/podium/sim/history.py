@@ -77,8 +77,8 @@ class EventHistory:
         self._has_failures = False
         self._changes = 0
         self._failed: dict[str, tuple[int, int]] = {}
-        # By kind and key, what exists or existed.
-        self._named: set[tuple[str, str]] = set()
+        # By kind and key, the objects that were deleted.
+        self._gone: set[tuple[str, str]] = set()
         self._timelines: dict[str, PodTimeline] = {}
         self.disruptions: dict[int, Disruption] = {}
         """The records of disruptions, by number."""
@@ -126,10 +126,10 @@ class EventHistory:
         """Keep the record of a disruption; see `DisruptionLedger`."""
         self.disruptions[record.id] = record
 
-    def has_seen(self, kind: str, key: str) -> bool:
-        """Return whether an object of that kind and key exists or existed."""
+    def was_deleted(self, kind: str, key: str) -> bool:
+        """Return whether an object of that kind and key was deleted; another one may exist."""
         self._backlog.clear()
-        return (kind, key) in self._named
+        return (kind, key) in self._gone
 
     def record(self, action: Record, by: str, now: int) -> None:
         if action.reason == "Preempted":
@@ -140,20 +140,17 @@ class EventHistory:
         origin = action.related or action.workload or by
         self.add(now, action.reason, action.pod, action.node_name, origin, action.message)
 
-    def begin(self, event: WatchEvent, now: int) -> None:
-        """Record an object that existed before the run."""
-        stored, pod = event.stored, event.stored.object
-        self._named.add((stored.kind, stored.key))
-        if isinstance(pod, Pod):
-            self._begin(pod, stored.key, parse_time(pod.metadata.creation_timestamp or ""), now)
+    def begin(self, pod: Pod, key: str, now: int) -> None:
+        """Record a pod that existed before the run."""
+        self._begin(pod, key, parse_time(pod.metadata.creation_timestamp or ""), now)
 
     def _take_in(self, writes: Sequence[Write]) -> None:
         for event, now, by, message in writes:
             stored, time, object_ = event.stored, seconds(now - self.start_ns), event.stored.object
             if self._has_failures and not _changes_status_only(event):
                 self._changes += 1
-            if event.type == "ADDED":
-                self._named.add((stored.resource.name, stored.key))
+            if event.type == "DELETED":
+                self._gone.add((stored.resource.name, stored.key))
             if isinstance(object_, Pod):
                 if event.type == "MODIFIED":
                     self._pod_changed(object_, event, time, now, by)

@@ -217,7 +217,7 @@ class Player:
 
     def _set_power(self, step: steps.ScenarioStep, change: steps.SetPower, now: int) -> Notices:
         # A machine stops and starts whether or not it has a Node object at that time.
-        if not self.history.has_seen("Node", change.key):
+        if self.server.store.find("Node", change.key) is None and not self.history.was_deleted("Node", change.key):
             raise step.error(f"there is no Node {change.key}")
         self.history.add(now, "NodeUp" if change.is_up else "NodeDown", None, change.key, steps.SCENARIO)
         return self.control_plane.change_power(change.key, now, is_up=change.is_up)
@@ -252,7 +252,7 @@ class Player:
         stored = self.server.store.find(kind, key)
         if stored is not None:
             return stored
-        was_created = self.history.has_seen(kind, key)
+        was_created = self.history.was_deleted(kind, key)
         if not was_created and key not in self.history.refused:
             raise step.error(f"there is no {kind} {key}")
         self._skip(key, "it is gone" if was_created else "it was never created", now)

@@ -281,11 +281,13 @@ class Simulation:
         kinds = (kind.name for kind in self.store.resources.all())
         objects = sorted((stored for kind in kinds for stored in self.store.objects(kind)), key=lambda one: one.version)
         initial = [WatchEvent("ADDED", stored, None) for stored in objects]
-        for event in initial:
-            self.history.begin(event, self.now)
-            self._meter.on_write(event.stored.object)
-            if isinstance(event.stored.object, Pod):
-                self.ledger.known(event.stored.object)
+        for stored in objects:
+            object_ = stored.object
+            if isinstance(object_, Pod):
+                self.history.begin(object_, stored.key, self.now)
+                self.ledger.known(object_)
+            else:
+                self._meter.on_write(object_)
         self.meters.start(initial)
         for component in components:
             self._add(component)
@@ -467,11 +469,13 @@ def check_objects(documents: Iterable[Document], scenario: Scenario, has_end: bo
     documents = list(documents)
     refuse_empty_pods(documents)
     for document in documents:
-        if document.object is not None:
+        object_ = document.object
+        # Of pods, the annotations count.
+        if object_ is not None and (object_.metadata.annotations or type(object_) is not Pod):
             try:
-                check_played(document.object)
+                check_played(object_)
                 if not has_end:
-                    check_end(document.object)
+                    check_end(object_)
             except InputError as error:
                 raise located(error, document) from None
     for step in scenario.steps:
