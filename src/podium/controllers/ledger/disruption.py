@@ -291,6 +291,10 @@ class Consumption:
             if known[1] is requests or known[1] == requests:
                 return
             self.remove(uid, now)
+        self.count(pod, requests, now)
+
+    def count(self, pod: Pod, requests: Mapping[str, int], now: int) -> None:
+        """Count a pod that has a node, with its requests, from now on; it must not be counted already."""
         group = (pod.metadata.namespace, pod.spec.priority_class_name or "", pod.priority)
         meter = self._meters.get(group)
         if meter is None:
@@ -300,7 +304,7 @@ class Consumption:
         for name, amount in requests.items():
             rate[name] += amount
         rate[PODS] += 1
-        self._pods[uid] = group, requests
+        self._pods[pod.metadata.uid] = group, requests
 
     def catch_up(self, pods: Iterable[Pod], now: int) -> None:
         """Take in all existing pods after missed changes; others have ended by now."""

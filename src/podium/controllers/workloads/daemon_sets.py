@@ -282,6 +282,8 @@ class DaemonSets(RevisionedController[DaemonSet]):
             return [self._delete(workload, pod.pod, now) for pod in kept]
         if is_wanted and not pods:
             return self._make(workload, state, node_name, now)
+        if len(pods) == 1 and pods[0].is_active:
+            return []
         running = sorted((pod for pod in kept if not pod.pod.is_terminal), key=daemon_order)
         surplus = [pod for pod in kept if pod.pod.is_terminal and self._may_go(workload, state, pod, now)]
         surplus += self._surplus_of_surge(workload, state, running, now) if _surge(workload, state) else running[1:]

@@ -148,7 +148,7 @@ class RequestedUsage:
         pods[pod.metadata.uid] = requests
         if pod.spec.node_name in self._allocatable:
             self.held.add(requests, 1, now - self._start_ns)
-        self.consumption.on_update(pod, now)
+        self.consumption.count(pod, requests, now)
 
     def drop_pod(self, uid: str, node: str, now: int) -> None:
         pods = self._on[node]
