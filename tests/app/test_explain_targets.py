@@ -131,6 +131,14 @@ def test_every_workload_makes_a_pod_that_is_explained(made: dict[str, Any], targ
     assert asked(loaded(made), target).explanation.outcome == "schedulable"
 
 
+def test_a_job_wants_no_more_pods_at_once_than_completions() -> None:
+    job = workload("Job", "once", api="batch/v1", parallelism=5, completions=2)
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    del job["spec"]["selector"]
+
+    assert asked(loaded(job), "job/once").wanted == 2
+
+
 def test_a_cron_job_s_pod_is_that_of_its_jobs() -> None:
     cron = workload("CronJob", "nightly", api="batch/v1")
     cron["spec"] = {

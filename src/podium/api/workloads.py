@@ -272,6 +272,10 @@ class JobSpec(APIStruct, frozen=True, kw_only=True):
     managed_by: str | None = None
     ttl_seconds_after_finished: Int32 | None = None
 
+    @property
+    def most_at_once(self) -> int:
+        return self.parallelism if self.completions is None else min(self.parallelism, self.completions)
+
 
 class UncountedTerminatedPods(APIStruct, frozen=True, kw_only=True):
     """The uids of pods that have ended and are not counted yet."""
@@ -346,6 +350,12 @@ POD_PATHS: Mapping[str, tuple[str, ...]] = {
 }
 """The paths of pods and of their templates by kind."""
 
+Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
+"""The workloads with a number of replicas."""
+
+PodMaker = DaemonSet | Job | Replicated
+"""The workloads that create pods; a CronJob creates Jobs."""
+
 
 def pod_template(object_: Kubernetes) -> tuple[Pod | PodTemplate, str] | None:
     """Return a pod, or the template of a workload's pods, and its path; None for other objects."""
@@ -353,9 +363,14 @@ def pod_template(object_: Kubernetes) -> tuple[Pod | PodTemplate, str] | None:
         return object_, ""
     if isinstance(object_, CronJob):
         return object_.spec.job_template.spec.template, ".spec.jobTemplate.spec.template"
-    if isinstance(object_, DaemonSet | Deployment | Job | ReplicaSet | ReplicationController | StatefulSet):
-        return object_.spec.template, ".spec.template"
-    return None
+    return (object_.spec.template, ".spec.template") if isinstance(object_, PodMaker) else None
+
+
+def pods_wanted(object_: Kubernetes) -> int | None:
+    """Return how many pods a workload asks for at once; None for kinds that ask for none or for one on each node."""
+    if isinstance(object_, Job):
+        return object_.spec.most_at_once
+    return object_.spec.replicas if isinstance(object_, Replicated) else None
 
 
 class ServiceSpec(APIStruct, frozen=True, kw_only=True):

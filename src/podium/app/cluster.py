@@ -17,6 +17,7 @@ from podium.api.input.codec import Document, Input, load_text
 from podium.api.input.documents import in_place_of, place_of, snapshots_of
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
+from podium.api.workloads import pods_wanted
 from podium.app.cluster_session import ClusterSession, ClusterVersion
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.explanation import Explanation
@@ -29,7 +30,6 @@ from podium.app.explaining.workload import (
     next_pods,
     pods_of,
     read_target,
-    wanted_of,
 )
 from podium.app.inputs import ConfigurationGiven, DecisionSettings, Given, assignments_of, read_objects, several
 from podium.framework.settings.configuration import default_configuration
@@ -149,7 +149,8 @@ class Cluster:
         else:
             made = next_pods(maker_of(documents, document), [pod.metadata.name for pod in pods])
             explanation = explainer.explain_made(*next(made), scheduler)
-        return WorkloadExplanation(kind, key, wanted_of(workload), pods, self._bound_here(explanation), pending is None)
+        explanation = self._bound_here(explanation)
+        return WorkloadExplanation(kind, key, pods_wanted(workload), pods, explanation, pending is None)
 
     def simulate(
         self, *, progress: Progress | None = None, **arguments: Unpack[SeededRunArguments]

@@ -15,7 +15,7 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod, PodCondition
 from podium.api.selectors import compile_label_selector
-from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import Replicated
 from podium.app.explaining.explainer import Explainer
 
 # If more than this fraction of the objects differ, the columns are rebuilt.
@@ -163,7 +163,7 @@ def _located(error: InputError, documents: Iterable[Document]) -> InputError:
 
 
 # Of what the controller watches, the kinds that Podium reads; pods and budgets apart.
-_WATCHED = (Deployment, disruption_policy.DisruptionPolicy, ReplicaSet, ReplicationController, StatefulSet)
+_WATCHED = disruption_policy.DisruptionPolicy | Replicated
 
 
 def with_budget_statuses(documents: Sequence[Document]) -> list[Kubernetes]:

@@ -10,15 +10,13 @@ from podium.api.errors import InputError, PodiumError
 from podium.api.meta import Kubernetes
 from podium.api.times import format_duration, parse_nonnegative_duration, parse_time
 from podium.api.versions.choice import CLUSTER_RELEASE, ReleaseChoice
-from podium.api.workloads import Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import pods_wanted
 from podium.runtime.runtime import CallCount, Component
 
 if TYPE_CHECKING:
     from podium.controllers.scheduling.attempts import OnAttempt
     from podium.framework.settings.configuration import Configuration
     from podium.sim.history import EventHistory
-
-_Replicated = Deployment | ReplicaSet | ReplicationController | StatefulSet
 
 
 class LimitError(PodiumError):
@@ -61,7 +59,7 @@ class LimitMeter(CallCount):
     def on_write(self, object_: Kubernetes) -> None:
         """Check the number of pods that a written object asks for."""
         pods = pods_wanted(object_)
-        if pods > self._limits.objects:
+        if pods is not None and pods > self._limits.objects:
             raise self._reached("objects", self._limits.objects, f"{object_.kind} {object_.key} wants {pods:,} pods")
 
     def made(self, uid: str, what: str, by: str) -> None:
@@ -92,16 +90,6 @@ class LimitMeter(CallCount):
             f"at +{format_duration(self._elapsed_ns())} {problem}, which is beyond the limit of {most:,} {limit}; "
             f"--max-{limit} raises it, and an earlier end (--until) may do without"
         )
-
-
-def pods_wanted(object_: Kubernetes) -> int:
-    """Return how many pods a workload asks for at once; 0 for kinds that ask for none or for one on each node."""
-    if isinstance(object_, Job):
-        most = object_.spec.parallelism
-        return most if object_.spec.completions is None else min(most, object_.spec.completions)
-    if isinstance(object_, _Replicated):
-        return object_.spec.replicas
-    return 0
 
 
 Duration = str | int | float

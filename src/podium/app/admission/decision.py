@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
-from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, JobSpec, StatefulSet, pod_template
+from podium.api.workloads import WORKLOADS, CronJob, DaemonSet, Deployment, Job, StatefulSet, pod_template, pods_wanted
 from podium.app.console.cells import agreeing, counted
 from podium.app.explaining.obstacles import CORDONED, FULL, RESOURCE, SELECTION, TAINT, TOO_LARGE, cut
-from podium.app.explaining.workload import POD, wanted_of
+from podium.app.explaining.workload import POD
 from podium.app.planning.deciding.capacity import capacity_by_node
 from podium.app.planning.deciding.causes import BlockedPods, blocked_on
 from podium.app.planning.deciding.decisions import DAEMON_SET, Decisions
@@ -134,12 +134,10 @@ def _number(item: Kubernetes) -> int:
     """Return the number of pods that an object makes at once and that need a node; DaemonSets apart."""
     if isinstance(item, Pod):
         return int(not item.spec.node_name and not item.is_terminal)
-    job = item.spec.job_template.spec if isinstance(item, CronJob) else item.spec if isinstance(item, Job) else None
-    if isinstance(job, JobSpec):
-        suspends = job.suspend or (isinstance(item, CronJob) and item.spec.suspend)
-        most = job.parallelism if job.completions is None else min(job.parallelism, job.completions)
-        return 0 if suspends else most
-    return wanted_of(item) or 0
+    if isinstance(item, CronJob):
+        job = item.spec.job_template.spec
+        return 0 if item.spec.suspend or job.suspend else job.most_at_once
+    return 0 if isinstance(item, Job) and item.spec.suspend else pods_wanted(item) or 0
 
 
 def _decide_replicas(

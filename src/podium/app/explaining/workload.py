@@ -14,7 +14,7 @@ from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw, object_at
 from podium.api.pod import Pod
 from podium.api.storage import PersistentVolumeClaim
-from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, Job, ReplicaSet, StatefulSet
+from podium.api.workloads import POD_PATHS, WORKLOADS, DaemonSet, Deployment, ReplicaSet, StatefulSet
 from podium.app.answers import Frame, Renderable
 from podium.app.console.cells import by_key
 from podium.app.console.page import Cell, Page, counted, fitted, listed
@@ -153,15 +153,6 @@ def _is_of(item: Kubernetes, owner: Kubernetes) -> bool:
     if controller is None or (controller.kind, controller.name) != (owner.kind, own.name):
         return False
     return item.metadata.namespace == own.namespace and (controller.uid == own.uid or not (controller.uid and own.uid))
-
-
-def wanted_of(workload: Kubernetes) -> int | None:
-    """Return how many pods a workload requests; None for DaemonSets and CronJobs."""
-    if isinstance(workload, Job):
-        parallelism: int = workload.spec.parallelism
-        return parallelism
-    replicas: int | None = getattr(getattr(workload, "spec", None), "replicas", None)
-    return replicas
 
 
 def maker_of(documents: Iterable[Document], workload: Document) -> Document:

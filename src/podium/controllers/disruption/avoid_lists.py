@@ -7,6 +7,7 @@ own entries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from typing import get_args
 
 from podium.api.avoid_list import (
     PREFER_AVOID_PODS,
@@ -22,7 +23,7 @@ from podium.api.kinds import KIND_OF, group_of
 from podium.api.meta import Kubernetes
 from podium.api.node import Node
 from podium.api.pod import Pod
-from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import PodMaker
 from podium.cluster.replacements import ControlledPod, Replacements, controlled_pod
 from podium.controllers import controller, indexes, observations
 from podium.controllers.actions import Action, Record, versioned_patch
@@ -36,7 +37,7 @@ PUSHED_OUT = "AvoidListFull"
 # How long an entry about an unobserved controller is kept, because kinds may be observed out of order.
 _UNSEEN_NS = 60 * 10**9
 
-_CONTROLLERS = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
+_CONTROLLERS = get_args(PodMaker)
 _KNOWABLE = {(group_of(KIND_OF[type_].api_version), type_.__name__) for type_ in _CONTROLLERS}
 
 

@@ -13,7 +13,7 @@ from podium.api.meta import Kubernetes, OwnerReference, Raw
 from podium.api.pod import Pod, deletion_ns
 from podium.api.policy import PodDisruptionBudget
 from podium.api.times import parse_time, time_of
-from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import ReplicaSet, Replicated
 from podium.controllers import actions, deadlines, indexes
 from podium.store.stored import condition_of, with_conditions
 
@@ -275,9 +275,6 @@ def controller_uid(pod: Pod) -> str:
     return "" if owner is None else owner.uid
 
 
-_Scalable = Deployment | ReplicaSet | ReplicationController | StatefulSet
-
-
 _Scaled = tuple[int, str]
 """The wanted replicas of a controller, and the uid of the Deployment that decides instead, or ""."""
 
@@ -298,7 +295,7 @@ class Scales:
         """Take in an object; return the uids of the controllers whose scale has changed."""
         uid, name, spec = object_.metadata.uid, _name(object_), raw.get("spec")
         scaled: _Scaled | None = None
-        if isinstance(object_, _Scalable):
+        if isinstance(object_, Replicated):
             parent = object_.metadata.controller if isinstance(object_, ReplicaSet) else None
             deployment = parent.uid if parent is not None and parent.kind == "Deployment" else ""
             scaled = object_.spec.replicas, deployment

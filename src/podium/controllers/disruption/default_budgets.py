@@ -14,7 +14,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.node import Namespace
 from podium.api.policy import PodDisruptionBudget, PriorityClass
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
-from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import PodTemplate, ReplicaSet, Replicated, ReplicationController
 from podium.controllers.actions import Action, CreateObject, PatchObject, deletion_of, owned_object, versioned_patch
 from podium.controllers.controller import Reconciler
 from podium.controllers.indexes import LabelIndex, MultiMap, SelectorIndex, exchange
@@ -27,16 +27,13 @@ DEFAULT_BUDGET = "podium.dev/default-budget"
 WorkloadKey = tuple[str, str, str]
 """Namespace, name and kind of a workload; the order decides between overlapping ones."""
 
-Keeper = Deployment | StatefulSet | ReplicaSet | ReplicationController
-"""The workloads that maintain pods."""
-
 _MOST_OF_NAME = 230
 
 
 class ProtectedWorkload(msgspec.Struct, frozen=True):
     """The pods of a workload; ``unfit`` is why they get no budget, or ""."""
 
-    workload: Keeper
+    workload: Replicated
     written_selector: LabelSelector
     selector: Selector
     unfit: str
@@ -69,15 +66,15 @@ class Protection:
         # The names of default budgets by the uid of their owner, which may be gone or unknown.
         self._owned: MultiMap[str, str] = MultiMap()
 
-    def put(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
+    def put(self, object_: PodDisruptionBudget | Replicated) -> list[WorkloadKey]:
         return self._put_budget(object_) if isinstance(object_, PodDisruptionBudget) else self._put_workload(object_)
 
-    def remove(self, object_: PodDisruptionBudget | Keeper) -> list[WorkloadKey]:
+    def remove(self, object_: PodDisruptionBudget | Replicated) -> list[WorkloadKey]:
         if isinstance(object_, PodDisruptionBudget):
             return self._drop_budget(object_.key, object_.metadata.uid)
         return self._drop(workload_key(object_), object_.metadata.uid)
 
-    def _put_workload(self, workload: Keeper) -> list[WorkloadKey]:
+    def _put_workload(self, workload: Replicated) -> list[WorkloadKey]:
         if workload.metadata.deletion_timestamp is not None:
             return self.remove(workload)
         old = self.workloads.get(workload_key(workload))
@@ -170,7 +167,7 @@ class Protection:
         return [key for workload in covered for key in self.overlapping(self.workloads[workload])]
 
 
-def workload_key(workload: Keeper) -> WorkloadKey:
+def workload_key(workload: Replicated) -> WorkloadKey:
     """Return the namespace, name and kind of a workload."""
     return workload.metadata.namespace, workload.metadata.name, type(workload).__name__
 
@@ -182,7 +179,7 @@ def _default_for(budget: PodDisruptionBudget) -> str:
     return controller.uid if is_default and controller is not None else ""
 
 
-def _what_counts(workload: Keeper) -> tuple[object, ...]:
+def _what_counts(workload: Replicated) -> tuple[object, ...]:
     """Return the properties of a workload on which budgets depend."""
     meta, pods = workload.metadata, workload.spec.template
     priority = pods.spec.priority_class_name, pods.spec.priority
@@ -225,7 +222,7 @@ class DefaultBudgets(Reconciler[WorkloadKey]):
 
     def _observe(self, object_: Kubernetes, shown: Changed | None, now: int) -> list[Action]:
         name, is_gone = object_.metadata.name, shown is None
-        if isinstance(object_, PodDisruptionBudget | Keeper):
+        if isinstance(object_, PodDisruptionBudget | Replicated):
             self._queue.add_all((self._protection.remove if is_gone else self._protection.put)(object_))
         elif isinstance(object_, Namespace):
             # Priority rules may select namespaces by their labels.

@@ -14,12 +14,11 @@ from podium.api.meta import OwnerReference
 from podium.api.node import Node, is_ready
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.times import seconds
-from podium.api.workloads import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import DaemonSet, Job, PodMaker, pods_wanted
 from podium.controllers.disruption.budget import is_healthy
 from podium.controllers.workloads.jobs import is_finished
 from podium.controllers.workloads.owned_pods import label_of
 from podium.sim.results.usage import RequestedUsage, Series
-from podium.sim.run_options import pods_wanted
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
@@ -250,7 +249,6 @@ class Readiness:
             life.pods += number
 
 
-_ASKING = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
 # Static pods are controlled by their node.
 _NODE = "Node"
 
@@ -269,7 +267,7 @@ class TopWorkloads:
         object_ = event.stored.object
         label = label_of(object_)
         controller = object_.metadata.controller if object_.metadata.owner_references else None
-        is_asking = isinstance(object_, _ASKING)
+        is_asking = isinstance(object_, PodMaker)
         if not is_asking and controller is None:
             return None
         top = label if controller is None else self._top(object_.metadata.namespace, controller)
@@ -317,4 +315,4 @@ def desired_pods(stored: Stored) -> int:
         completions, parallelism = object_.spec.completions, object_.spec.parallelism
         left = parallelism if completions is None else max(completions - status.get("succeeded", 0), 0)
         return min(parallelism, left)
-    return pods_wanted(object_)
+    return pods_wanted(object_) or 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
@@ -11,7 +11,7 @@ from podium.api.errors import InputError, InputWarning, field_path
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, ObjectMeta, Raw
 from podium.api.node import Node
-from podium.api.workloads import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet, pod_template
+from podium.api.workloads import DaemonSet, Replicated, pod_template
 from podium.controllers.actions import Evict
 from podium.controllers.disruption.drain import DrainSettings
 from podium.controllers.kubelets import pod_run
@@ -168,10 +168,8 @@ def annotation(node: str, name: str, value: str | None, message: str) -> Edit:
     return Edit("Node", node, {"metadata": {"annotations": {name: value}}}, message)
 
 
-Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet | DaemonSet
-"""Workloads that replace pods that have ended."""
-
-_REPLACING = frozenset(get_args(Workload))
+# Workloads that replace pods that have ended.
+_REPLACING = Replicated | DaemonSet
 FAILING = "containers that crash are started again"
 """The reason why a simulation with crashing containers has no end."""
 
@@ -194,7 +192,7 @@ def check_end(object_: Kubernetes) -> None:
         raise InputError(f"{FAILING} for ever; say when to stop with `until`", path=_path(".metadata", TROUBLE))
     for metadata, path in _pod_metadata(object_):
         for name, which in _ENDLESS.items():
-            if name in metadata.annotations and (name == CRASH_AFTER or type(object_) in _REPLACING):
+            if name in metadata.annotations and (name == CRASH_AFTER or isinstance(object_, _REPLACING)):
                 raise InputError(f"{which} for ever; say when to stop with `until`", path=_path(path, name))
 
 

@@ -7,6 +7,7 @@ pkg/registry/resource for claims of administrators; for budgets controlled-resch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
 import msgspec
 
@@ -26,7 +27,7 @@ from podium.api.storage import PersistentVolumeClaim, StorageClass, default_clas
 from podium.api.validation import findings
 from podium.api.versions.apis import as_kept
 from podium.api.versions.release import DEFAULT_RELEASE, Release
-from podium.api.workloads import Deployment, PodTemplate, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import PodTemplate, Replicated
 from podium.store.admission import priorities
 from podium.store.admission.pod_admission import admit_pod, check_claim_limits, check_pod_limits
 from podium.store.api_resources import POD, POD_GROUP, APIResource
@@ -36,7 +37,6 @@ from podium.store.stored import Stored
 from podium.store.verbs.readings import filled_in
 
 _ADMITTING = ("LimitRange", "PriorityClass", "RuntimeClass")
-_Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
 _NO_GROWTH = (
     "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"
 )
@@ -281,8 +281,7 @@ def _strictness(budget: PodDisruptionBudget) -> tuple[object, ...]:
 
 def _templates(revisions: Revisions, namespace: str) -> Iterator[tuple[PodTemplate, int]]:
     """Yield the pod templates of workloads that no other workload owns, each with its replica count."""
-    types: tuple[type[_Workload], ...] = (Deployment, ReplicaSet, ReplicationController, StatefulSet)
-    for type_ in types:
+    for type_ in get_args(Replicated):
         for workload in revisions.typed(type_, namespace):
             if workload.metadata.controller is None:
                 yield workload.spec.template, workload.spec.replicas

@@ -21,7 +21,7 @@ from podium.api.validation.findings import Finding, forbidden
 from podium.api.validation.volumes import sources
 from podium.api.versions.gates import Gate
 from podium.api.versions.release import Release
-from podium.api.workloads import Deployment, ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import Replicated, ReplicationController
 from podium.store.admission.defaults import with_defaults
 from podium.store.api_resources import APIResource
 from podium.store.errors import StoreError, bad_request, invalid, invalid_fields, unknown_kind
@@ -447,7 +447,7 @@ def scale_of(stored: Stored) -> Raw:
         selector = value_at(stored.raw, *paths.label_selector) if paths.label_selector else ""
         replicas, current = value_at(stored.raw, *paths.spec_replicas), value_at(stored.raw, *paths.status_replicas)
         return _scale(stored, replicas or 0, current, selector)
-    if not isinstance(workload, Deployment | ReplicaSet | ReplicationController | StatefulSet):
+    if not isinstance(workload, Replicated):
         raise unknown_kind(f"{stored.kind}/scale")
     if isinstance(workload, ReplicationController):
         selector = selector_from_labels(workload.spec.selector)

@@ -11,11 +11,11 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document
 from podium.api.pod import Pod
 from podium.api.policy import ResourceQuota
-from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet
+from podium.api.workloads import ReplicaSet, ReplicationController, StatefulSet, pods_wanted
 from podium.app.console.cells import by_key, counted
 from podium.app.explaining.gang import beside_those_before, decide_gang
 from podium.app.explaining.obstacles import Obstacle, ObstacleGroup, cut, joined, node_groups
-from podium.app.explaining.workload import next_pods, pods_of, wanted_of
+from podium.app.explaining.workload import next_pods, pods_of
 from podium.app.planning.deciding.attempts import kind_of
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
 from podium.cluster.pods import PodRecord
@@ -159,7 +159,7 @@ def refused_pods(decisions: Decisions, namespace: str = "") -> list[RefusedPods]
     for document in decisions.loaded.read.documents if by_namespace else ():
         item = document.object
         if isinstance(item, _WITH_QUOTAS) and namespace in ("", item.metadata.namespace):
-            missing = (wanted_of(item) or 0) - created[f"{item.kind} {item.key}"]
+            missing = (pods_wanted(item) or 0) - created[f"{item.kind} {item.key}"]
             quotas = by_namespace.get(item.metadata.namespace, [])
             if missing > 0 and quotas:
                 known = [pod.metadata.name for pod in pods_of(decisions.objects, item)]

@@ -15,13 +15,13 @@ from podium.api.basis import Caveat
 from podium.api.input.codec import Document, Input
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
-from podium.api.workloads import WORKLOADS, StatefulSet
+from podium.api.workloads import WORKLOADS, StatefulSet, pods_wanted
 from podium.app.answers import Frame, kinds
 from podium.app.cluster import Cluster
 from podium.app.console import cells
 from podium.app.console.cells import Name, agreeing, by_key, counted, listed
 from podium.app.console.page import Section
-from podium.app.explaining.workload import next_pods, pods_of, wanted_of
+from podium.app.explaining.workload import next_pods, pods_of
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_PLACED_PODS
 from podium.app.planning.deciding.capacity import Capacity, NodeShape, capacity_of, shapes_of
@@ -90,7 +90,7 @@ def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]
         meta = replace(item.metadata, uid="", deletion_timestamp=None)
         pod = replace(item, metadata=meta, spec=replace(item.spec, node_name=""), status=PodStatus())
         return FitTarget(label, pod), rest
-    return FitTarget(label, next(next_pods(maker))[0], wanted_of(item), maker), rest
+    return FitTarget(label, next(next_pods(maker))[0], pods_wanted(item), maker), rest
 
 
 def fit_answer(loaded: Cluster, target: FitTarget, options: FitOptions) -> PlanAnswer:
