@@ -174,7 +174,7 @@ def explained(case: Case, objects: Sequence[Kubernetes] = ()) -> Explanation:
 def ranked_node(explanation: Explanation) -> str:
     """Return the node that the scheduler finds by what it keeps of the pod's class, once it keeps something."""
     runner = explanation.runner
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
     found = [place(runner, explanation.record, detailed=False).row for _ in range(3)][-1]
     return "" if found is None else runner.cluster.nodes.name(found)
 

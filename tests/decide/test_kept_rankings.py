@@ -33,7 +33,9 @@ from tests.generators import EVERYTHING, Traits, targets
 PLAIN = Traits(ports=True, terminating=True, tolerations=True, images=True)
 NOMINATED = Traits(ports=True, heavy_target=True, nominated=True)
 NEAR = Traits(affinity=True, preferences=True, terminating=True)
-SPREAD = Traits(spread=True, soft_spread=True, terminating=True)
+A = {"app": "a"}
+SOFT_ON_NODES = spread_over(HOSTNAME, "app=a", soft=True)
+SPREAD = Traits(spread=True, soft_spread=True, terminating=True, node_affinity=True, tolerations=True)
 
 
 DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data"))
@@ -42,7 +44,7 @@ DISK = Volume(name="data", gce_persistent_disk=GCEPersistentDisk(pd_name="data")
 def ranking_runner(cluster: Cluster, *extra: Plugin) -> Runner:
     """Return a runner that keeps a ranking as soon as it can."""
     runner = plain_runner(cluster, extra=extra)
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
     return runner
 
 
@@ -88,12 +90,15 @@ def ranked(runner: Runner, *records: PodRecord) -> list[bool]:
         pod("p", cpu=1, ports=(80,), tolerations=[tolerate("gpu")], likes_nodes=[(3, node_term("disk"))]),
         pod("p", labels={"app": "a"}, near=[term("app=a", ZONE)]),
         pod("p", labels={"app": "a"}, apart=[term("app=a", HOSTNAME)], likes=[(2, term("app=b", ZONE))]),
-        pod("p", labels={"app": "a"}, spread=[spread_over(ZONE, "app=a"), spread_over(HOSTNAME, "app=a", soft=True)]),
+        pod("p", labels=A, spread=[spread_over(ZONE, "app=a"), SOFT_ON_NODES]),
+        pod("p", labels=A, node_selector={"disk": "x"}, spread=[spread_over(ZONE, "app=a"), SOFT_ON_NODES]),
+        pod("p", labels=A, node_selector={"disk": "x"}, spread=[spread_over(ZONE, "app=a", soft=True), SOFT_ON_NODES]),
     ],
-    ids=["plain", "choosy", "near", "apart", "spread"],
+    ids=["plain", "choosy", "near", "apart", "spread", "spread-choosy", "softly-spread-choosy"],
 )
 def test_the_second_pod_of_a_class_is_placed_by_what_the_first_left(target: Pod) -> None:
-    nodes = (node(f"n{n}", cpu=4, labels={ZONE: f"z{n % 3}", HOSTNAME: f"n{n}", "disk": "x"}) for n in range(9))
+    disks = ["x"] * 7 + ["y"] * 2
+    nodes = (node(f"n{n}", cpu=4, labels={ZONE: f"z{n % 3}", HOSTNAME: f"n{n}", "disk": disks[n]}) for n in range(9))
     cluster = cluster_of(*nodes, pod("q", on="n1", labels={"app": "b"}))
     runner = ranking_runner(cluster)
     record = cluster.read(target)
@@ -125,7 +130,7 @@ def test_a_sample_of_nodes_is_ranked_if_the_score_depends_on_rows_alone() -> Non
 
 def sampling_runner(cluster: Cluster) -> Runner:
     runner = Runner(replace(plain_runner(cluster).profile, percentage_of_nodes_to_score=40), cluster)
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
     return runner
 
 
@@ -164,7 +169,7 @@ class OddRows:
 def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
     runner = plain_runner(cluster, extra=[OddRows()])
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
     record = cluster.read(pod("p", cpu="100m"))
     assert ranked(runner, record) == [True]
     for number in range(15):
@@ -179,7 +184,7 @@ def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None
 def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
     cluster = cluster_of(node("n"), node("m"), pod("q", on="m"))
     runner = plain_runner(cluster, extra=[OddRows(101)])
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
     record = cluster.read(pod("p"))
 
     for _ in range(3):
@@ -205,7 +210,7 @@ def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() 
 
     cluster = cluster_of(node("n"), node("m"))
     runner = plain_runner(cluster, extra=[Anywhere()])
-    runner.rankings.is_eager = True
+    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
 
     assert ranked(runner, cluster.read(pod("p"))) == [False]
 
@@ -237,6 +242,19 @@ def test_on_few_nodes_totals_are_cached_from_the_first_pod_of_a_class() -> None:
         for number in range(changed_rows):
             cluster.add_pod(changed(other, uid=f"q{changed_rows}-{number}", node_name=f"n{number}"))
         assert same_row(runner, record)
+
+
+def test_an_eager_ranking_has_a_class_from_its_first_pod_on() -> None:
+    nodes = (node(f"n{n}", labels={ZONE: f"z{n % 3}", HOSTNAME: f"n{n}"}) for n in range(120))
+    cluster = cluster_of(*nodes)
+    runner = ranking_runner(cluster)
+    record, other = cluster.read(pod("p", cpu=1, spread=[SOFT_ON_NODES])), cluster.read(pod("q"))
+    assert [len(place(runner, record, detailed=False).rows) for _ in range(3)] == [0] * 3
+
+    for number in range(MOST_CHANGES + 1):
+        cluster.add_pod(changed(other, uid=f"q{number}", node_name=f"n{number}"))
+    assert len(place(runner, record, detailed=False).rows) == 0
+    assert same_row(runner, record)
 
 
 def test_a_pod_that_fits_nowhere_has_no_best_node() -> None:

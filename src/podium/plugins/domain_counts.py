@@ -44,10 +44,6 @@ class DomainCount:
         """Return the domain of a row, 0 without the label."""
         return self._column.codes.item(row)
 
-    def of(self, code: int) -> int:
-        """Return the number of matching pods in a domain."""
-        return self._matcher.domains[self.key].item(code)
-
     def around(self, row: int) -> int:
         """Return the number of matching pods in a row's domain; 0 without the label."""
         code = self._column.codes.item(row)
@@ -56,13 +52,6 @@ class DomainCount:
     def on(self, row: int) -> int:
         """Return the number of matching pods on a row."""
         return self._matcher.count.item(row)
-
-    def lowest(self, codes: Int64s) -> int:
-        """Return the number of matching pods in the emptiest of some domains."""
-        counts = self._matcher.domains[self.key]
-        if len(codes) > FEW_DOMAINS:
-            return int(counts[codes].min())
-        return min([counts.item(code) for code in codes.tolist()])
 
     def labelled(self) -> int:
         """Return the number of matching pods on all nodes with the label."""

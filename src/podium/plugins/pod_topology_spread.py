@@ -454,11 +454,15 @@ def _with_elsewhere(
 
 
 class SpreadCells(DomainCounts):
-    """Cells by the domains of a class's constraints, if the pods of all nodes with the label count, or none."""
+    """Cells by the domains of a class's constraints.
+
+    If each node is a domain, rows with equally many pods share a cell; so the pods of all labelled nodes must count.
+    """
 
     def __init__(
         self, cluster: Cluster, pod_class: PodClass, constraints_of: Callable[[PodClass], ConstraintSet]
     ) -> None:
+        self._cluster = cluster
         self._constraints_of = constraints_of
         self._set = constraints_of(pod_class)
         super().__init__(
@@ -468,12 +472,21 @@ class SpreadCells(DomainCounts):
 
     @property
     def has_cells(self) -> bool:
-        counted = all(domains.all_labelled or not domains.constraint.counts_placed for domains, _ in self._each)
-        return counted and super().has_cells
+        return super().has_cells and all(self._are_alike(domains, count) for domains, count in self._each)
 
     def is_current(self, pod: PodRecord) -> bool:
         """Return whether the class still has the same constraints."""
         return self._constraints_of(pod.pod_class) is self._set and self.are_current
+
+    def _are_alike(self, domains: SpreadDomains, count: DomainCount) -> bool:
+        """Return whether a constraint counts equally many pods for all rows of a cell."""
+        return domains.all_labelled or not domains.constraint.counts_placed or not count.is_single
+
+    def _matching(self, domains: SpreadDomains) -> Int64s:
+        """Return ``[codes]`` the pods of each domain that the constraint counts; to be read only, except for code 0."""
+        if domains.all_labelled and domains.constraint.counts_placed:
+            return self._cluster.domain_counts(domains.constraint.predicate, domains.constraint.key)
+        return matching_in_domains(self._cluster, domains)
 
 
 class SpreadFilterCells(SpreadCells):
@@ -482,21 +495,23 @@ class SpreadFilterCells(SpreadCells):
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> list[bool]:
         found = [True] * len(rows)
         for domains, count in self._each:
-            constraint = domains.constraint
-            is_counted = constraint.counts_placed
-            lowest = 0
-            if len(domains.codes) >= constraint.min_domains and (is_counted or not len(domains.codes)):
-                lowest = count.lowest(domains.codes) if len(domains.codes) else NO_DOMAIN
+            constraint, matching, lowest = domains.constraint, self._matching(domains), 0
+            if len(domains.codes) >= constraint.min_domains:
+                lowest = matching[domains.codes].min(initial=NO_DOMAIN).item()
             most = constraint.max_skew + lowest - int(constraint.matches_self)
             for number, row in enumerate(rows):
                 code = count.code(row)
-                if not code or (count.of(code) if is_counted else 0) > most:
+                if not code or matching.item(code) > most:
                     found[number] = False
         return found
 
 
 class SpreadScoreCells(SpreadCells):
     """Cells for soft constraints."""
+
+    def _are_alike(self, domains: SpreadDomains, count: DomainCount) -> bool:
+        # The pods of every node count there.
+        return count.key == HOSTNAME_LABEL or super()._are_alike(domains, count)
 
     def score(self, pod: PodRecord, rows: Sequence[int], sizes: Sequence[int]) -> list[int]:
         """Return the normalized scores of some rows; 0 for rows without the labels."""
@@ -512,11 +527,12 @@ class SpreadScoreCells(SpreadCells):
         for domains, count in each:
             constraint = domains.constraint
             weight = math.log(_size(count, [(rows[number], sizes[number]) for number in counted]) + 2)
+            in_domain = None if constraint.key == HOSTNAME_LABEL else self._matching(domains)
             is_counted = constraint.counts_placed
             for number in counted:
                 code = count.code(rows[number])
                 if code:
-                    matching = count.on(rows[number]) if constraint.key == HOSTNAME_LABEL else count.of(code)
+                    matching = count.on(rows[number]) if in_domain is None else in_domain.item(code)
                     raw[number] += (matching if is_counted else 0) * weight + (constraint.max_skew - 1)
         scores = {number: math.floor(score + 0.5) for number, score in raw.items()}
         lowest, highest = min(scores.values(), default=0), max(scores.values(), default=0)

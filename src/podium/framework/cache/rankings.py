@@ -295,8 +295,10 @@ class Rankings:
         self._kept: CacheByClass[RankingEntry] = CacheByClass(
             as_many_as(RANKED_ENTRIES, runner.cluster.nodes, least=RANKED_CLASSES), RANKED_PRIORITIES
         )
-        # Tests set it to build a ranking whenever there can be one.
         self.is_eager = False
+        """Whether a class is ranked for its first pod already, which pays if more of them follow."""
+        # Tests set these.
+        self.retry_after = RETRY_AFTER
         self.few_nodes = FEW_NODES
         self.few_changes = FEW_CHANGES
         self._is_possible = (
@@ -338,7 +340,7 @@ class Rankings:
             if not self._is_current(entry, state, pod) or entry.evaluator is None or entry.ranking is None:
                 return None
         except CannotRankError:
-            entry.waits = 0 if self.is_eager else RETRY_AFTER
+            entry.waits = self.retry_after
             entry.drop()
             return None
         except PluginError:
@@ -393,14 +395,13 @@ class Rankings:
             return False
         nodes, is_sampling = self._runner.cluster.nodes, self._runner.is_sampling
         are_few = nodes.count <= self.few_nodes or is_sampling
-        was_used = missed is not None and len(missed) <= MOST_CHANGES
+        was_used = self.is_eager or (missed is not None and len(missed) <= MOST_CHANGES)
         evaluator = entry.evaluator
         if evaluator is None:
             if not (are_few or was_used):
                 return False
             evaluator = entry.evaluator = RowEvaluator(self._runner, state, pod)
             entry.node_position = nodes.node_changes.position
-            was_used = was_used or self.is_eager
         is_plain = are_few and evaluator.has_one_cell()
         if is_sampling and not is_plain:
             raise CannotRankError
