@@ -194,3 +194,21 @@ def test_a_node_that_was_changed_is_as_it_was_when_all_is_taken_back() -> None:
 
     assert cluster.nodes.node(0) == node("a")
     assert places(cluster) == {"default/p": "a"}
+
+
+def test_a_closed_node_takes_no_pod_even_by_preemption() -> None:
+    cluster = cluster_of(node("n", cpu=2), node("full", cpu=2), pod("a", on="n", cpu=2), pod("b", on="full", cpu=2))
+    runner, important = plain_runner(cluster), cluster.read(pod("p", cpu=1, priority=1))
+
+    def resolvable() -> list[int]:
+        state = CycleState()
+        found = runner.filter(state, important, runner.pre_filter(state, important).rows)
+        return list(map(int, found.resolvable()))
+
+    both, closed = resolvable(), cluster.nodes.row_of["n"]
+    with scratch_on(cluster, default=runner) as transaction:
+        transaction.close_node(closed)
+        transaction.take_off(cluster.pods_on(closed)[0].uid)
+        assert not len(transaction.fitting(important))
+        assert resolvable() == [cluster.nodes.row_of["full"]]
+    assert resolvable() == both == sorted(cluster.nodes.row_of.values())

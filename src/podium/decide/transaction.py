@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Protocol, Self
 
 import numpy as np
@@ -113,17 +114,18 @@ class ClusterTransaction(RollbackLog):
         self._undo.append(lambda: self.cluster.put_node(node))
 
     def close_node(self, row: int) -> None:
-        """Let a node take no further pods. Rankings survive that, unlike a taint."""
+        """Let a node take no further pods, not by preemption either. Rankings survive that, unlike a taint."""
         nodes = self.cluster.nodes
-        allowed = int(nodes.allowed_pods[row])
+        before = int(nodes.allowed_pods[row]), nodes.allocatable[:, row].copy()
 
-        def allow(number: int) -> None:
-            nodes.allowed_pods[row] = number
+        def offer(pods: int, amounts: Int64s) -> None:
+            # Preemption does not help pods that request more than that.
+            nodes.allowed_pods[row], nodes.allocatable[: len(amounts), row] = pods, amounts
             nodes.changes.touch(row)
             self.cluster.node_views.forget(row)
 
-        allow(0)
-        self._undo.append(lambda: allow(allowed))
+        offer(0, np.zeros_like(before[1]))
+        self._undo.append(partial(offer, *before))
 
     def place(self, pod: PodRecord, row: int) -> None:
         """Place a pod that is on no node on the one in ``row``."""

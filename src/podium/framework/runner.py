@@ -226,6 +226,15 @@ class Runner:
             return []
         return [placed for placed in self.filters_of(state) if placed.scope is points.Scope.CLUSTER]
 
+    def wide_inputs(self, state: CycleState, pod: PodRecord) -> list[object] | None:
+        """Return what the filters of scope CLUSTER depend on; None if one of them does not state it."""
+        found: list[object] = []
+        for placed in self.wide_filters(state):
+            if placed.domains is None:
+                return None
+            found += placed.domains.inputs(state, pod)
+        return found
+
     def row_filters(self, state: CycleState, pod: PodRecord, rows: int = 1) -> RowFilters | None:
         return self.kept.row_filters(state, pod, rows)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from copy import deepcopy
 from heapq import heappop
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from podium.app.planning.deciding.attempts import FailedAttempts
 from podium.app.planning.deciding.decisions import Decisions
 from podium.cluster.pods import PodRecord
 from podium.controllers.workloads.workload_controller import CreationWaits
+from podium.plugins.default_preemption import DefaultPreemption
 from tests.app.exporter.clusters import (
     GANGS,
     HOST,
@@ -315,6 +317,25 @@ def test_attempts_that_are_left_out_would_have_failed(monkeypatch: pytest.Monkey
     assert [outcomes(cluster) for cluster in clusters] == found
     assert left_out[True, False] > 20
     assert left_out[True, True] > 0
+
+
+def test_pods_that_spread_keeps_off_all_nodes_look_for_no_victims(monkeypatch: pytest.MonkeyPatch) -> None:
+    spread = {"topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    spec = {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {"app": "web"}}}]}
+    web, other = Workload("web", ["n1", "n2"], priority="high", spec=spec), Workload("other", ["n1"], priority="high")
+    objects = cluster_of([node("n1", "a"), node("n2", "b")], web, other, Workload("victim", ["n2"] * 3))
+    looking, plan = set(), DefaultPreemption.plan
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        looking.add(arguments[2].name)
+        return plan(*arguments, **options)
+
+    monkeypatch.setattr(DefaultPreemption, "plan", noted)
+    found = outcomes(objects)["zone", "a"].unplaced_by
+    assert looking == {"other-0", "victim-2"}
+    monkeypatch.undo()
+    expected = {"ReplicaSet default/victim": 1, "ReplicaSet default/web": 1}
+    assert found == _unplaced(podium.load(objects), ["n1"]) == expected
 
 
 def _unplaced(cluster: podium.Cluster, nodes: list[str]) -> dict[str, int]:

@@ -85,7 +85,7 @@ class FailureQueue:
                 # With its gang.
                 continue
             self._count_attempts(pod)
-            attempt = partial(self._decisions.attempt, pod, preempts=True, nominates=True)
+            attempt = partial(self._decisions.attempt, pod, failed=self._failed, nominates=True)
             found = () if kind_of(pod) in self._hopeless else self._failed.attempt(pod, attempt)
             if not found:
                 self._reject(pod)

@@ -113,6 +113,9 @@ class FailureTrials:
     def __init__(self, decisions: Decisions) -> None:
         """Place the pending pods."""
         self._decisions = decisions
+        for runner in decisions.runners.values():
+            # Several pods of a class are usually evicted at one time.
+            runner.rankings.is_eager = True
         # The attempts that have failed before a failure, without and with preemption.
         self._failed = [FailedAttempts(decisions.cluster, decisions.runners, preempts=each) for each in (False, True)]
         base = decisions.schedule(decisions.pending, preempts=True, replaces=True, failed=self._failed[True])

@@ -162,7 +162,7 @@ class DerivedFailures:
     def keep(self, runner: Runner, placement: Placement, result: PostFilterResult, failure: KnownFailure) -> None:
         """Remember a failed attempt without side effects."""
         pod, state, outcome = placement.pod, placement.state, placement.outcome
-        trials, inputs = self._trials_for(runner, state), _inputs(runner, state, pod)
+        trials, inputs = self._trials_for(runner, state), runner.wide_inputs(state, pod)
         if trials is None or inputs is None or outcome.has_errors or not placement.pre_filter.is_open:
             return
         found = self._kept.get(pod.pod_class, _key_in_class(pod), DerivedFailure)
@@ -190,7 +190,7 @@ class DerivedFailures:
         if trials is None or state.skip_filter != found.skipped or not pre_filter.is_open:
             return None
         changed = {row for row in set(rows) if not self._keeps_off(found, row, pod)}
-        if len(changed) > MOST_ROWS or _inputs(runner, state, pod) != found.inputs:
+        if len(changed) > MOST_ROWS or runner.wide_inputs(state, pod) != found.inputs:
             return None
         if changed and not self._update(found, Preemptor(runner, state, pod), runner, trials, changed):
             return None
@@ -260,16 +260,6 @@ class DerivedFailures:
         reasons = [reason for answer in answers for reason in answer.reasons]
         message = fit_error(rejected, number, unschedulable(*reasons).message)
         return KnownFailure(tuple(sorted({*rejecting_plugins(rejected)})), message)
-
-
-def _inputs(runner: Runner, state: CycleState, pod: PodRecord) -> list[object] | None:
-    """Return what the filters of scope CLUSTER depend on; None if one of them does not state it."""
-    found: list[object] = []
-    for placed in runner.wide_filters(state):
-        if placed.domains is None:
-            return None
-        found += placed.domains.inputs(state, pod)
-    return found
 
 
 def _place_of_taints(runner: Runner) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import pairwise, repeat
 from operator import lshift, or_
 
@@ -75,7 +75,7 @@ class Trials:
             return self._try(preemptor, rows, may_disrupt, cost=cost)
         if self._cluster.nominations.depend_on_pods() or not preemptor.handle.is_row_local(preemptor.state):
             return self._try_open(preemptor, rows)
-        cached = self._refreshed(preemptor)
+        cached = self._refreshed(preemptor, lambda: rows)
         table = TrialTable(rows, cached.refused[rows], cached.criteria[:, rows], cached.victims_on, cached.decoders)
         own = self._cluster.nodes.row_of.get(preemptor.pod.nominated_node_name, -1)
         for at in np.flatnonzero(rows == own).tolist():
@@ -133,7 +133,7 @@ class Trials:
         nodes = self._cluster.nodes
         if outcome.position != nodes.changes.position or self._cluster.nominations.depend_on_pods():
             return None
-        cached, hashes = self._refreshed(preemptor), nodes.name_hash
+        cached, hashes = self._refreshed(preemptor, outcome.resolvable), nodes.name_hash
         order = cached.order
         if order is None or len(order.stale) > len(cached.refused) // 4:
             order = cached.order = CandidateOrder()
@@ -172,8 +172,11 @@ class Trials:
         table = self._try(preemptor, np.array([row]), None)
         return table.trial(0), {**decoders, **table.decoders}
 
-    def _refreshed(self, preemptor: Preemptor) -> CachedTrials:
-        """Return the up-to-date trials of the pod's class and priority; the pod's own nomination counts in them."""
+    def _refreshed(self, preemptor: Preemptor, resolvable: Callable[[], Int64s]) -> CachedTrials:
+        """Return the up-to-date trials of the pod's class and priority; the pod's own nomination counts in them.
+
+        Preemption may help on ``resolvable`` rows only; others are tried when they have changed.
+        """
         nodes, budgets = self._cluster.nodes, self._cluster.budgets
         handle, state, pod = preemptor.handle, preemptor.state, preemptor.pod
         cached = self._cache.get(pod.pod_class, (pod.priority, state.skip_filter), CachedTrials)
@@ -181,9 +184,10 @@ class Trials:
             return cached
         rows = self._changed(cached) if cached.position >= 0 else None
         if rows is None:
-            table = self._try(preemptor, nodes.all_rows(), None, own_uid="")
-            cached.refused, cached.criteria = table.refused, table.criteria
-            cached.victims_on, cached.decoders, cached.order = dict(table.victims_on), table.decoders, None
+            cached.refused = np.full(nodes.count, WITHOUT_VICTIMS, dtype=np.int64)
+            cached.criteria = np.zeros((len(UPSTREAM), nodes.count), dtype=np.int64)
+            cached.victims_on, cached.decoders, cached.order = {}, {}, None
+            cached.update(self._try(preemptor, resolvable(), None, own_uid=""), nodes.count)
         elif rows:
             pod_count = nodes.entries.pod_count
             one_by_one = handle.row_filters(state, pod, len(rows))

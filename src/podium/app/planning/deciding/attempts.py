@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from podium.api.policy import NEVER_PREEMPTS
-from podium.cluster.arrays import Bools
+from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -77,16 +77,24 @@ class FailedAttempts:
 
     def __init__(self, cluster: Cluster, runners: Mapping[str, Runner], *, preempts: bool) -> None:
         self._cluster = cluster
-        self._preempts = preempts
+        self.preempts = preempts
+        """Whether pods may preempt others."""
         self._runners = {name: runner for name, runner in runners.items() if self._is_known(runner)}
         # A pod of each kind, and the rows that filters of single rows reject, also without less important pods.
         self._rejected: dict[PodKind, tuple[PodRecord, Bools]] = {}
+        # The last answer of filters beyond single rows about each kind, and their inputs then.
+        self._accepted: dict[PodKind, tuple[list[object], Bools]] = {}
 
     def copy(self) -> FailedAttempts:
         """Return attempts that have failed so far, to which others can be added."""
-        copied = FailedAttempts(self._cluster, self._runners, preempts=self._preempts)
+        copied = FailedAttempts(self._cluster, self._runners, preempts=self.preempts)
         copied._rejected = {kind: (pod, rejected.copy()) for kind, (pod, rejected) in self._rejected.items()}
         return copied
+
+    def may_preempt(self, pod: PodRecord, rows: Int64s) -> bool:
+        """Return whether filters beyond single rows accept any of these rows, or may do so after a preemption."""
+        accepted = self._accepted_beyond(pod)
+        return accepted is None or bool(accepted[rows].any())
 
     def attempt(self, pod: PodRecord, make: Callable[[], tuple[Found, ...]]) -> tuple[Found, ...]:
         """Make an attempt that returns () if it fails, unless it is certain to fail, and record that."""
@@ -95,8 +103,9 @@ class FailedAttempts:
         found, kind = make(), kind_of(pod)
         accepted = None if found else self._accepted_beyond(pod)
         if accepted is not None:
-            accepted[self._cluster.nominations.rows()] = False
-            self._rejected[kind] = pod, accepted | self._rejected[kind][1] if kind in self._rejected else accepted
+            rejected = accepted.copy()
+            rejected[self._cluster.nominations.rows()] = False
+            self._rejected[kind] = pod, rejected | self._rejected[kind][1] if kind in self._rejected else rejected
         return found
 
     def leave(self, victims: Iterable[PodRecord]) -> None:
@@ -126,11 +135,11 @@ class FailedAttempts:
         return True
 
     def _may_be_victim(self, priority: int, pod: PodRecord) -> bool:
-        return self._preempts and priority < pod.priority and pod.preemption_policy not in NEVER_PREEMPTS
+        return self.preempts and priority < pod.priority and pod.preemption_policy not in NEVER_PREEMPTS
 
     def _is_known(self, runner: Runner) -> bool:
         """Return whether only the filters of a scheduler, and trials of single nodes, decide."""
-        plugin = preemption_of(runner) if self._preempts else None
+        plugin = preemption_of(runner) if self.preempts else None
         is_plain = plugin is None or plugin.plain_trials(self._cluster) is not None
         return is_plain and runner.extenders is None and all(map(is_own, runner.profile.plugins()))
 
@@ -153,5 +162,11 @@ class FailedAttempts:
             counted = pods.priority[pods.slots_of(self._cluster.matcher(predicate).classes)]
             if len(counted) and self._may_be_victim(counted.min(), pod):
                 return None
-        accepted: Bools = runner.filter_view(parts.wide, pod, View(self._cluster)).refused == 0
-        return accepted
+        inputs, kind = runner.wide_inputs(state, pod), kind_of(pod)
+        known = self._accepted.get(kind)
+        if known is None or known[0] != inputs:
+            accepted: Bools = runner.filter_view(parts.wide, pod, View(self._cluster)).refused == 0
+            if inputs is None:
+                return accepted
+            known = self._accepted[kind] = inputs, accepted
+        return known[1]

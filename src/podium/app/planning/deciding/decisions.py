@@ -39,7 +39,7 @@ from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
 from podium.framework.plugin import ClaimBinding, is_own
 from podium.framework.runner import Runner
-from podium.framework.verdicts import PluginError, Status
+from podium.framework.verdicts import Outcome, PluginError, Status
 from podium.sim.run_options import RunOptions
 
 DAEMON_SET = "DaemonSet"
@@ -368,7 +368,7 @@ class Decisions:
             for pod in tried:
                 if pod.uid in done:
                     continue
-                attempt = partial(self.attempt, pod, preempts=preempts, postponed=postponed)
+                attempt = partial(self.attempt, pod, failed=failed, postponed=postponed)
                 found = () if kind_of(pod) in hopeless else failed.attempt(pod, attempt)
                 if not found:
                     hopeless.add(kind_of(pod))
@@ -390,15 +390,17 @@ class Decisions:
         self,
         pod: PodRecord,
         *,
-        preempts: bool,
+        failed: FailedAttempts | None = None,
         nominates: bool = False,
         postponed: dict[PodKind, Obstacle] | None = None,
     ) -> tuple[PlacedPod, ...]:
         """Place the pod, or its whole gang; () if it waits, for what ``postponed`` then says.
 
-        With ``nominates`` a single pod that preempts is nominated, and placed otherwise.
+        It may preempt others if ``failed`` says so. With ``nominates`` a single pod that preempts is nominated, and
+        placed otherwise.
         """
         runner, ties = self.runners.get(pod.scheduler_name), self._ties
+        preempts = failed is not None and failed.preempts
         if runner is None or pod.terminating or not runner.pre_enqueue(pod).is_success:
             return ()
         detailed = ties is not None
@@ -412,9 +414,12 @@ class Decisions:
                 ties.record(runner, pod, preempts=preempts)
             placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is None:
-                if not preempts or placement.error:
+                if failed is None or not preempts or placement.error:
                     return ()
-                return self._preempt(runner, placement, pod, {} if postponed is None else postponed, nominates)
+                outcome = full_outcome(self.cluster, placement)
+                if not failed.may_preempt(pod, outcome.resolvable()):
+                    return ()
+                return self._preempt(runner, placement, outcome, {} if postponed is None else postponed, nominates)
             name = self.cluster.nodes.name(placement.row)
             if self.reserve(runner, placement.state, pod, name):
                 self.place(pod, name)
@@ -427,14 +432,14 @@ class Decisions:
         self,
         runner: Runner,
         placement: Placement,
-        pod: PodRecord,
+        outcome: Outcome,
         postponed: dict[PodKind, Obstacle],
         nominates: bool,
     ) -> tuple[PlacedPod, ...]:
-        plugin = preemption_of(runner)
+        pod, plugin = placement.pod, preemption_of(runner)
         if plugin is None:
             return ()
-        plan = plugin.plan(placement.state, pod, runner, full_outcome(self.cluster, placement), seed=self._seed)
+        plan = plugin.plan(placement.state, pod, runner, outcome, seed=self._seed)
         if plan.chosen is not None:
             victims, node = plan.chosen.victims, plan.chosen.node_name
             self.preempt(victims)

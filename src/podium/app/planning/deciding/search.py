@@ -118,10 +118,10 @@ def nodes_needed(decisions: Decisions, waiting: Sequence[BlockedPods], shape: No
             kind, mark = kind_of(pod), scratch.savepoint()
             if kind in hopeless:
                 continue
-            found = decisions.attempt(pod, preempts=False)
+            found = decisions.attempt(pod)
             if not found and nodes < MAX_NODES:
                 add_nodes(decisions, shape, 1)
-                found = decisions.attempt(pod, preempts=False)
+                found = decisions.attempt(pod)
                 nodes += bool(found)
             placed += len(found)
             if not found:
