@@ -33,8 +33,9 @@ from podium.framework.verdicts import PluginError
 FIT = "NodeResourcesFit"
 # The most resources of which capacity is counted, those with the largest requested share first.
 _MOST_RESOURCES = 3
-# The most steps of an ascent, and after how many without progress the next ones are smaller.
-_MOST_STEPS, _PATIENCE = 400, 5
+# The most steps of an ascent, and after how many without progress the next ones are smaller. Planning, which waits for
+# the prices of `best_leavers`, has less patience: at 5,000 nodes its moves with better prices were no better.
+_MOST_STEPS, _PATIENCE, _LITTLE_PATIENCE = 400, 10, 5
 _GOOD_ENOUGH = 1e-4
 # The common prices of limits from which an ascent may start.
 _COMMON = (0.0, *(2.0**power for power in range(-5, 5)))
@@ -117,9 +118,10 @@ class Relaxation:
     As pods leave, their ``reliefs`` (`_combined`) reduce the cost. States are ordered by row, which begin at ``starts``
     (`[rows]`): ``costs`` and ``entries`` (of `Departures`) are `[states]`, ``spare`` what may arrive beyond what
     leaves, `[states, resources]`. ``kinds`` are the kinds of nodes by row. Movable pods with the same ``requests``
-    (`[shapes, resources]`) and possible kinds (``allowed``, `[shapes, kinds]`) are one shape (``shape_of``, `[pods]`).
-    At most so many pods of each limit move (``limits``); ``limit_of`` and ``pod_of`` are the pairs of a limit and a pod
-    (indices) that counts against it.
+    (`[shapes, resources]`) and possible kinds (``allowed``, `[shapes, kinds]`) are one shape. ``places`` (`[pods]`) are
+    the kinds of the pods' nodes and their shapes, as indices of a flat array `[kinds, shapes]`. At most so many pods of
+    each limit move (``limits``); ``limit_of`` and ``pod_of`` are the pairs of a limit and a pod (indices) that counts
+    against it.
     """
 
     departures: Departures
@@ -133,7 +135,7 @@ class Relaxation:
     kinds: Int64s
     requests: Float64s
     allowed: Bools
-    shape_of: Int64s
+    places: Int64s
     limits: Float64s
     limit_of: Int64s
     pod_of: Int64s
@@ -164,7 +166,7 @@ class Relaxation:
         offers = np.where(self.allowed, worth, _NOWHERE)
         homes = offers.argmin(axis=1)
         moving = self.price + np.bincount(self.pod_of, prices.limits[self.limit_of], len(departures.pods))
-        moving += offers.min(axis=1)[self.shape_of] - worth[self.shape_of, self.kinds[departures.pod_rows]]
+        moving += (offers.min(axis=1) - worth.T).ravel()[self.places]
         alone, grouped, group, further = self.reliefs
         moving -= alone
         moving[grouped[np.lexsort((moving[grouped], group))]] -= further
@@ -184,13 +186,14 @@ class Relaxation:
 
     def slope(self, found: PricedBound) -> Prices:
         """Return by how much the choice of an evaluation exceeds each constraint: a supergradient of the bound."""
-        leaving, rows = found.leaving, self.departures.pod_rows
-        shapes, (kinds, number) = self.shape_of[leaving], self.allowed.T.shape
+        leaving, (kinds, number) = found.leaving, self.allowed.T.shape
         # How many pods of each shape leave each kind, by their nodes; those of a shape all go to one kind.
-        left = np.bincount(self.kinds[rows[leaving]] * number + shapes, minlength=kinds * number).reshape(kinds, number)
+        left = np.bincount(self.places[leaving], minlength=kinds * number).reshape(kinds, number)
         wanted = -left.astype(np.float64) @ self.requests
-        np.add.at(wanted, found.homes, left.sum(axis=0)[:, None] * self.requests)
-        np.add.at(wanted, self.kinds, -self.spare[found.states])
+        arriving = left.sum(axis=0)[:, None] * self.requests
+        amounts = np.concatenate([wanted, arriving, -self.spare[found.states]])
+        places = np.concatenate([np.arange(kinds), found.homes, self.kinds])
+        wanted = np.array([np.bincount(places, each, kinds) for each in amounts.T]).T.reshape(wanted.shape)
         moved = np.bincount(self.limit_of, leaving[self.pod_of], len(self.limits))
         return Prices(wanted, moved - self.limits)
 
@@ -211,7 +214,7 @@ class PricedBound:
     near: Int64s
 
 
-def ascend(relaxation: Relaxation, target: float, rounds: int = 8) -> PricedBound:
+def ascend(relaxation: Relaxation, target: float, rounds: int = 8, patience: int = _PATIENCE) -> PricedBound:
     """Return the best evaluation found by an ascent of prices, if no bound can exceed ``target``.
 
     Good prices make few states of each node the best. Of many states, an ascent first evaluates those that are nearly
@@ -219,12 +222,12 @@ def ascend(relaxation: Relaxation, target: float, rounds: int = 8) -> PricedBoun
     it finds. The result is always an evaluation of all states: those that an ascent leaves out cannot make it too high.
     """
     if len(relaxation.costs) <= FEW_STATES:
-        return _climb(relaxation, target)
+        return _climb(relaxation, target, patience)
     free, width = relaxation.free, 2 * relaxation.price
     common = _COMMON if len(relaxation.limits) else _COMMON[:1]
     begun = [relaxation.evaluate(replace(free, limits=free.limits + price), width) for price in common]
     best, states = max(begun, key=attrgetter("value")), np.unique(np.concatenate([each.near for each in begun]))
-    found = _climb(relaxation.only(states), target)
+    found = _climb(relaxation.only(states), target, patience)
     for number in range(rounds + 1):
         whole = relaxation.evaluate(found.prices, width)
         best = max(best, whole, key=attrgetter("value"))
@@ -234,11 +237,11 @@ def ascend(relaxation: Relaxation, target: float, rounds: int = 8) -> PricedBoun
         few = relaxation.only(states)
         begin = few.evaluate(best.prices)
         power = _POWERS[number % 2] if len(relaxation.limits) else np.inf
-        found = _ascent(few, begin, found.value - begin.value, power, 2 * _PATIENCE)
+        found = _ascent(few, begin, found.value - begin.value, power, 2 * patience)
     return best
 
 
-def _climb(relaxation: Relaxation, target: float) -> PricedBound:
+def _climb(relaxation: Relaxation, target: float, patience: int = _PATIENCE) -> PricedBound:
     """Return the best evaluation found by an ascent of prices from 0.
 
     Prices of capacity rise first, then those of limits with them, from the best common price of all limits, with those
@@ -246,19 +249,17 @@ def _climb(relaxation: Relaxation, target: float) -> PricedBound:
     """
     free = relaxation.free
     best = relaxation.evaluate(free)
-    best = _ascent(relaxation, best, (target - best.value) / 10, np.inf)
+    best = _ascent(relaxation, best, (target - best.value) / 10, np.inf, patience)
     if not len(relaxation.limits):
         return best
     starts = product((best.prices.capacity, free.capacity), _COMMON)
     begun = [relaxation.evaluate(Prices(capacity, free.limits + price)) for capacity, price in starts]
     best = max(begun, key=attrgetter("value"))
-    ends = [_ascent(relaxation, best, (target - best.value) / 10, power) for power in _POWERS]
+    ends = [_ascent(relaxation, best, (target - best.value) / 10, power, patience) for power in _POWERS]
     return max(ends, key=attrgetter("value"))
 
 
-def _ascent(
-    relaxation: Relaxation, best: PricedBound, ahead: float, power: float, patience: int = _PATIENCE
-) -> PricedBound:
+def _ascent(relaxation: Relaxation, best: PricedBound, ahead: float, power: float, patience: int) -> PricedBound:
     """Return the best evaluation of a subgradient ascent to levels.
 
     Polyak's steps aim ``ahead`` of the best bound, and at half of that after ``patience`` steps without progress. Each
@@ -268,7 +269,8 @@ def _ascent(
     # Each constraint counts by its size, so that one step suits all prices.
     offered = np.zeros(best.prices.capacity.shape)
     np.add.at(offered, relaxation.kinds, np.maximum(np.maximum.reduceat(relaxation.spare, relaxation.starts), 0.0))
-    np.add.at(offered, relaxation.kinds[relaxation.departures.pod_rows], relaxation.requests[relaxation.shape_of])
+    kinds, shapes = np.divmod(relaxation.places, len(relaxation.requests))
+    np.add.at(offered, kinds, relaxation.requests[shapes])
     counted = np.maximum(2.0 * np.bincount(relaxation.limit_of, minlength=len(relaxation.limits)), 2.0)
     sizes = np.concatenate([np.maximum(offered, 1e-6).ravel(), counted**power])
     each, way, stuck = best, np.zeros(len(sizes)), 0
@@ -332,7 +334,8 @@ def best_leavers(
         costs += weight * np.minimum.reduce([state.costs for state in bound.states]) if bound.states else 0.0
     pods = [pod for pod in pods if costs[pod.row] > price]
     relaxation = limited(_relaxed(Departures(picture, pods), policies, price)[0], limits)
-    found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()), rounds=1)
+    target = float(relaxation.costs[relaxation.starts].sum())
+    found = ascend(relaxation, target, rounds=1, patience=_LITTLE_PATIENCE)
     return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
 
 
@@ -414,14 +417,18 @@ def relax(
     most, fixed, held = _capacities(departures, resources)
     number = len(states)
     costs = np.array([state.costs for state in states])
-    spare = np.zeros((number, len(resources), entries))
-    for at, resource in enumerate(resources):
+    loaded = sorted({resources.index(index) for state in states for index, _ in state.loads if index in resources})
+    limited = np.zeros((number, len(loaded), entries))
+    for of_resource, at in zip(limited.swapaxes(0, 1), loaded, strict=True):
+        least, room, now = (amounts[at, departures.rows] for amounts in (fixed, most, held))
         for place, state in enumerate(states):
-            load = next((load for index, load in state.loads if index == resource), np.inf)
-            load = np.maximum(np.minimum(most[at, departures.rows], load), fixed[at, departures.rows])
-            spare[place, at] = load - held[at, departures.rows]
-    possible, which = np.nonzero(_undominated(departures, costs, spare).T)
-    costs, spare = costs[which, possible], spare[which, :, possible]
+            load = np.minimum(room, dict(state.loads).get(resources[at], np.inf))
+            of_resource[place] = np.maximum(load, least) - now
+    # A state leaves all of the other resources, so that these do not distinguish the states of a node.
+    possible, which = np.nonzero(_undominated(departures, costs, limited).T)
+    spare = (np.maximum(most, fixed) - held)[:, departures.rows[possible]].T
+    spare[:, loaded] = limited[which, :, possible]
+    costs = costs[which, possible]
     kept, of_state = np.unique(possible, return_inverse=True)
     departures = departures.of(kept)
     kinds, requests, allowed, shape_of = _shapes(departures, resources)
@@ -438,7 +445,7 @@ def relax(
         kinds,
         requests / total,
         allowed,
-        shape_of,
+        kinds[departures.pod_rows] * len(requests) + shape_of,
         *(np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
     )
     ignored = "parts of pods that arrive, and affinity, spread, volumes, ports and devices of pods"
@@ -490,9 +497,10 @@ def _undominated(departures: Departures, costs: Float64s, spare: Float64s) -> Bo
             least, room = np.where(is_cheapest, costs[one], least), np.where(is_cheapest, spare[one], room)
     entries, before = departures.fewer
     for one in range(number):
-        fewer = costs[one, before] <= costs[one, entries]
-        fewer &= (spare[one][:, before] >= spare[one][:, entries]).all(axis=0)
-        kept[one, entries[fewer]] = False
+        pairs = np.flatnonzero(kept[one, entries])
+        pairs = pairs[costs[one, before[pairs]] <= costs[one, entries[pairs]]]
+        pairs = pairs[(spare[one][:, before[pairs]] >= spare[one][:, entries[pairs]]).all(axis=0)]
+        kept[one, entries[pairs]] = False
     return kept
 
 

@@ -351,8 +351,8 @@ def _late(room: BudgetRoom, limits: MoveLimits, pods: Sequence[PodRecord]) -> in
 # The most avoidances of a policy that are considered.
 _MOST = 1_000
 HOUR_NS = 3_600 * 10**9
-# By what moves are limited besides their total, in the order in which the limits apply.
-_KINDS = ("node", "namespace", "owner")
+# By what moves are limited besides their total, in the order in which the limits apply, with the attributes of moves.
+_KINDS = {"node": "source", "namespace": "namespace", "owner": "owner_uid"}
 
 
 class MoveLimits:
@@ -395,13 +395,14 @@ class _Ledger:
     def __init__(self, limits: MoveLimitSettings, kind: str) -> None:
         self._limits = limits
         self._kind = kind
+        self._limited = [each for each in _KINDS if getattr(limits, each) is not None]
         self._total = 0
         self.counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, move: PastMove) -> None:
         self._total += 1
-        for key in _keys(move):
-            self.counts[key] += 1
+        for kind, attribute in _KINDS.items():
+            self.counts[kind, getattr(move, attribute)] += 1
 
     @property
     def used_up(self) -> str:
@@ -412,19 +413,16 @@ class _Ledger:
         most = self._limits.total
         if most is not None and self._total + len(group) > most:
             return self._words("", self._total, len(group), most)
-        wanted = Counter(key for move in group for key in _keys(move))
-        for (kind, name), number in sorted(wanted.items(), key=lambda entry: (_KINDS.index(entry[0][0]), entry[0][1])):
-            most, counted = getattr(self._limits, kind), self.counts[kind, name]
-            if most is not None and counted + number > most:
-                return self._words(" of its owner" if kind == "owner" else f" of {kind} {name}", counted, number, most)
+        for kind in self._limited:
+            most, wanted = getattr(self._limits, kind), Counter(getattr(move, _KINDS[kind]) for move in group)
+            for name, number in sorted(wanted.items()):
+                counted = self.counts[kind, name]
+                if counted + number > most:
+                    scope = " of its owner" if kind == "owner" else f" of {kind} {name}"
+                    return self._words(scope, counted, number, most)
         return ""
 
     def _words(self, scope: str, counted: int, wanted: int, most: int) -> str:
         more = f", {wanted} more would be too many:" if wanted else ", and"
         subject, verb = ("1 move", "is") if counted == 1 else (f"{counted} moves", "are")
         return f"{subject}{scope} {verb} {self._kind}{more} the limit is {most}"
-
-
-def _keys(move: PastMove) -> Iterable[tuple[str, str]]:
-    """Return for each of `_KINDS` the name under which a move counts."""
-    return zip(_KINDS, (move.source, move.namespace, move.owner_uid), strict=True)

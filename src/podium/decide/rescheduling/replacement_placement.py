@@ -139,11 +139,12 @@ class ReplacementPlacer:
 
     def _best(self, placement: Placement, allowed: Bools, relocation: Relocation) -> ReplacementRows:
         """Return the row that the policy ranks best; ties are broken by the scheduler's score, then by node name."""
-        rows = _preferred(placement.feasible, allowed, relocation)
-        if not len(rows):
+        places = _preferred(placement.feasible, allowed, relocation)
+        if not len(places):
             return _nowhere("none of the nodes that take it may take pods in, or is better than where it is")
+        rows = placement.feasible[places]
         if placement.totals is not None:
-            totals = placement.totals[np.isin(placement.feasible, rows)]
+            totals = placement.totals[places]
             rows = rows[totals == totals.max()]
         first = min(rows.tolist(), key=self._picture.node_name)
         return ReplacementRows(np.array([first], dtype=np.int64))
@@ -181,12 +182,12 @@ class ReplacementPlacer:
 
 
 def _preferred(rows: Int64s, allowed: Bools, relocation: Relocation) -> Int64s:
-    """Return the allowed ones of some rows that the policy prefers to all others of them; all without preferences."""
-    rows = rows[allowed[rows]]
-    if relocation.preferred is None or not len(rows):
-        return rows
-    preference = relocation.preferred[rows]
-    return np.asarray(rows[preference == preference.max()])
+    """Return the places in ``rows`` of the allowed ones that the policy prefers; of all these without preferences."""
+    places = np.flatnonzero(allowed[rows])
+    if relocation.preferred is None or not len(places):
+        return places
+    preference = relocation.preferred[rows[places]]
+    return np.asarray(places[preference == preference.max()])
 
 
 def _nowhere(why: str, *, fits: bool = True) -> ReplacementRows:

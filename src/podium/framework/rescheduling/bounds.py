@@ -42,15 +42,17 @@ class Departures:
         self.is_labelled = labels is not None
         labels = np.zeros(len(self.pods), dtype=np.int64) if labels is None else labels
         while True:
-            pairs = np.array([self.pod_rows, labels])
-            keys, self.stacks, self._sizes = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
+            span = labels.max(initial=0) + 1
+            labelled = self.pod_rows * span + labels
+            pairs, self.stacks, self._sizes = np.unique(labelled, return_inverse=True, return_counts=True)
+            keys = np.divmod(pairs, span)
             logs = np.bincount(keys[0], np.log(self._sizes + 1), count)
             several = np.bincount(keys[0], keys[1], count) > 0
             if np.exp(np.minimum(logs, 50)).sum() <= _MOST_ENTRIES or not several.any():
                 break
             crowded = several & (logs >= logs[several].max() - 1)
             labels = np.where(crowded[self.pod_rows], labels // 2, labels)
-        self.stacks = self.stacks.reshape(-1)
+        self._rows_of_stacks = keys[0]
         # The entries of a row are its stacks' numbers of leaving pods, as the digits of a number.
         choices = np.ones(count, dtype=np.int64)
         self._strides = np.ones(len(self._sizes), dtype=np.int64)
@@ -75,7 +77,8 @@ class Departures:
         """Read the items: an entry, a stack, and the number of its pods that leave, above 0."""
         self._entries, self._stacks, self._numbers = entries, stacks, numbers
         used = np.bincount(stacks, minlength=len(self._sizes)) > 0
-        sizes = self._sizes[used]
+        self._used = np.flatnonzero(used)
+        sizes = self._sizes[self._used]
         first = sizes.cumsum() - sizes
         # The pods that leave by an item, in the order by stack of those that may leave.
         self._begins: Int64s = first[used.cumsum()[stacks] - 1]
@@ -118,9 +121,9 @@ class Departures:
 
     def leaving(self, entries: Int64s, order: Int64s) -> Bools:
         """Return `[pods]` which pods leave by an entry of each row (`[rows]`), the first of each stack in an order."""
-        found, stacks = np.zeros(len(self.pods), dtype=np.bool_), self.stacks[order]
-        chosen = self._choices[entries][self.pod_rows[order]] // self._strides[stacks] % (self._sizes[stacks] + 1)
-        found[order] = self._ranks < chosen
+        found, sizes = np.zeros(len(self.pods), dtype=np.bool_), self._sizes[self._used]
+        chosen = self._choices[entries[self._rows_of_stacks[self._used]]] // self._strides[self._used] % (sizes + 1)
+        found[order] = self._ranks < np.repeat(chosen, sizes)
         return found
 
 

@@ -217,7 +217,11 @@ class MoveToUnderusedNodes:
             mean = (loads.amounts @ counted) / np.maximum(loads.allocatable @ counted, 1)
             low, high = np.clip(mean - low, 0.0, 1.0), np.clip(mean + high, 0.0, 1.0)
         basis = picture.targets, low, high
-        are_same = known is not None and all(map(np.array_equal, basis, (known.targets, known.low, known.high)))
+        # Most often they are the same objects, which need no comparison.
+        are_same = known is not None and all(
+            one is other or np.array_equal(one, other)
+            for one, other in zip(basis, (known.targets, known.low, known.high), strict=True)
+        )
         if known is None or not are_same or len(rows) == size:
             rows = picture.cluster.nodes.all_rows()
             shape = (len(loads.resources), size)
