@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -16,7 +17,6 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import ContainerPort, Pod, PodAffinityTerm, TopologySpreadConstraint
 from podium.api.policy import PodDisruptionBudget
-from podium.api.selectors import NodeSelectorTerm
 from podium.api.versions.gates import MINORS
 from podium.api.versions.release import default_release
 from tests.builders import HOSTNAME, ZONE, budget, namespace, node, node_term, pod, spread_over, term, tolerate
@@ -102,8 +102,45 @@ WHERE: tuple[tuple[tuple[str, ...], str | None], ...] = (
     ((), "!team"),
 )
 
+# Strategies are made once: making one, and finding out which values it has, takes as long as several draws.
 RARELY = st.sampled_from((False, False, False, True))
 ONCE_IN_A_WHILE = st.sampled_from((False,) * 7 + (True,))
+_ONE_OR_TWO, _WHETHER = st.integers(1, 2), st.booleans()
+_A_NODE_SIZE, _SOME_NODE_LABELS = st.sampled_from(NODE_SIZES), st.sampled_from(NODE_LABELS)
+_SOME_TAINTS = st.sampled_from(TAINTS)
+_SOME_IMAGES = st.lists(st.sampled_from(IMAGES), unique=True)
+_SOME_OWNERS = st.lists(st.sampled_from(OWNERS), max_size=2)
+_A_SIZE = {sizes: st.sampled_from(sizes) for sizes in (SIZES, FULL_SIZES, EQUAL_SIZES, LARGE_SIZES)}
+_SOME_LABELS, _A_LIFE, _SOME_PORTS = st.sampled_from(LABELS), st.sampled_from(LIVES), st.sampled_from(PORTS)
+_SOME_NAMESPACES, _A_KEY = st.sampled_from(WHERE), st.sampled_from(KEYS)
+_A_PRIORITY, _A_PRIORITY_OF_A_TARGET = st.sampled_from(PRIORITIES), st.sampled_from((1, 2, 3))
+_A_NAMESPACE = st.sampled_from((*NAMESPACES, "default", "default"))
+_A_START = st.sampled_from((None, 0, 1, 2))
+_AN_IMAGE, _AN_OWNER = st.sampled_from((*IMAGES, "")), st.sampled_from((*OWNERS, ""))
+_SOME_TOLERATIONS = st.lists(TOLERATING, max_size=2)
+_A_NODE_SELECTOR = st.sampled_from(({}, {}, {"rack": "r0"}))
+_A_WEIGHT = st.integers(1, 5)
+_A_SELECTOR = st.sampled_from((*SELECTORS, None))
+_LEAST_DOMAINS = st.sampled_from((None, 1, 2, 3))
+_SOME_LABEL_KEYS = st.sampled_from(((), (), ("tier",), ("app", "none")))
+_NODE_TERMS = st.lists(
+    st.builds(
+        node_term,
+        st.sampled_from((*NODE_SELECTORS, "")),
+        name=st.sampled_from((None, None, None, "node-0", "node-1")),
+    ),
+    min_size=1,
+    max_size=2,
+)
+_WEIGHTED_NODE_TERMS = st.lists(
+    st.tuples(st.integers(1, 9), st.builds(node_term, st.sampled_from(NODE_SELECTORS))), max_size=2
+)
+_A_RATE = st.sampled_from((("", 0), ("", 0), ("2/2s", 0), ("2/2s", 1), ("1/3s", 1)))
+_A_BUDGETS_NAME, _A_BUDGETS_NAMESPACE = st.sampled_from(("one", "two")), st.sampled_from(NAMESPACES)
+_SOME_DISRUPTED = st.sampled_from(((), (), ("pod-0", "pod-1")))
+_FEW = st.integers(0, 2)
+_A_TEAM = st.sampled_from(("red", "blue"))
+_sampled, _whole_number = cache(st.sampled_from), cache(st.integers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +219,14 @@ def clusters(
     draw: st.DrawFn, traits: Traits = EVERYTHING, *, most_nodes: int = 4, least_pods: int = 0, most_pods: int = 8
 ) -> Objects:
     """Draw a cluster with a pending pod ``default/target`` of any priority."""
-    made = [draw(nodes(f"node-{number}", traits)) for number in range(draw(st.integers(1, most_nodes)))]
+    made = [draw(nodes(f"node-{number}", traits)) for number in range(draw(_whole_number(1, most_nodes)))]
     names = [one.metadata.name for one in made]
     placed: list[Pod] = []
-    for number in range(draw(st.integers(least_pods, most_pods))):
+    for number in range(draw(_whole_number(least_pods, most_pods))):
         placed.append(draw(pods(f"pod-{number}", names, traits, placed)))
     target = draw(targets(names, traits))
-    described = [namespace("shop", team=draw(st.sampled_from(("red", "blue"))))] if draw(st.booleans()) else []
-    found = draw(st.lists(budgets(), max_size=2)) if traits.budgets else []
+    described = [namespace("shop", team=draw(_A_TEAM))] if draw(_WHETHER) else []
+    found = draw(_SOME_BUDGETS) if traits.budgets else []
     by_name = {one.metadata.name: one for one in found}
     return Objects(made, placed, target, described, list(by_name.values()))
 
@@ -197,22 +234,22 @@ def clusters(
 @st.composite
 def nodes(draw: st.DrawFn, name: str, traits: Traits = EVERYTHING) -> Node:
     """Draw a node with a little room, sometimes without some of the labels."""
-    labels = {key: value for key, value in draw(st.sampled_from(NODE_LABELS)).items() if value}
+    labels = {key: value for key, value in draw(_SOME_NODE_LABELS).items() if value}
     if labels.get(HOSTNAME):
         labels[HOSTNAME] = name
-    cpu, memory, most_pods, gpus = draw(st.sampled_from(NODE_SIZES))
+    cpu, memory, most_pods, gpus = draw(_A_NODE_SIZE)
     extra: dict[str, Any] = {"example_com__gpu": gpus} if gpus else {}
-    held = draw(st.lists(st.sampled_from(IMAGES), unique=True)) if traits.images else []
+    held = draw(_SOME_IMAGES) if traits.images else []
     return node(
         name,
         cpu=cpu,
         memory=memory,
         pods=most_pods,
         labels=labels,
-        taints=draw(st.sampled_from(TAINTS)) if traits.tolerations else (),
+        taints=draw(_SOME_TAINTS) if traits.tolerations else (),
         unschedulable=traits.tolerations and draw(ONCE_IN_A_WHILE),
-        images={_with_tag(image): draw(_image_sizes(image, traits)) * MEBIBYTE for image in held},
-        avoids=draw(st.lists(st.sampled_from(OWNERS), max_size=2)) if traits.avoid_lists else (),
+        images={_with_tag(image): _image_size(draw, image, traits) * MEBIBYTE for image in held},
+        avoids=draw(_SOME_OWNERS) if traits.avoid_lists else (),
         **extra,
     )
 
@@ -223,11 +260,11 @@ def pods(draw: st.DrawFn, name: str, names: Sequence[str], traits: Traits, other
     be.
     """
     nominated = traits.nominated and draw(ONCE_IN_A_WHILE)
-    where = draw(st.sampled_from((*names, *names, *names, "nowhere")))
-    made = draw(_pods(name, "" if nominated else where, traits, nominated=where if nominated else ""))
+    where = draw(_sampled((*names, *names, *names, "nowhere")))
+    made = _pod(draw, name, "" if nominated else where, traits, nominated=where if nominated else "")
     held = [port for other in others if other.spec.node_name == where for port in other.spec.containers[0].ports]
     if made.spec.node_name and any(_conflict(one, port) for one in made.spec.containers[0].ports for port in held):
-        return draw(_pods(name, where, replace(traits, ports=False)))
+        return _pod(draw, name, where, replace(traits, ports=False))
     return made
 
 
@@ -239,38 +276,37 @@ def _conflict(one: ContainerPort, other: ContainerPort) -> bool:
 @st.composite
 def targets(draw: st.DrawFn, names: Sequence[str], traits: Traits) -> Pod:
     """Draw a pending pod of some priority, sometimes nominated."""
-    wanted = draw(st.sampled_from(("", "", *names))) if traits.nominated else ""
-    return draw(_pods("target", "", traits, nominated=wanted, is_target=True))
+    wanted = draw(_sampled(("", "", *names))) if traits.nominated else ""
+    return _pod(draw, "target", "", traits, nominated=wanted, is_target=True)
 
 
-@st.composite
-def _pods(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str = "", is_target: bool = False) -> Pod:
+def _pod(draw: st.DrawFn, name: str, on: str, traits: Traits, *, nominated: str = "", is_target: bool = False) -> Pod:
     sizes = EQUAL_SIZES if traits.equals else FULL_SIZES if traits.always_requests else SIZES
-    cpu, memory, gpus = draw(st.sampled_from(LARGE_SIZES if traits.heavy_target and is_target else sizes))
+    cpu, memory, gpus = draw(_A_SIZE[LARGE_SIZES if traits.heavy_target and is_target else sizes])
     extra: dict[str, Any] = {"example_com__gpu": gpus} if gpus else {}
-    life = draw(st.sampled_from(LIVES)) if on and traits.terminating else ""
+    life = draw(_A_LIFE) if on and traits.terminating else ""
     picky = is_target or draw(RARELY)
     return pod(
         name,
-        namespace="default" if is_target else draw(st.sampled_from((*NAMESPACES, "default", "default"))),
+        namespace="default" if is_target else draw(_A_NAMESPACE),
         on=on,
         nominated=nominated,
-        priority=1 if traits.equals else draw(st.sampled_from((1, 2, 3) if is_target else PRIORITIES)),
+        priority=1 if traits.equals else draw(_A_PRIORITY_OF_A_TARGET if is_target else _A_PRIORITY),
         cpu=cpu,
         memory=memory,
-        labels=draw(st.sampled_from(LABELS)),
-        started=draw(st.sampled_from((None, 0, 1, 2))) if on else None,
-        ready=bool(on) and traits.budgets and draw(st.booleans()),
+        labels=draw(_SOME_LABELS),
+        started=draw(_A_START) if on else None,
+        ready=bool(on) and traits.budgets and draw(_WHETHER),
         terminating=bool(life),
         preempted=life == "preempted",
-        ports=draw(st.sampled_from(PORTS)) if traits.ports else (),
-        image=draw(st.sampled_from((*IMAGES, ""))) if traits.images and is_target else "",
-        owner=draw(st.sampled_from((*OWNERS, ""))) if traits.equals or (traits.avoid_lists and is_target) else "",
-        tolerations=draw(st.lists(TOLERATING, max_size=2)) if traits.tolerations and is_target else (),
-        node_selector=draw(st.sampled_from(({}, {}, {"rack": "r0"}))) if traits.node_affinity and is_target else None,
-        needs_nodes=draw(_node_terms()) if traits.node_affinity and is_target and draw(RARELY) else None,
-        likes_nodes=draw(_weighted_node_terms()) if traits.node_affinity and is_target else (),
-        spread=draw(_spread(traits)) if picky and (traits.spread or traits.soft_spread) else (),
+        ports=draw(_SOME_PORTS) if traits.ports else (),
+        image=draw(_AN_IMAGE) if traits.images and is_target else "",
+        owner=draw(_AN_OWNER) if traits.equals or (traits.avoid_lists and is_target) else "",
+        tolerations=draw(_SOME_TOLERATIONS) if traits.tolerations and is_target else (),
+        node_selector=draw(_A_NODE_SELECTOR) if traits.node_affinity and is_target else None,
+        needs_nodes=draw(_NODE_TERMS) if traits.node_affinity and is_target and draw(RARELY) else None,
+        likes_nodes=draw(_WEIGHTED_NODE_TERMS) if traits.node_affinity and is_target else (),
+        spread=_spread(draw, traits) if picky and (traits.spread or traits.soft_spread) else (),
         **_affinity(draw, traits, is_target=is_target),
         **extra,
     )
@@ -282,73 +318,75 @@ def _affinity(draw: st.DrawFn, traits: Traits, *, is_target: bool) -> dict[str, 
     if not kinds:
         return {}
     found: dict[str, Any] = {}
-    for kind in draw(st.lists(st.sampled_from(kinds), min_size=int(is_target), max_size=1 + is_target)):
-        one = draw(terms())
-        found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(st.integers(1, 5)), one))
+    for kind in draw(_some_kinds(kinds, is_target)):
+        one = draw(_A_TERM)
+        found.setdefault(kind, []).append(one if kind in ("near", "apart") else (draw(_A_WEIGHT), one))
     if "near" in found and draw(RARELY):
         found["near"].append(found["near"][0])
     return found
 
 
+@cache
+def _some_kinds(kinds: tuple[str, ...], is_target: bool) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(kinds), min_size=int(is_target), max_size=1 + is_target)
+
+
 @st.composite
 def terms(draw: st.DrawFn) -> PodAffinityTerm:
     """Draw a pod affinity term over one of the keys."""
-    namespaces, in_namespaces = draw(st.sampled_from(WHERE))
-    match, key = draw(st.sampled_from((*SELECTORS, None))), draw(st.sampled_from(KEYS))
+    namespaces, in_namespaces = draw(_SOME_NAMESPACES)
+    match, key = draw(_A_SELECTOR), draw(_A_KEY)
     return term(match, key, namespaces=namespaces, in_namespaces=in_namespaces)
 
 
-@st.composite
+_A_TERM = terms()
+
+
 def _spread(draw: st.DrawFn, traits: Traits) -> list[TopologySpreadConstraint]:
-    kinds = [soft for soft, wanted in ((False, traits.spread), (True, traits.soft_spread)) if wanted]
-    kinds_and_keys = [(soft, key) for soft in kinds for key in KEYS]
+    kinds = tuple(soft for soft, wanted in ((False, traits.spread), (True, traits.soft_spread)) if wanted)
     return [
         spread_over(
             key,
-            draw(st.sampled_from((*SELECTORS, None))),
-            draw(st.integers(1, 2)),
+            draw(_A_SELECTOR),
+            draw(_ONE_OR_TWO),
             soft=soft,
-            min_domains=None if soft else draw(st.sampled_from((None, 1, 2, 3))),
-            honors_affinity=draw(st.booleans()),
-            honors_taints=draw(st.booleans()),
-            match_label_keys=draw(st.sampled_from(((), (), ("tier",), ("app", "none")))),
+            min_domains=None if soft else draw(_LEAST_DOMAINS),
+            honors_affinity=draw(_WHETHER),
+            honors_taints=draw(_WHETHER),
+            match_label_keys=draw(_SOME_LABEL_KEYS),
         )
-        for soft, key in draw(st.lists(st.sampled_from(kinds_and_keys), min_size=1, max_size=2, unique=True))
+        for soft, key in draw(_kinds_and_keys(kinds))
     ]
 
 
-def _node_terms() -> st.SearchStrategy[list[NodeSelectorTerm]]:
-    some = st.builds(
-        node_term,
-        st.sampled_from((*NODE_SELECTORS, "")),
-        name=st.sampled_from((None, None, None, "node-0", "node-1")),
-    )
-    return st.lists(some, min_size=1, max_size=2)
-
-
-def _weighted_node_terms() -> st.SearchStrategy[list[tuple[int, NodeSelectorTerm]]]:
-    return st.lists(st.tuples(st.integers(1, 9), st.builds(node_term, st.sampled_from(NODE_SELECTORS))), max_size=2)
+@cache
+def _kinds_and_keys(kinds: tuple[bool, ...]) -> st.SearchStrategy[list[tuple[bool, str]]]:
+    each = st.sampled_from([(soft, key) for soft in kinds for key in KEYS])
+    return st.lists(each, min_size=1, max_size=2, unique=True)
 
 
 @st.composite
 def budgets(draw: st.DrawFn) -> PodDisruptionBudget:
     """Draw a budget that covers some pods and allows few disruptions, sometimes at a low rate."""
-    rate, used = draw(st.sampled_from((("", 0), ("", 0), ("2/2s", 0), ("2/2s", 1), ("1/3s", 1))))
+    rate, used = draw(_A_RATE)
     return budget(
-        draw(st.sampled_from(("one", "two"))),
-        draw(st.sampled_from((*SELECTORS, None))),
-        draw(st.integers(0, 2)),
-        disrupted=draw(st.sampled_from(((), (), ("pod-0", "pod-1")))),
-        namespace=draw(st.sampled_from(NAMESPACES)),
+        draw(_A_BUDGETS_NAME),
+        draw(_A_SELECTOR),
+        draw(_FEW),
+        disrupted=draw(_SOME_DISRUPTED),
+        namespace=draw(_A_BUDGETS_NAMESPACE),
         rate=rate,
         used=used,
     )
 
 
-def _image_sizes(image: str, traits: Traits) -> st.SearchStrategy[int]:
+_SOME_BUDGETS = st.lists(budgets(), max_size=2)
+
+
+def _image_size(draw: st.DrawFn, image: str, traits: Traits) -> int:
     """Return what a node says that an image takes, in megabytes: any node something else, or all the same."""
     sizes = (10, 300, 900)
-    return st.just(sizes[IMAGES.index(image) % len(sizes)]) if traits.same_sizes else st.sampled_from(sizes)
+    return sizes[IMAGES.index(image) % len(sizes)] if traits.same_sizes else draw(_sampled(sizes))
 
 
 def _with_tag(image: str) -> str:
