@@ -236,6 +236,7 @@ storage.sh | server/kubectl/test_get.py, store/test_storage_classes.py
 PLAYED_INTEGRATION = """
 apiserver: lists, watches, tables, patches | store/test_listing.py, server/http/test_replies.py, store/test_patching.py
 apiserver: field validation | server/http/test_replies.py, server/http/test_hostile.py
+apiserver: rules in schemas | apirequests/test_custom_objects.py, api/cel/test_expressions.py
 apiserver/admissionwebhook | controlplane/test_webhooks.py
 apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
@@ -249,6 +250,7 @@ defaulttolerationseconds | store/test_default_tolerations.py
 disruption, evictions | store/test_eviction.py, controllers/test_disruption_controller.py
 dra: claims, templates, extended resources, shared devices | controllers/test_resource_claims.py
 dra: device taints | controllers/test_taint_eviction.py
+dryrun | apirequests/test_router.py
 endpoints, endpointslice, service | controllers/test_endpoints.py, apirequests/test_service_allocations.py
 events | controlplane/test_events.py
 garbagecollector | store/test_garbage.py, store/test_deletion.py
@@ -267,6 +269,7 @@ statefulset | controllers/test_stateful_sets.py
 PLAYED_SUITES = (("test/e2e", PLAYED), ("test/cmd", PLAYED_CMD), ("test/integration", PLAYED_INTEGRATION))
 
 DIFFERENCES = """
+apiserver | a default stays in stored objects when the schema drops it | upstream adds defaults when it reads objects
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
 client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are

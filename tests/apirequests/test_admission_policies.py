@@ -202,6 +202,19 @@ def test_parameters_come_from_the_binding() -> None:
     assert create(api(policy, binding=bound(policy, paramRef=allowing)), config_map()).code == 201
 
 
+def test_a_binding_without_a_parameter_gives_null() -> None:
+    of_map = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+    def created(expression: str, **spec: Any) -> str:
+        asked = api(validating({"expression": expression}, paramKind=of_map, **spec))
+        return str(create(asked, config_map()).to_dict().get("message", ""))
+
+    assert created("params == null") == ""
+    assert "failed expression: has(params.data)" in created("has(params.data)")
+    assert "resulted in error: no such key: data" in created("params.data.most == '1'")
+    assert created("params.data.most == '1'", failurePolicy="Ignore") == ""
+
+
 def test_what_configures_admission_is_never_denied() -> None:
     every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     asked = api(validating({"expression": "false"}, rule=every))

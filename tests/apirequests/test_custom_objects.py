@@ -172,6 +172,48 @@ def test_the_cost_of_a_rule_within_a_list_counts_for_each_item() -> None:
     assert API().ask("create", "CustomResourceDefinition", body=definition(version(spec=few))).code == 201
 
 
+@pytest.mark.parametrize(
+    ("around", "code"),
+    [
+        ({"x-kubernetes-list-type": "atomic"}, 422),
+        ({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}, 201),
+    ],
+)
+def test_transition_rules_are_only_for_parts_with_a_part_before(around: Raw, code: int) -> None:
+    value = {"type": "string", "maxLength": 9, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    names = {"name": {"type": "string", "maxLength": 9}, "value": value}
+    item = {"type": "object", "required": ["name"], "properties": names}
+    spec = {"properties": {"list": {"type": "array", "maxItems": 9, "items": item, **around}}, "required": []}
+
+    response = API().ask("create", "CustomResourceDefinition", body=definition(version(spec=spec)))
+
+    assert response.code == code
+    assert (
+        code == 201
+        or (
+            "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+            "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[list]"
+        )
+        in response.to_dict()["message"]
+    )
+
+
+def test_rules_are_only_for_values_other_than_null_and_for_objects_of_the_right_form() -> None:
+    limit: Raw = {"x-kubernetes-int-or-string": True, "nullable": True}
+    limit["x-kubernetes-validations"] = [{"rule": "type(self) == int && self == 123"}]
+    texts = {"type": "array", "maxItems": 1, "items": {"type": "string", "pattern": "^a$"}}
+    asked = api(version(spec={"properties": {"limit": limit, "texts": texts}, "required": []}))
+
+    def created(**spec: Any) -> list[str]:
+        body = {**widget(), "spec": spec}
+        response = asked.ask("create", KIND, namespace="default", body=body, dry_run=True)
+        return [] if response.code == 201 else fields_of(response)
+
+    assert (created(limit=None), created(limit=123)) == ([], [])
+    assert created(limit="123", texts=["b"]) == ["spec.texts[0]", "spec.limit"]
+    assert created(limit="123", texts=["a", "a"]) == ["spec.texts", "<nil>"]
+
+
 def test_unknown_fields_may_be_allowed_beside_known_ones() -> None:
     body = definition(version(spec={"properties": {"size": {"type": "integer"}}, "additionalProperties": True}))
     asked = API()

@@ -75,7 +75,8 @@ def cost_of(text: str, x: Any = None) -> int:
         "semver('1.2.3') == semver('1.2.3+build') && semver('1.10.0').isGreaterThan(semver('1.9.0'))",
         "semver('1.0.0-alpha').isLessThan(semver('1.0.0')) && semver('1.2.3').minor() == 2",
         "semver('v1.2', true) == semver('1.2.0') && isSemver('1.2.3') && !isSemver('v1.2.3')",
-        "type(1) == 'int' && dyn(1) == 1",
+        "type(1) == int && type(dyn('a')) == string && type([]) != map && type(null) == null_type && dyn(1) == 1",
+        "type(type(1u)) == type && type(duration('1s')) == google.protobuf.Duration && [1].all(int, int == 1)",
     ],
 )
 def test_boolean_expressions_evaluate_to_true(text: str) -> None:

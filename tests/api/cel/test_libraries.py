@@ -41,7 +41,7 @@ TIMES = [
     "x.from.getHours('+02:30') == 12 && x.from.getMinutes('-00:45') == 45 && x.from.getSeconds() == 0",
     "timestamp('2026-01-31T09:30:07.25Z').getMilliseconds() == 250",
     "x.took > duration('1m') && x.took in [duration('90s')]",
-    "type(x.took) == 'google.protobuf.Duration'",
+    "type(x.took) == google.protobuf.Duration",
 ]
 ADDRESSES = [
     "isIP('10.0.0.1') && isIP('2001:db8::1') && !isIP('10.0.0.256') && !isIP('10.0.0.01')",

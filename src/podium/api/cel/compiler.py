@@ -16,6 +16,9 @@ from podium.api.cel.functions import FUNCTIONS, METHODS
 from podium.api.cel.syntax import Call, Ident, Literal, Node, Select, error_text, parse
 
 _LIST_COST, _MAP_COST = 10, 30
+_PLAIN_TYPES = ("bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint")
+_TIMES = {name: values.TypeValue(f"google.protobuf.{name}") for name in ("Duration", "Timestamp")}
+_TYPES = {name: values.TypeValue(name) for name in _PLAIN_TYPES} | {"google": {"protobuf": _TIMES}}
 
 
 class Variables(Struct):
@@ -112,6 +115,8 @@ class Compiler:
 
     def _ident(self, node: Ident) -> Compiled:
         declaration = self._declared.get(node.name)
+        if declaration is None and node.name in _TYPES:
+            return self.compile(Literal(_TYPES[node.name], node.place))
         if declaration is None:
             raise self.error(node, f"undeclared reference to '{node.name}' (in container '')")
         name = node.name
@@ -278,17 +283,15 @@ def looked_for(value: values.Value, key: values.Value) -> values.Optional:
         return looked_for(value.value, key) if value.is_there else values.NONE
     if isinstance(value, tuple) and values.is_number(key):
         return values.Optional(value[key]) if type(key) is int and 0 <= key < len(value) else values.NONE
-    if not isinstance(value, dict):
-        raise values.EvaluationError("no such overload")
     try:
-        return values.Optional(value[key]) if key in value else values.NONE
+        return values.Optional(value[key]) if key in typed(value, dict) else values.NONE
     except TypeError:
         return values.NONE
 
 
-def truth(value: values.Value) -> bool:
-    """Return a boolean value. Raises EvaluationError for any other type."""
-    if not isinstance(value, bool):
+def typed(value: values.Value, kind: Any) -> Any:
+    """Return a value of a type. Raises EvaluationError for any other type."""
+    if not isinstance(value, kind):
         raise values.EvaluationError("no such overload")
     return value
 
@@ -298,7 +301,7 @@ def decided(items: Iterable[Any], part: Callable[[Any], values.Value], decisive:
     failed: values.EvaluationError | None = None
     for item in items:
         try:
-            if truth(part(item)) is decisive:
+            if typed(part(item), bool) == decisive:
                 return decisive
         except CostExceededError:
             raise

@@ -22,6 +22,7 @@ from podium.api.cel.types import Timestamp, Url
 from podium.api.cel.values import (
     DYN,
     NONE,
+    NUMBERS,
     OPTIONAL,
     EvaluationError,
     Functions,
@@ -35,6 +36,7 @@ from podium.api.cel.values import (
     checked_unsigned,
     fill_operators,
     fill_optionals,
+    is_in,
     of_product,
     tenth,
     traversal,
@@ -42,7 +44,6 @@ from podium.api.cel.values import (
 from podium.api.names import label_key_problem, label_name_problem, label_value_problem, subdomain_problem
 
 QUANTITY, SEMVER = "kubernetes.Quantity", "kubernetes.Semver"
-_NUMBERS = ("int", "uint", "double")
 
 
 def _integer(value: Value) -> int:
@@ -78,20 +79,20 @@ def _double(value: int | float) -> float:
 
 
 def _conversions(table: FunctionTable) -> None:
-    for kind in _NUMBERS:
+    for kind in NUMBERS:
         table.function("int", (kind,), "int", lambda a: checked(_integer(a)))
         table.function("uint", (kind,), "uint", lambda a: checked_unsigned(_integer(a)))
         table.function("double", (kind,), "double", lambda a: _double(values.number(a)))
     table.function("int", ("string",), "int", lambda a: checked(_read(a, int, r"[+-]?\d+")))
     table.function("uint", ("string",), "uint", lambda a: checked_unsigned(_read(a, int, r"\d+")))
     table.function("double", ("string",), "double", lambda a: _read(a, float, r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"))
-    for kind in ("bool", "string", "bytes", *_NUMBERS):
+    for kind in ("bool", "string", "bytes", *NUMBERS):
         table.function("string", (kind,), "string", _shown, traversal(0))
     table.function("bytes", ("string",), "bytes", lambda a: a.encode(), traversal(0))
     table.function("bool", ("bool",), "bool", lambda a: a)
     table.function("bool", ("string",), "bool", _truth)
     table.function("dyn", (DYN,), DYN, lambda a: a)
-    table.function("type", (DYN,), "string", values.type_name)
+    table.function("type", (DYN,), "type", lambda a: values.TypeValue(values.type_name(a)))
 
 
 def _truth(text: str) -> bool:
@@ -182,8 +183,8 @@ def _collections(table: FunctionTable) -> None:
     for name, step in (("indexOf", 1), ("lastIndexOf", -1)):
         table.method(name, ("list", DYN), "int", lambda items, item, step=step: _place(items, item, step), _of_items)
     pair = ("list", "list")
-    table.function("sets.contains", pair, "bool", lambda a, b: all(_has(a, item) for item in b), _of_pairs)
-    table.function("sets.intersects", pair, "bool", lambda a, b: any(_has(a, item) for item in b), _of_pairs)
+    table.function("sets.contains", pair, "bool", lambda a, b: all(is_in(item, a) for item in b), _of_pairs)
+    table.function("sets.intersects", pair, "bool", lambda a, b: any(is_in(item, a) for item in b), _of_pairs)
     table.function("sets.equivalent", pair, "bool", _equivalent, _of_pairs)
 
 
@@ -215,7 +216,7 @@ def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:
 
 def _sum(items: tuple[Value, ...]) -> Value:
     kinds = {values.type_name(item) for item in items}
-    if len(kinds) > 1 or not kinds <= set(_NUMBERS):
+    if len(kinds) > 1 or not kinds <= set(NUMBERS):
         raise EvaluationError("no such overload")
     total = sum(values.number(item) for item in items)
     if kinds == {"uint"}:
@@ -227,12 +228,8 @@ def _place(items: tuple[Value, ...], wanted: Value, step: int) -> int:
     return next((place for place in range(len(items))[::step] if values.equal(items[place], wanted)), -1)
 
 
-def _has(items: tuple[Value, ...], wanted: Value) -> bool:
-    return any(values.equal(item, wanted) for item in items)
-
-
 def _equivalent(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
-    return all(_has(left, item) for item in right) and all(_has(right, item) for item in left)
+    return all(is_in(item, left) for item in right) and all(is_in(item, right) for item in left)
 
 
 def _quantities(table: FunctionTable) -> None:
@@ -288,9 +285,8 @@ def _lenient(text: str, normalize: bool) -> Semver:
 
 
 FORMAT = "kubernetes.NamedFormat"
-_UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _LABEL_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DIRECTIVE = re.compile(r"%(?:%|(?:\.(\d{1,3}))?([a-zA-Z]))", re.ASCII)
 _MOST_WRITTEN = 100_000
 
@@ -327,17 +323,11 @@ def _readable(problem: str, read: Callable[[str], object]) -> Callable[[str], st
     return lambda text: None if values.reads(read, text) else problem
 
 
-def _date(text: str) -> Timestamp:
-    if _DATE.fullmatch(text) is None:
-        raise EvaluationError("no date")
-    return Timestamp.of(f"{text}T00:00:00Z")
-
-
 _FORMATS: Mapping[str, NamedFormat] = {
     name: NamedFormat(name, problem_of)
     for name, problem_of in (
         ("byte", _readable("invalid base64", lambda text: base64.b64decode(text, validate=True))),
-        ("date", _readable("invalid date", _date)),
+        ("date", _readable("invalid date", lambda text: Timestamp.of(f"{text}T00:00:00Z"))),
         ("datetime", _readable("invalid datetime", Timestamp.of)),
         ("dns1035Label", _label_1035_problem),
         ("dns1035LabelPrefix", _prefix(_label_1035_problem)),
@@ -348,7 +338,7 @@ _FORMATS: Mapping[str, NamedFormat] = {
         ("labelValue", label_value_problem),
         ("qualifiedName", label_key_problem),
         ("uri", _readable("invalid URI", Url.of)),
-        ("uuid", lambda text: None if _UUID.fullmatch(text) else "does not match the UUID format"),
+        ("uuid", lambda text: None if UUID.fullmatch(text) else "does not match the UUID format"),
     )
 }
 

@@ -15,7 +15,7 @@ from podium.api.cel.compiler import (
     Evaluate,
     Variables,
     decided,
-    truth,
+    typed,
     variable_name,
     with_variables,
 )
@@ -65,7 +65,7 @@ def _choice(compiler: Compiler, call: Call) -> Compiled:
     yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
     def evaluate(scope: Variables) -> Value:
-        return (yes if truth(condition.evaluate(scope)) else no).evaluate(scope)
+        return (yes if typed(condition.evaluate(scope), bool) else no).evaluate(scope)
 
     cost = condition.cost + max(yes.cost, no.cost)
     return Compiled(yes.type if yes.type == no.type else DYN, evaluate, cost, max(yes.size, no.size))
@@ -108,17 +108,11 @@ def _optional_map(*, wraps: bool) -> Macro:
         body = compiled.evaluate
 
         def evaluate(scope: Variables) -> Value:
-            value = some.evaluate(scope)
-            if not isinstance(value, Optional):
-                raise EvaluationError("no such overload")
+            value = typed(some.evaluate(scope), Optional)
             if not value.is_there:
                 return NONE
             found = with_variables(scope, {name: value.value}, body)
-            if wraps:
-                return Optional(found)
-            if not isinstance(found, Optional):
-                raise EvaluationError("no such overload")
-            return found
+            return Optional(found) if wraps else typed(found, Optional)
 
         return Compiled(OPTIONAL, evaluate, some.cost + compiled.cost, compiled.size)
 
@@ -161,9 +155,7 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
 
                 return evaluated
 
-            items = some.evaluate(scope)
-            if not isinstance(items, dict | tuple):
-                raise EvaluationError("no such overload")
+            items = typed(some.evaluate(scope), dict | tuple)
             if has_pairs:
                 items = items.items() if isinstance(items, dict) else enumerate(items)
             parts = [part(*body) for body in bodies]
@@ -178,12 +170,12 @@ def _loop(finish: _Finish | None, gives: str, *, steps: int, has_pairs: bool = F
 def _made(items: Iterable[Any], parts: list[_Part]) -> Iterator[tuple[Any, Value]]:
     """Yield the items for which the filter is true (if there is one), with the value of the last part."""
     for item in items:
-        if len(parts) == 1 or truth(parts[0](item)):
+        if len(parts) == 1 or typed(parts[0](item), bool):
             yield item, parts[-1](item)
 
 
 def _one(items: Iterable[Any], parts: list[_Part]) -> Value:
-    return sum(truth(parts[0](item)) for item in items) == 1
+    return sum(typed(parts[0](item), bool) for item in items) == 1
 
 
 def _list_of(items: Iterable[Any], parts: list[_Part]) -> Value:
@@ -193,9 +185,7 @@ def _list_of(items: Iterable[Any], parts: list[_Part]) -> Value:
 def _map_of_entries(pairs: Iterable[Any], parts: list[_Part]) -> Value:
     found: dict[Value, Value] = {}
     for _, entry in _made(pairs, parts):
-        if not isinstance(entry, dict):
-            raise EvaluationError("no such overload")
-        for key, value in entry.items():
+        for key, value in typed(entry, dict).items():
             if any(equal(key, known) for known in found):
                 raise EvaluationError(f"insert failed: key {key} already exists")
             found[key] = value
@@ -205,7 +195,9 @@ def _map_of_entries(pairs: Iterable[Any], parts: list[_Part]) -> Value:
 _LOGIC: dict[str, Macro] = {"_||_": _logic(True), "_&&_": _logic(False), "_?_:_": _choice}
 _ALONE: dict[tuple[str, int], Macro] = {("has", 1): _has}
 _LOOPS: dict[tuple[str, int], Macro] = {
-    ("filter", 2): _loop(lambda items, parts: tuple([one for one in items if truth(parts[0](one))]), "list", steps=2),
+    ("filter", 2): _loop(
+        lambda items, parts: tuple([item for item in items if typed(parts[0](item), bool)]), "list", steps=2
+    ),
     ("map", 2): _loop(_list_of, "list", steps=12),
     ("map", 3): _loop(_list_of, "list", steps=12),
     ("optFlatMap", 2): _optional_map(wraps=False),

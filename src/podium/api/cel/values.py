@@ -135,6 +135,14 @@ NONE = Optional(is_there=False)
 """The absent optional value."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type as a value, as in `type(x) == int`."""
+
+    cel_type: ClassVar[str] = "type"
+    value: str
+
+
 class WithDefault(dict[str, Value]):
     """A map in which an unknown key has an empty map as its value: the domains of a device's attributes."""
 
@@ -304,7 +312,8 @@ class FunctionTable(NamedTuple):
     method: Functions
 
 
-_NUMBERS = ("int", "uint", "double")
+NUMBERS = ("int", "uint", "double")
+"""The types of numbers."""
 
 
 def fill_operators(table: FunctionTable) -> None:
@@ -329,14 +338,14 @@ def fill_operators(table: FunctionTable) -> None:
     table.function("-_", ("double",), "double", operator.neg)
     table.function("!_", ("bool",), "bool", operator.not_)
     for name, compare in COMPARISONS.items():
-        for type_ in ("bool", *_NUMBERS, "string", "bytes"):
+        for type_ in ("bool", *NUMBERS, "string", "bytes"):
             table.function(name, (type_, type_), "bool", lambda a, b, f=compare: f(number(a), number(b)), of_smaller)
-        for pair in permutations(_NUMBERS, 2):
+        for pair in permutations(NUMBERS, 2):
             table.function(name, pair, "bool", lambda a, b, f=compare: f(number(a), number(b)))
     table.function("_==_", (DYN, DYN), "bool", equal, of_smaller)
     table.function("_!=_", (DYN, DYN), "bool", lambda a, b: not equal(a, b), of_smaller)
-    table.function("@in", (DYN, "list"), "bool", _is_in, lambda _, some: size_of(some))
-    table.function("@in", (DYN, "map"), "bool", lambda a, b: a in b if isinstance(a, str) else _is_in(a, b))
+    table.function("@in", (DYN, "list"), "bool", is_in, lambda _, some: size_of(some))
+    table.function("@in", (DYN, "map"), "bool", lambda a, b: a in b if isinstance(a, str) else is_in(a, b))
     table.function("_[_]", ("list", DYN), DYN, _index)
 
 
@@ -349,7 +358,8 @@ COMPARISONS: dict[str, Callable[[Value, Value], bool]] = {
 """The operators of ordered types."""
 
 
-def _is_in(item: Value, some: Iterable[Value]) -> bool:
+def is_in(item: Value, some: Iterable[Value]) -> bool:
+    """Return whether an item is equal to one of some values."""
     return any(equal(item, member) for member in some)
 
 

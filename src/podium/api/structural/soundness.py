@@ -11,7 +11,7 @@ from typing import Any
 
 from podium.api.errors import shown
 from podium.api.meta import MAX_OBJECT_BYTES, Raw, object_at
-from podium.api.structural.structural import TooLargeError, max_size, read_structural, shaped
+from podium.api.structural.structural import Rule, TooLargeError, max_size, read_structural, shaped
 from podium.api.structural.validation import find_problems, is_pattern
 from podium.api.validation.findings import MAX_FINDINGS, Finding, forbidden, invalid, required, unsupported
 
@@ -81,26 +81,35 @@ _SIMPLER = (
 def _of_rules(schema: Raw, path: str) -> Iterator[Finding]:
     """Yield the rules that do not compile, or that may cost too much, at their places and in all."""
     total = 0
-    waiting = [(read_structural(schema, is_root=True), path, 1)]
+    waiting = [(read_structural(schema, is_root=True), path, 1, "")]
     while waiting:
-        node, place, count = waiting.pop()
+        node, place, count, without_old = waiting.pop()
         for number, rule in enumerate(node.rules):
-            where = f"{place}.x-kubernetes-validations[{number}].rule"
-            if rule.program is None:
-                yield invalid(where, rule.text, rule.problem)
-                continue
-            cost = rule.program.cost * count
+            cost = 0 if rule.program is None else rule.program.cost * count
             total += cost
-            if cost > _MOST_COST:
-                yield forbidden(where, f"estimated rule cost exceeds {_excess(cost, _MOST_COST)}")
-        waiting += [(inner, f"{place}.properties[{name}]", count) for name, inner in node.properties.items()]
+            yield from _of_rule(rule, f"{place}.x-kubernetes-validations[{number}].rule", cost, without_old)
+        if node.is_atomic_map or (node.items is not None and node.list_type != "map"):
+            # The parts of an object before and after an update do not correspond.
+            without_old = without_old or place.removeprefix(".")
+        properties = node.properties.items()
+        waiting += [(inner, f"{place}.properties[{name}]", count, without_old) for name, inner in properties]
         repeated = count * max_size(node)
         for name, inner in (("additionalProperties", node.values), ("items", node.items)):
             if inner is not None:
-                waiting.append((inner, f"{place}.{name}", repeated))
+                waiting.append((inner, f"{place}.{name}", repeated, without_old))
     if total > _MOST_COST_IN_ALL:
         what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         yield forbidden(path, f"{what} exceeds {_excess(total, _MOST_COST_IN_ALL)}")
+
+
+def _of_rule(rule: Rule, place: str, cost: int, without_old: str) -> Iterator[Finding]:
+    if rule.program is None:
+        yield invalid(place, rule.text, rule.problem)
+    if cost > _MOST_COST:
+        yield forbidden(place, f"estimated rule cost exceeds {_excess(cost, _MOST_COST)}")
+    if rule.uses_old and without_old:
+        problem = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {without_old}"
+        yield invalid(place, rule.text, problem)
 
 
 def _excess(cost: int, most: int) -> str:

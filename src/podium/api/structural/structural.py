@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -59,11 +59,6 @@ class Structural:
     is_atomic_map: bool = False
     rules: tuple[Rule, ...] = ()
     schema: Raw = field(default_factory=dict)
-
-    def below(self) -> Iterator[Structural]:
-        """Yield the specifications of the next level."""
-        yield from self.properties.values()
-        yield from (inner for inner in (self.values, self.items) if inner is not None)
 
 
 ANYTHING = Structural(keeps_unknown=True, is_nullable=True)
@@ -111,7 +106,8 @@ def unfolded_bytes(node: Structural, size: int) -> int:
 @lru_cache(maxsize=256)
 def _default_bytes(node: Structural) -> int:
     """Return the size of all defaults in a schema."""
-    return node.default_bytes + sum(map(_default_bytes, node.below()))
+    below = (*node.properties.values(), node.values, node.items)
+    return node.default_bytes + sum(_default_bytes(inner) for inner in below if inner is not None)
 
 
 @lru_cache(maxsize=256)

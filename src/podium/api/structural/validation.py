@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podium.api.cel.compiler import Variables
+from podium.api.cel.functions import UUID
 from podium.api.cel.values import pattern_of, reads
 from podium.api.errors import field_path, shown
 from podium.api.meta import Raw
@@ -39,13 +40,21 @@ _TYPES: Mapping[str, _Test] = {
 }
 
 
+_BLOCKING = {f"FieldValue{cause}" for cause in ("NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid")}
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
+    "validation"
+)
+
+
 def find_problems(raw: Raw, node: Structural, old: Raw | None = None) -> list[Finding]:
     """Return the problems of an object, which replaces `old` in an update: those of values that it changes."""
     check = _check_of(node)
     found: list[Finding] = []
     check.find({name: value for name, value in raw.items() if name not in TYPE_FIELDS}, old, "", found)
-    if not found:
-        # CEL rules require an object of the right types.
+    if check._has_rules and any(finding.cause in _BLOCKING for finding in found):
+        found.append(Finding("<nil>", "FieldValueInvalid", f'Invalid value: "null": {_UNCHECKED}'))
+    else:
         check.find_broken(raw, old, "", Variables({}, COST_LIMIT), found)
     return found[:MAX_FINDINGS]
 
@@ -106,7 +115,7 @@ class _Check:
     def find_broken(self, value: Any, old: Any, path: _Path, spent: Variables, found: list[Finding]) -> None:
         """Append the CEL rules that the value breaks; `old` None means that there is no old value."""
         node = self._node
-        if not self._has_rules or len(found) >= MAX_FINDINGS:
+        if not self._has_rules or value is None or len(found) >= MAX_FINDINGS:
             return
         if node.rules:
             now, before = cel_value_at(value, node), None if old is None else cel_value_at(old, node)
@@ -341,7 +350,6 @@ def matches(pattern: str, text: str) -> bool:
     return is_pattern(pattern) and pattern_of(pattern).search(text) is not None
 
 
-_UUID = r"^(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"
 _DATE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$"
 _EMAIL = r"^[^@\s]+@[^@\s]+$"
 _HOSTNAME = r"^([a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)(\.[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?)*\.?$"
@@ -357,6 +365,6 @@ _FORMATS: Mapping[str, Callable[[str], bool]] = {
     "ipv4": partial(reads, ipaddress.IPv4Address),
     "ipv6": partial(reads, ipaddress.IPv6Address),
     "uri": lambda text: matches(_URI, text),
-    "uuid": lambda text: matches(_UUID, text),
+    "uuid": lambda text: UUID.fullmatch(text) is not None,
 }
 """The string formats that are validated; others have no effect."""

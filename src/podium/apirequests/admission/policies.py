@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from podium.api.cel.access import AuthorizerValue
-from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables
+from podium.api.cel.compiler import Compiled, Compiler, Declaration, Variables, decided
 from podium.api.cel.syntax import parse
 from podium.api.cel.values import DYN, CompileError, EvaluationError, Value
 from podium.api.errors import shown
@@ -42,7 +42,7 @@ _LONGEST_ANNOTATION = 10 * 1024
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
 
-class AdmissionPolicyError(Exception):
+class AdmissionPolicyError(EvaluationError):
     """An error of a policy, for which its failurePolicy decides."""
 
 
@@ -143,10 +143,7 @@ class _LazyVariables(dict[str, Value]):
     def __missing__(self, name: str) -> Value:
         if name not in self._texts:
             raise KeyError(name)
-        try:
-            value = self[name] = _program(self._texts[name]).evaluate(self._scope)
-        except AdmissionPolicyError as error:
-            raise EvaluationError(str(error)) from None
+        value = self[name] = _program(self._texts[name]).evaluate(self._scope)
         return value
 
     def __contains__(self, name: object) -> bool:
@@ -182,16 +179,7 @@ class PolicyEvaluation:
 
     def meets(self, conditions: list[Raw]) -> bool:
         """Return whether all match conditions are true; a false one outweighs errors. Raises AdmissionPolicyError."""
-        failed: AdmissionPolicyError | None = None
-        for condition in conditions:
-            try:
-                if self.value(str(condition.get("expression"))) is not True:
-                    return False
-            except AdmissionPolicyError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        return True
+        return decided(conditions, lambda condition: self.value(str(condition.get("expression"))) is True, False)
 
 
 class Policies:
@@ -312,10 +300,6 @@ class Policies:
 
     def _evaluation(self, policy: Raw, binding: _Binding, attributes: AdmissionAttributes) -> PolicyEvaluation | None:
         """Return a policy's evaluation; None if match conditions exclude the request. Raises AdmissionPolicyError."""
-        if policy.get("paramKind") and binding.params is None and binding.spec.get("paramRef") is None:
-            raise AdmissionPolicyError(
-                "failed to configure binding: paramKind is specified, but the binding has no paramRef"
-            )
         evaluation = PolicyEvaluation(attributes, namespace_of(self._store, attributes), binding.params, policy)
         return evaluation if evaluation.meets(objects_at(policy, "matchConditions")) else None
 
