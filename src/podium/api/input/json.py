@@ -178,7 +178,7 @@ def decode_with_nulls(text: Text) -> tuple[Any, bool]:
     try:
         value = msgspec.json.decode(text)
         written = msgspec.json.encode(value)
-        compact = msgspec.json.format(text, indent=-1)
+        compact = written if written == text else msgspec.json.format(text, indent=-1)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         raise UncertainError from None
     if written != compact:
