@@ -141,7 +141,7 @@ class Cluster:
                 raise PodiumError(f"{shown(target)} is not a pod of the input; did you mean {near[0]}/{name}?")
         if kind == POD:
             return self._bound_here(explainer.explain(key, scheduler))
-        document, workload = find_workload(documents, kind, key)
+        document, workload = find_workload(self.read, kind, key)
         pods = pods_of([found.object for found in documents if found.object is not None], workload)
         pending = next((pod.key for pod in pods if not pod.spec.node_name), None)
         if pending is not None:

@@ -131,6 +131,11 @@ class Input:
     documents: list[Document]
     left_out: tuple[InputWarning, ...] = ()
 
+    def of_kind(self, kind: str) -> dict[str, Document]:
+        """Return the documents of the objects of a kind, by key."""
+        found = ((document.object, document) for document in self.documents)
+        return {item.key: document for item, document in found if item is not None and type(item).__name__ == kind}
+
     @property
     def warnings(self) -> list[InputWarning]:
         """The warnings about files, and about the objects in them."""

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from podium.api.errors import PodiumError, likely, shown
-from podium.api.input.codec import Document, decode
+from podium.api.input.codec import Document, Input, decode
 from podium.api.kinds import KINDS
 from podium.api.meta import Kubernetes, Raw, object_at
 from podium.api.pod import Pod
@@ -121,15 +121,11 @@ class WorkloadExplanation(Renderable):
         }
 
 
-def find_workload(documents: Iterable[Document], kind: str, key: str) -> tuple[Document, Kubernetes]:
+def find_workload(read: Input, kind: str, key: str) -> tuple[Document, Kubernetes]:
     """Return the document and the object of a workload. Raises PodiumError if there is none."""
-    known = []
-    for document in documents:
-        found = document.object
-        if found is not None and found.kind == kind:
-            if found.key == key:
-                return document, found
-            known.append(found.key)
+    known = read.of_kind(kind)
+    if key in known and (workload := known[key].object) is not None:
+        return known[key], workload
     near = likely(key, sorted(known)) or sorted(known)[:3]
     hint = f"; there is: {', '.join(near)}" if near else ""
     raise PodiumError(f"{kind} {key} is not in the input{hint}")

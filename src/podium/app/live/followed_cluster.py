@@ -13,12 +13,11 @@ from podium.api.meta import Kubernetes
 from podium.api.node import Namespace, Node
 from podium.api.pod import Pod
 from podium.api.versions.release import Release
-from podium.api.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 from podium.app.explaining.explainer import SHAPING_KINDS, Explainer, ObjectAdmission
 from podium.app.live.live_program import ACTIVE_PODS, OPTIONAL, LiveProgram
 from podium.app.planning.deciding.decisions import Decisions
 from podium.client.live_cluster import Watched
-from podium.cluster.cluster import PodChange
+from podium.cluster.cluster import PodChange, PodSelectingObject
 from podium.cluster.pods import PodRecord
 from podium.controllers import actions, controller, deadlines
 from podium.controllers.observations import Changed, Deleted, Observation
@@ -30,8 +29,6 @@ WATCHES = Scheduler.watches | {"PriorityClass"}
 """The kinds on which decisions about existing pods depend."""
 
 _LOOKED_EACH_S = 0.05
-# Of these, decisions depend on the metadata and the spec alone.
-_SELECTING = (ReplicaSet, ReplicationController, Service, StatefulSet)
 
 
 class FollowedCluster(Explainer):
@@ -169,6 +166,7 @@ def _lasting(node: Node) -> tuple[object, ...]:
 
 def _essence(item: Kubernetes) -> object:
     """Return the object without what no decision depends on."""
-    if isinstance(item, _SELECTING):
+    if isinstance(item, PodSelectingObject):
+        # Of these, decisions depend on the metadata and the spec alone.
         return item.metadata.labels, item.metadata.owner_references, item.spec
     return replace(item, metadata=replace(item.metadata, resource_version=""))

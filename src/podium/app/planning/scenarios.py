@@ -68,15 +68,6 @@ def makes_pods(item: Kubernetes) -> bool:
     return item.metadata.controller is None and (name == "Pod" or name in workloads.WORKLOADS)
 
 
-def objects_of(read: Input, kind: str) -> dict[str, Document]:
-    """Return the objects of a kind, by key."""
-    return {
-        document.object.key: document
-        for document in read.documents
-        if document.object is not None and type(document.object).__name__ == kind
-    }
-
-
 def manifest_of(item: Kubernetes) -> Raw:
     """Return the manifest of an object that no file has."""
     kind = KIND_OF[type(item)]
@@ -94,7 +85,7 @@ def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[
     A name may be short or a pattern (`nodes_named`), and written as `node/NAME`. Raises InputError for an unknown name,
     and if no node is chosen.
     """
-    nodes = objects_of(read, "Node")
+    nodes = read.of_kind("Node")
     found: dict[str, None] = {}
     for given in names:
         name = given.partition("/")[2] if given.partition("/")[0] in ("node", "nodes", "no") else given

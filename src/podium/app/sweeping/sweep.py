@@ -356,13 +356,13 @@ def dask(address: str) -> Engine:
     try:
         from distributed import Client, as_completed
     except ImportError:
-        raise PodiumError('--scheduler needs Dask: install it with pip install "podium[dask]"') from None
+        raise PodiumError('--dask needs Dask: install it with pip install "podium[dask]"') from None
 
     def play(sweep: Sweep, runs: Sequence[Run]) -> Iterator[tuple[Run, RunOutcome]]:
         try:
             client = Client(address, timeout=10)
         except (OSError, ValueError) as error:
-            raise PodiumError(f"--scheduler {address}: no Dask scheduler answers: {error}") from None
+            raise PodiumError(f"--dask {address}: no Dask scheduler answers: {error}") from None
         with client:
             versions, mine = client.run(own_version), own_version()
             if not versions:

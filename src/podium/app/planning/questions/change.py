@@ -22,7 +22,7 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
-from podium.app.planning.scenarios import objects_of, step
+from podium.app.planning.scenarios import step
 from podium.store.errors import StoreError
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
@@ -170,7 +170,7 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
     if not slash or not name:
         raise InputError(f"{text} is not an object; write KIND/NAME, as in deployment/web, or KIND/NAMESPACE/NAME")
     kind = kind_named(word)
-    found = objects_of(read, kind)
+    found = read.of_kind(kind)
     if name in found:
         return found[name]
     if "/" not in name:

@@ -21,7 +21,7 @@ from podium.app.planning.constants import MAX_ADDED_NODES
 from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
-from podium.app.planning.scenarios import chosen_nodes, manifest_of, nodes_text, objects_of, step
+from podium.app.planning.scenarios import chosen_nodes, manifest_of, nodes_text, step
 from podium.sim.results.measures import BudgetHealth, RefusedEviction
 
 
@@ -192,7 +192,7 @@ def change_nodes(
         raise InputError("like: give the number of nodes with add")
     if add and not like and not documents:
         raise InputError("add: give the nodes to add, with like or as manifests")
-    known = objects_of(run.read, "Node")
+    known = run.read.of_kind("Node")
     number = (add if like else 0) + (add or 1) * len(documents)
     if number > MAX_ADDED_NODES:
         raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
@@ -224,7 +224,7 @@ def _copies(document: Document, number: int, read: Input, stem: str = "") -> lis
 
     Without a stem, a single one keeps its name unless that is taken.
     """
-    node, known = document.object, objects_of(read, "Node")
+    node, known = document.object, read.of_kind("Node")
     if not isinstance(node, Node):
         kind = document.raw.get("kind")
         raise InputError(f"is a {kind}, not a Node", source=document.source, document=document.index)

@@ -106,7 +106,7 @@ def _targets(loaded: Cluster, decisions: Decisions, text: str, namespace: str) -
         near = likely(key, sorted(placed))
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise loaded.explainer.unknown_pod(key, hint)
-    workload = find_workload(loaded.read.documents, kind, key)[1]
+    workload = find_workload(loaded.read, kind, key)[1]
     records = [placed[pod.key] for pod in pods_of(decisions.objects, workload) if pod.key in placed]
     if not records:
         raise PodiumError(f"{label} has no pod with a node, and so none that could be preempted")
