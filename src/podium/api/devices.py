@@ -94,7 +94,7 @@ class ResourcePool(APIStruct, frozen=True, kw_only=True):
 
     name: str
     generation: Int64 = 0
-    resource_slice_count: Int64 = 1
+    resource_slice_count: Int64 = 0
 
 
 class ResourceSliceSpec(APIStruct, frozen=True, kw_only=True):

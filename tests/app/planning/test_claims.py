@@ -281,6 +281,47 @@ def test_a_further_node_has_the_devices_and_the_drivers_of_the_one_that_it_is_li
     )
     limited = reported("nodes", "--add", "1", "--like", "n2", "-f", cluster)
     assert limited["headline"].startswith("adding plan-node-1: 1 pod waits for a node at the end, 2 without it")
+    assert not any("would refuse" in caveat for caveat in limited["caveats"])
+
+
+OF_ALL = gpus("all", each=1)[1]
+"""A slice whose devices all nodes may use."""
+OF_ALL["spec"] = {name: value for name, value in OF_ALL["spec"].items() if name != "nodeName"} | {"allNodes": True}
+
+
+def waiting_for_devices(number: int) -> list[Raw]:
+    """Return a node without devices, a class of them, and pods that want one each."""
+    device = {"name": "gpu", "resourceClaimTemplateName": "one"}
+    pods = [pod(f"train-{each}", resourceClaims=[device]) for each in range(number)]
+    return [node("n1", "2"), gpus(each=0)[0], device_claim("ResourceClaimTemplate", "one"), *pods]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_new_nodes_of_files_have_the_devices_and_drivers_that_the_files_give_them(tmp_path: Path, number: int) -> None:
+    cluster = written(tmp_path, *waiting_for_devices(3))
+    new = written(tmp_path, *zonal_nodes(big="a"), gpus("big", each=1)[1], name="new.json")
+
+    answer = reported("nodes", new, "--add", str(number), "-f", cluster)
+
+    assert f"{3 - number} pod" in answer["headline"]
+    assert not any("would refuse" in caveat for caveat in answer["caveats"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "problem"),
+    [
+        ([], "new.json: the CSINode or ResourceSlice of big needs a Node of that name beside it"),
+        ([node("big"), pod("a")], "is a Pod, not a Node"),
+        ([node("big"), OF_ALL], "the CSINode or ResourceSlice of no node needs a Node of that name beside it"),
+    ],
+)
+def test_files_of_new_nodes_have_nothing_but_nodes_and_what_they_report(
+    tmp_path: Path, nodes: list[Raw], problem: str
+) -> None:
+    cluster = written(tmp_path, node("n1"))
+    new = written(tmp_path, *nodes, gpus("big", each=1)[1], name="new.json")
+
+    assert problem in ask("nodes", new, "-f", cluster, code=1).output
 
 
 def test_the_devices_of_victims_are_free_after_a_preemption(tmp_path: Path) -> None:

@@ -34,6 +34,36 @@ def test_a_downgrade_shows_the_same_the_other_way_around(tmp_path: Path) -> None
 
     assert [each["effect"] for each in answer["pods"] if each["pod"] == "default/large"] == ["runs"]
     assert "no longer counts" in answer["fields"][0]["effect"]
+    # What the older version does says little without what the newer one does.
+    changes = [each["what"] for each in answer["behaviors"] if each["name"] == "scheduling queue"]
+    assert changes == [
+        "the backoff of a pod doubles with each rejection, or with each error in a row -> it doubles with each attempt"
+    ]
+
+
+def test_the_headline_counts_workloads_that_lose_pods_of_other_names(tmp_path: Path) -> None:
+    """Claims that one of the versions makes for pods change the names of later pods."""
+    meta = {"name": "gpu", "namespace": "default"}
+    claim: Raw = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": meta}
+    claim["spec"] = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}
+    spec = {
+        "containers": [{"name": "a", "image": "a"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+    }
+    owners: list[Raw] = [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "default"}}
+        for name in ("api", "web")
+    ]
+    for owner in owners:
+        labels = {"app": owner["metadata"]["name"]}
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        owner["spec"] = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    cluster = written(tmp_path, node("a"), claim, *owners)
+
+    answer = reported("upgrade", "-f", cluster, "--to", "1.34", "--kubernetes-version", "1.33")
+
+    assert answer["pods"] == []
+    assert "2 workloads lose (4 ready pods), " in answer["headline"]
 
 
 def test_a_pod_that_does_not_run_any_more_fails_the_command(tmp_path: Path) -> None:
@@ -78,7 +108,7 @@ def test_api_versions_that_stop_being_served_are_named(
     answer = reported("upgrade", "-f", written(tmp_path, node("a"), old), "--to", to, "--kubernetes-version", before)
 
     assert answer["fields"] == [{"what": api, "effect": "is not served: 1 object", "objects": names}]
-    assert "1 API in use served in one version only" in answer["headline"]
+    assert "1 API in use is served in one version only" in answer["headline"]
 
 
 @pytest.mark.parametrize("version", ["v1alpha3", "v1beta1", "v1beta2"])
@@ -104,6 +134,18 @@ def test_fields_and_kinds_of_devices_begin_to_count(tmp_path: Path) -> None:
         ("ResourceClaim", "is served: 1 object"),
         ("Pod spec.resourceClaims", "begins to count: 1 object"),
     }
+
+
+def test_a_status_that_another_version_writes_otherwise_is_no_field_in_use(tmp_path: Path) -> None:
+    running = pod("a", "1", on="a") | {"status": {"phase": "Running", "observedGeneration": 1}}
+    machine = node("a")
+    machine["status"] |= {"declaredFeatures": ["GuaranteedQoSPodCPUResize"]}
+
+    answer = reported(
+        "upgrade", "-f", written(tmp_path, machine, running), "--to", "1.33", "--kubernetes-version", "1.36"
+    )
+
+    assert [each["what"] for each in answer["fields"]] == ["Node status.declaredFeatures"]
 
 
 def test_the_picture_shows_both_versions_and_names_what_differs(tmp_path: Path) -> None:

@@ -218,8 +218,8 @@ def change(
 def nodes(*, inputs: RunInputs, manifests: tuple[str, ...], **wanted: Any) -> None:
     """Add nodes, remove nodes, or both: which pods find a node then, and which lose one.
 
-    FILE has nodes to add. Removed nodes are drained first, one after another, within budgets; pods without a
-    controller are evicted, too.
+    FILE has nodes to add, and their CSINodes and ResourceSlices. Removed nodes are drained first, one after another,
+    within budgets; pods without a controller are evicted, too.
     """
     from podium.app.planning.questions.nodes import change_nodes
 

@@ -386,10 +386,8 @@ def _drains(result: Result, baseline: Result) -> Iterator[PlanFinding]:
         if drain["state"] in _DRAIN_CODES and (drain["node"], drain["state"]) not in anyway:
             left = [pod for pod in drain["pods"] if pod["state"] not in ("gone", "left")]
             first = next((pod for pod in left if pod["reason"]), None)
-            reason = drain["message"] or "not finished"
-            if first is not None:
-                reason = f"{first['pod']}: {first['reason']}"
-            message = f"the drain of {drain['node']} is {drain['state']}: {reason}"
+            reason = f"{first['pod']}: {first['reason']}" if first else drain["message"] or "not finished"
+            message = f"drain of {drain['node']}, {drain['state']}: {reason}"
             yield PlanFinding(_DRAIN_CODES[drain["state"]], message, (drain["node"], *(pod["pod"] for pod in left)))
 
 

@@ -198,37 +198,33 @@ def _show(result: SweepResult, wanted: int, form: str, target: str | None) -> No
 
     Raises PodiumError at the end if runs have failed.
     """
-    from podium.app.console.output import say, show_html
+    from podium.app.console.output import say, show_answer
 
-    runs, answer = result.runs, _rendered(result, form, target)
+    runs = result.runs
     if len(runs) < wanted:
         say(f"caveat: {wanted - len(runs):,} of {wanted:,} runs have no outcome in the folder yet")
     for caveat in result.caveats if form in (*_BINARY, "csv") else ():
         say(f"caveat: {caveat.message}")
     if target is not None:
         with click.open_file(target, "wb", atomic=True) as file:
-            file.write(answer.encode() if isinstance(answer, str) else answer)
-    elif form == shared.HTML:
-        show_html(str(answer))
+            file.write(_content(result, form))
+    elif form in _BINARY:
+        click.echo(_content(result, form), nl=False)
     else:
-        click.echo(answer, nl=False, color=True if form == "text" else None)
+        show_answer(result, form)
     if failed := sum(bool(run.outcome.error) for run in runs):
         raise PodiumError(f"{failed:,} of {len(runs):,} runs have no result; the answer says why")
 
 
-def _rendered(result: SweepResult, form: str, target: str | None) -> str | bytes:
-    from podium.app.console.output import in_json, in_yaml, new_page
-    from podium.app.console.page import Page
+def _content(result: SweepResult, form: str) -> bytes:
+    """Return the content of a file with the answer."""
+    from podium.app.console.output import in_json, in_yaml
     from podium.app.sweeping.sweep_result import in_arrow
 
     if form in _BINARY:
         return in_arrow(result.frame(), form)
+    if form in ("json", "yaml"):
+        return (in_json if form == "json" else in_yaml)(result.to_dict()).encode()
     if form == "csv":
-        return result.csv()
-    if form == shared.HTML:
-        return result.html()
-    if form != "text":
-        return in_json(result.to_dict()) if form == "json" else in_yaml(result.to_dict())
-    page = new_page() if target is None else Page()
-    result.write(page)
-    return page.text
+        return result.csv().encode()
+    return (result.html() if form == shared.HTML else result.text).encode()

@@ -218,9 +218,7 @@ class SweepResult(Renderable):
             page.paragraph(", ".join(alike), indent=_INDENT)
         if failed:
             page.title("Without a result", counted(len(failed), "run"))
-            texts = [", ".join(f"{name}={value}" for name, value in run.combination.items()) for run in failed]
-            named = [f"{text} seed {run.seed}".strip() for text, run in zip(texts, failed, strict=True)]
-            reasons = by_key((run.outcome.error, name) for run, name in zip(failed, named, strict=True))
+            reasons = by_key((run.outcome.error, f"{settings_text(run.combination)} seed {run.seed}") for run in failed)
             rows = [(names_of(runs, "runs", "bad", most=_MOST_NAMES), error) for error, runs in reasons.items()]
             page.table(rows, most=_MOST_RUNS, noun="reason")
         page.caveats(self.caveats)

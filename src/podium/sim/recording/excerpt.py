@@ -45,9 +45,8 @@ def excerpt(found: Input, wanted: Excerpt) -> Input:
         raise InputError("--from needs a recording by `podium record`; the past state of other scenarios is unknown")
     if wanted.to_ns is not None and wanted.to_ns <= wanted.from_ns:
         raise InputError("--to is not after --from")
-    length_ns = max((recording.length_ns for recording, _ in recordings), default=0)
-    if wanted.from_ns and wanted.from_ns >= length_ns:
-        raise InputError(f"--from is not before the end of the recording, after {format_duration(length_ns)}")
+    if wanted.from_ns and wanted.from_ns >= (end_ns := max(recording.length_ns for recording, _ in recordings)):
+        raise InputError(f"--from is not before the end of the recording, after {format_duration(end_ns)}")
     # Errors refer to the original times.
     split_documents(found.documents)
     scenario = scenarios[0]

@@ -131,7 +131,7 @@ def copies_of(model: Node, reports: Iterable[NodeReport], name: str) -> Iterator
     old = model.metadata.name
 
     def named(text: str) -> ObjectMeta:
-        return ObjectMeta(name=text.replace(old, name) if old in text else f"{text}-{name}")
+        return ObjectMeta(name=text.replace(old, name, 1) if old in text else f"{text}-{name}")
 
     labels = {**model.metadata.labels, HOSTNAME_LABEL: name}
     yield replace(model, metadata=ObjectMeta(name=name, labels=labels))

@@ -251,18 +251,17 @@ def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]
 
 
 def _headline(played: PlayedPlan, found: Sequence[WorkloadDifference], before: str, after: str) -> str:
-    what = f"{after} in place of {before}"
-    if not found:
-        return f"{what}: no workload differs"
-    parts = []
-    for effect in (GAINS, LOSES, MOVES):
-        some = [difference for difference in found if difference.what == effect]
-        if some:
-            parts.append(f"{counted(len(some), 'workload', effect)}{_amount(effect, some)}")
+    parts = _workload_parts(found)
     runs = (played.baseline.summary["preempted"], played.result.summary["preempted"])
     if runs[0] != runs[1]:
         parts.append(f"{counted(runs[1], 'pod', 'is')} preempted, {runs[0]:,} before")
-    return f"{what}: {'; '.join(parts)}"
+    return f"{after} in place of {before}: {'; '.join(parts) or 'no workload differs'}"
+
+
+def _workload_parts(found: Sequence[WorkloadDifference]) -> list[str]:
+    """Return for each effect how many workloads it has, in words."""
+    by_effect = [(effect, [each for each in found if each.what == effect]) for effect in (GAINS, LOSES, MOVES)]
+    return [f"{counted(len(some), 'workload', effect)}{_amount(effect, some)}" for effect, some in by_effect if some]
 
 
 def _amount(effect: str, some: Sequence[WorkloadDifference]) -> str:
@@ -332,7 +331,9 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
     if lost:
         why = f"{after.short} does not know it: remove it from flags"
         sections.append(_section("gates", "Gates that go away", [(name, why) for name in lost], list(lost)))
-    answer = played.answer(_upgrade_headline(before, after, pods, fields), sections=sections)
+    # Pods whose names differ between the runs are seen by their workloads alone.
+    parts = [] if pods else _workload_parts(found)
+    answer = played.answer(_upgrade_headline(f"{after} in place of {before}", parts, pods, fields), sections=sections)
     return replace(answer, runs=runs)
 
 
@@ -341,10 +342,8 @@ def _section(name: str, title: str, rows: Sequence[tuple[Part, ...]], data: Any)
 
 
 def _upgrade_headline(
-    before: Release, after: Release, pods: Sequence[Mapping[str, str]], fields: Sequence[Mapping[str, Any]]
+    what: str, parts: list[str], pods: Sequence[Mapping[str, str]], fields: Sequence[Mapping[str, Any]]
 ) -> str:
-    what = f"{after} in place of {before}"
-    parts = []
     for effect, words in _EFFECTS.items():
         number = sum(each["effect"] == effect for each in pods)
         if number:
@@ -354,7 +353,7 @@ def _upgrade_headline(
         number = len(fields) - apis
         parts.append(f"{counted(number, 'field')} in use {agreeing(number, 'changes')} meaning")
     if apis:
-        parts.append(f"{counted(apis, 'API')} in use served in one version only")
+        parts.append(f"{counted(apis, 'API')} in use {agreeing(apis, 'is')} served in one version only")
     return f"{what}: {', '.join(parts) if parts else 'no pod differs'}"
 
 
@@ -388,7 +387,10 @@ def _changes(before: Release, after: Release) -> Iterator[dict[str, str]]:
     for behavior in Behavior:
         if before.has(behavior) != after.has(behavior):
             change = behavior.value
-            yield {"name": change.area, "what": change.now if after.has(behavior) else change.before}
+            yield {
+                "name": change.area,
+                "what": change.now if after.has(behavior) else f"{change.now} -> {change.before}",
+            }
 
 
 def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, Any]]:
@@ -404,7 +406,9 @@ def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, 
         if is_served(item.kind, before) != is_served(item.kind, after):
             effect = "is served" if is_served(item.kind, after) else "is not served"
             found.setdefault((item.kind, effect), []).append(item.key)
-        ignored, then = (frozenset(dropped_from(raw, item.kind, release)) for release in (before, after))
+        # Components write a status as their version has it; only that of nodes decides where pods go.
+        used = raw if item.kind == "Node" else raw | {"status": {}}
+        ignored, then = (frozenset(dropped_from(used, item.kind, release)) for release in (before, after))
         for path in sorted(ignored ^ then):
             effect = "begins to count" if path in ignored else "no longer counts"
             found.setdefault((f"{item.kind} {path}", effect), []).append(item.key)

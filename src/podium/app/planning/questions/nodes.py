@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -11,14 +11,14 @@ from msgspec import Struct
 from podium.api.budget_limits import pods_of_share
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
-from podium.api.meta import Raw
+from podium.api.meta import Raw, value_at
 from podium.api.node import Node
 from podium.api.times import SECOND, format_duration
 from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_ADDED_NODES
-from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
+from podium.app.planning.deciding.capacity import NodeReport, as_new, copies_of, reports_by_node
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import chosen_nodes, manifest_of, nodes_text, step
@@ -183,22 +183,23 @@ def change_nodes(
 ) -> PlanAnswer:
     """Answer what happens if nodes are added, and others are drained and deleted, one after another.
 
-    ``add`` is the number of new nodes ``like`` one of the cluster, or of copies of each of the documents' nodes; 0
-    means one of each document. Raises InputError without any node to add or remove, and for too many.
+    ``add`` is the number of new nodes ``like`` one of the cluster, or of copies of each of the documents' nodes, with
+    their reports; 0 means one of each. Raises InputError without any node to add or remove, and for too many.
     """
+    nodes, reports = _nodes_of(documents)
     if add < 0:
         raise InputError(f"add: {add} is negative")
     if like and not add:
         raise InputError("like: give the number of nodes with add")
-    if add and not like and not documents:
+    if add and not like and not nodes:
         raise InputError("add: give the nodes to add, with like or as manifests")
     known = run.read.of_kind("Node")
-    number = (add if like else 0) + (add or 1) * len(documents)
+    number = (add if like else 0) + (add or 1) * len(nodes)
     if number > MAX_ADDED_NODES:
         raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
-    added = _copies(known[chosen_nodes(run.read, [like])[0]], add, run.read, "plan-node") if like else []
-    for document in documents:
-        added += _copies(document, add or 1, run.read)
+    added = _copies(known[chosen_nodes(run.read, [like])[0]], {}, add, run.read, "plan-node") if like else []
+    for document in nodes:
+        added += _copies(document, reports, add or 1, run.read)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
         raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
@@ -219,19 +220,30 @@ def change_nodes(
     return played.answer(f"{' and '.join(parts)}: {text}", sections=_drain_sections(played) if removed else [])
 
 
-def _copies(document: Document, number: int, read: Input, stem: str = "") -> list[Raw]:
+def _nodes_of(documents: Sequence[Document]) -> tuple[list[Document], dict[str, list[NodeReport]]]:
+    """Return the nodes among documents, and the reports by node. Raises InputError for reports of another node."""
+    nodes = [document for document in documents if not isinstance(document.object, NodeReport)]
+    reports = reports_by_node(document.object for document in documents)
+    if others := reports.keys() - {value_at(document.raw, "metadata", "name") for document in nodes}:
+        problem = f"the CSINode or ResourceSlice of {min(others) or 'no node'} needs a Node of that name beside it"
+        raise InputError(problem, source=documents[0].source)
+    return nodes, reports
+
+
+def _copies(
+    document: Document, given: Mapping[str, list[NodeReport]], number: int, read: Input, stem: str = ""
+) -> list[Raw]:
     """Return new nodes like a document's and what they report, with names that begin with ``stem`` or its own.
 
-    Without a stem, a single one keeps its name unless that is taken.
+    Without a stem, a single one keeps its name unless that is taken. Reports that are not ``given`` are the cluster's.
     """
     node, known = document.object, read.of_kind("Node")
     if not isinstance(node, Node):
-        kind = document.raw.get("kind")
-        raise InputError(f"is a {kind}, not a Node", source=document.source, document=document.index)
+        raise document.located(InputError(f"is a {document.raw.get('kind')}, not a Node"))
     name = node.metadata.name
     if not stem and number == 1 and name not in known:
-        return [document.raw]
-    reports = reports_by_node(each.object for each in read.documents).get(name, ())
+        return [document.raw, *map(manifest_of, given.get(name, ()))]
+    reports = given.get(name) or reports_by_node(each.object for each in read.documents).get(name, [])
     names = (f"{stem or name}-{place}" for place in count(1))
     free = islice((name for name in names if name not in known), number)
     return [manifest_of(item) for name in free for item in copies_of(as_new(node), reports, name)]
