@@ -98,15 +98,18 @@ def _action(on_node: PodOnNode, daemon_sets: Collection[str], options: DrainOpti
 
 
 def _refusal(on_node: PodOnNode, is_daemon: bool, is_orphan: bool, options: DrainOptions) -> str:
-    """Return why a running pod may not be evicted; "" if it may. The DaemonSet of an orphan no longer exists."""
+    """Return why a running pod may not be evicted, with the option of kubectl that allows it; "" if it may.
+
+    The DaemonSet of an orphan no longer exists.
+    """
     if is_daemon and not is_orphan:
-        return "it belongs to a DaemonSet; ignoreDaemonSets: true leaves it"
+        return "it belongs to a DaemonSet; --ignore-daemonsets leaves it"
     if is_daemon and not options.force:
-        return "its DaemonSet is not there to make it again; force: true allows that"
+        return "its DaemonSet is not there to make it again; --force allows that"
     if on_node.has_empty_dir and not options.delete_empty_dir_data:
-        return "its emptyDir would be lost; deleteEmptyDirData: true allows that"
+        return "its emptyDir would be lost; --delete-emptydir-data allows that"
     if on_node.pod.metadata.controller is None and not options.force:
-        return "no controller makes it again; force: true allows that"
+        return "no controller makes it again; --force allows that"
     return ""
 
 

@@ -31,7 +31,6 @@ from podium.sim.scenario.scenario import split_documents
 from podium.sim.simulation import Simulation
 
 _PLACED = ("Scheduled", "Nominated")
-_DRAIN_OPTIONS = {"force: true": "--force", "deleteEmptyDirData: true": "--delete-emptydir-data"}
 # The share of the run with the plan; the run without it has less to do.
 _SHARE_OF_PLAN = 0.6
 
@@ -194,7 +193,6 @@ def _play_once(run: PlanRun, question: PlanQuestion, options: RunOptions, progre
         # The two runs are never in memory at the same time.
         free_cycles()
         baseline = play_shown(read, anyway, rest)
-    result = _with_options(result, question)
     return PlayedPlan(begun, options, question, result, baseline, scenario)
 
 
@@ -246,26 +244,6 @@ def _part(progress: PlanProgress | None, begin: float, end: float, what: str) ->
     if progress is None:
         return None
     return lambda share, _: progress(begin + (end - begin) * min(share, 1.0), what)
-
-
-def _with_options(result: SimulationResult, question: PlanQuestion) -> SimulationResult:
-    """Return the result with the command's options in the advice of the question's drains, not a scenario's fields.
-
-    The drains of a scenario in the input keep the names of its fields.
-    """
-    nodes = {found["drain"]["name"] for found in question.steps if "drain" in found}
-    if not nodes:
-        return result
-    drains = []
-    for report in result.summary["drains"]:
-        pods = [dict(pod) for pod in report["pods"]]
-        for pod in pods if report["node"] in nodes else ():
-            for field, option in _DRAIN_OPTIONS.items():
-                pod["reason"] = pod["reason"] and pod["reason"].replace(field, option)
-        drains.append({**report, "pods": pods})
-    more = result.with_reasons
-    with_reasons = None if more is None else lambda: _with_options(more(), question)
-    return replace(result, summary={**result.summary, "drains": drains}, with_reasons=with_reasons)
 
 
 def _sampled_run(played: PlayedPlan) -> SampledRun:
