@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import inspect
 import io
 import json
+import multiprocessing.util
 import os
 import signal
 import socket
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +42,9 @@ _PREFIXES = ("PYTHON", "LANG", "LC_", "OMP_", "OPENBLAS_")
 _PR_SET_CHILD_SUBREAPER = 36
 _LENGTH_BYTES = 8
 _STREAMS = 3
+_MOST_KEPT = 8
+_OF_MULTIPROCESSING = "--multiprocessing-fork"
+_SPAWN: Callable[[str, list[str], Sequence[int]], int] = vars(multiprocessing.util)["spawnv_passfds"]
 _MORE_MODULES = (
     "podium.app.planning.question",
     "podium.app.reporting.pictures",
@@ -85,19 +90,33 @@ class _Forked(subprocess.Popen[str]):
         if any(call[name] for name in ("preexec_fn", "pass_fds", "shell")):
             raise ValueError("a fork has no such settings: start a real process")
         ends = [call[name] for name in ("p2cread", "c2pwrite", "errwrite")]
-        environment = os.environ if call["env"] is None else call["env"]
-        request = {
-            "code": call["args"][2],
-            "words": call["args"][3:],
-            "folder": os.path.abspath(call["cwd"] or os.curdir),
-            "environment": dict(environment),
-            "has_own_session": call["start_new_session"],
-            "forks_workers": self._forks_workers,
-        }
+        request = _request(call["args"][2], call["args"][3:], call["env"], call["cwd"])
+        request |= {"has_own_session": call["start_new_session"], "forks_workers": self._forks_workers}
         self.pid = _SERVER.fork(request, [number if end < 0 else end for number, end in enumerate(ends)])
         self._child_created = True
         pipes = ("p2cread", "p2cwrite", "c2pread", "c2pwrite", "errread", "errwrite")
         self._close_pipe_fds(*(call[name] for name in pipes))  # type: ignore[attr-defined]
+
+
+def _request(
+    code: str, words: list[str], environment: Mapping[str, str] | None = None, folder: str | Path | None = None
+) -> dict[str, Any]:
+    return {
+        "code": code,
+        "words": words,
+        "folder": os.path.abspath(folder or os.curdir),
+        "environment": dict(os.environ if environment is None else environment),
+        "has_own_session": False,
+        "forks_workers": False,
+        "kept": [],
+    }
+
+
+def spawn(path: str, command: list[str], kept: Sequence[int]) -> int:
+    """Fork a process of `multiprocessing` that would start anew; it gets the descriptors that are ``kept``."""
+    if command[-1] != _OF_MULTIPROCESSING or not _SERVER.can_fork(os.environ):
+        return _SPAWN(path, command, kept)
+    return _SERVER.fork(_request(command[-2], command[-1:]) | {"kept": list(kept)}, [*range(_STREAMS), *kept])
 
 
 class _Server:
@@ -119,7 +138,7 @@ class _Server:
         return self._is_usable and _read_at_start(environment) == _read_at_start(self._environment)
 
     def fork(self, request: Mapping[str, Any], streams: list[int]) -> int:
-        """Return the id of a new child with these standard streams."""
+        """Return the id of a new child with these standard streams, and then those that the request keeps."""
         with self._lock:
             return self._ask(request, streams)
 
@@ -151,8 +170,7 @@ class _Server:
         self._wait = process.wait
         self._connection = ours
         atexit.register(self.close)
-        nothing = {"code": "", "words": [], "folder": os.sep, "environment": dict(os.environ)}
-        found = self._ask(nothing | {"has_own_session": False, "forks_workers": False}, [0, 1, 2])
+        found = self._ask(_request("", []), list(range(_STREAMS)))
         # Some sandboxes do not know subreapers; the child is another's then.
         try:
             _, status = os.waitpid(found, 0)
@@ -204,7 +222,7 @@ def serve(connection: socket.socket) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:
-            data, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, _STREAMS)
+            data, streams, _, _ = socket.recv_fds(connection, _LENGTH_BYTES, _STREAMS + _MOST_KEPT)
             length = int.from_bytes(data + _received(connection, _LENGTH_BYTES - len(data)))
             request = json.loads(_received(connection, length))
         except EOFError:
@@ -257,9 +275,11 @@ def _fork() -> int:
 
 def _become(request: Mapping[str, Any], streams: list[int]) -> None:
     """Make this fork what a new process would be."""
-    for number, stream in enumerate(streams):
+    # None of them may have a number that another one gets.
+    moved = [fcntl.fcntl(stream, fcntl.F_DUPFD, max(streams + request["kept"]) + 1) for stream in streams]
+    for number, stream in zip((*range(_STREAMS), *request["kept"]), moved, strict=True):
         os.dup2(stream, number)
-    for stream in streams:
+    for stream in {*moved, *streams} - {*range(_STREAMS), *request["kept"]}:
         os.close(stream)
     os.chdir(request["folder"])
     os.environ.clear()

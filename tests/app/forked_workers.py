@@ -1,8 +1,9 @@
-"""The processes in which a server answers questions, forked as other processes of tests are."""
+"""Processes that Podium itself starts, forked as other processes of tests are: answers of servers, runs of sweeps."""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing.util
 import os
 import subprocess
 import sys
@@ -70,3 +71,8 @@ async def _worker(code: str, limit: int) -> _Worker:
 def fork_workers(replace: Callable[[object, str, object], None] = setattr) -> None:
     """Let servers of this process fork workers instead of starting them."""
     replace(asyncio, "create_subprocess_exec", _create)
+
+
+def fork_spawned(replace: Callable[[object, str, object], None]) -> None:
+    """Let pools of this process fork the processes that play runs, instead of starting them."""
+    replace(multiprocessing.util, "spawnv_passfds", forked.spawn)

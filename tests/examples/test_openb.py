@@ -16,6 +16,7 @@ from examples.openb.workload import Node, Task, Workload, mixes, read_workload, 
 
 from podium.cluster.cluster import Cluster
 from podium.plugin import InputError, PluginContext
+from tests.app.forked_workers import fork_spawned
 
 EXCERPT = Path(__file__).parents[2] / "examples/openb/excerpt"
 HALF, ONE, TWO = Task(4000, 1024, 1, 500), Task(4000, 1024, 1, WHOLE), Task(8000, 1024, 2, WHOLE)
@@ -260,7 +261,8 @@ def play(out: Path, *options: str) -> int:
     return main(["--data", str(EXCERPT), "--policies", "BestFit,Bound", "--out", str(out), *options])
 
 
-def test_two_processes_make_the_table_that_one_makes(tmp_path: Path) -> None:
+def test_two_processes_make_the_table_that_one_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fork_spawned(monkeypatch.setattr)
     assert play(tmp_path / "one", "--seeds", "2") == 0
     assert play(tmp_path / "two", "--seeds", "2", "--processes", "2") == 0
 

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import os
 import signal
-import sys
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tests.app import forked
+from tests.app.processes import START
 from tests.live.cluster import Cluster
 from tests.store.objects import node, pod
 from tests.waiting import until
@@ -15,9 +18,9 @@ from tests.waiting import until
 LEASE = ("--leader-elect-lease-duration=10m", "--leader-elect-renew-deadline=8m", "--leader-elect-retry-period=200ms")
 
 
-async def start(
-    cluster: Cluster, folder: Path, *options: str, command: str = "scheduler"
-) -> asyncio.subprocess.Process:
+def start(
+    cluster: Cluster, folder: Path, *options: str, command: str = "scheduler", real: bool = False
+) -> subprocess.Popen[str]:
     kubeconfig = folder / "kubeconfig"
     config = {
         "apiVersion": "v1",
@@ -27,10 +30,17 @@ async def start(
         "contexts": [{"name": "test", "context": {"cluster": "test"}}],
     }
     kubeconfig.write_text(json.dumps(config))
-    arguments = ("-m", "podium", command, "--kubeconfig", str(kubeconfig), "--log-format=json", *LEASE, *options)
-    return await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    words = (command, "--kubeconfig", str(kubeconfig), "--log-format=json", *LEASE, *options)
+    return forked.start(
+        START, *words, real=real, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )
+
+
+async def said_by(process: subprocess.Popen[str]) -> str:
+    """Return the log of a process once it has ended; this one serves the cluster meanwhile."""
+    with process:
+        _, said = await asyncio.to_thread(process.communicate)
+    return said
 
 
 def play(story: Callable[[Cluster], Awaitable[None]]) -> None:
@@ -49,20 +59,20 @@ def holder(cluster: Cluster) -> str:
 
 def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_with_0(tmp_path: Path) -> None:
     async def story(cluster: Cluster) -> None:
-        first = await start(cluster, tmp_path)
+        first = start(cluster, tmp_path)
         await until(lambda: cluster.node_of("a"))
         was = holder(cluster)
         first.kill()
-        await first.communicate()
+        await said_by(first)
         assert first.returncode == -signal.SIGKILL
         assert holder(cluster) == was
 
         cluster.expire_lease()
         cluster.add(pod("b"))
-        second = await start(cluster, tmp_path)
+        second = start(cluster, tmp_path)
         await until(lambda: cluster.node_of("b"))
         second.send_signal(signal.SIGTERM)
-        _, said = await second.communicate()
+        said = await said_by(second)
 
         assert second.returncode == 0
         assert holder(cluster) == ""
@@ -74,23 +84,23 @@ def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_
 
 def test_a_process_that_loses_its_lease_ends_with_1(tmp_path: Path) -> None:
     async def story(cluster: Cluster) -> None:
-        process = await start(cluster, tmp_path)
+        process = start(cluster, tmp_path)
         await until(lambda: cluster.node_of("a"))
         lease = cluster.plane.store.get("Lease", "kube-system/kube-scheduler").raw
         cluster.plane.store.update({**lease, "spec": {**lease["spec"], "holderIdentity": "other"}})
-        _, said = await process.communicate()
+        said = await said_by(process)
         assert process.returncode == 1
-        assert b"the lease is lost: other holds it" in said
+        assert "the lease is lost: other holds it" in said
 
     play(story)
 
 
 def test_a_rescheduler_gives_its_own_lease_back_and_ends_with_0(tmp_path: Path) -> None:
     async def story(cluster: Cluster) -> None:
-        process = await start(cluster, tmp_path, "--evict", command="reschedule")
+        process = start(cluster, tmp_path, "--evict", command="reschedule")
         await until(lambda: cluster.plane.store.find("Lease", "kube-system/podium-rescheduler"))
         process.send_signal(signal.SIGTERM)
-        _, said = await process.communicate()
+        said = await said_by(process)
         assert process.returncode == 0
         lease = cluster.plane.store.get("Lease", "kube-system/podium-rescheduler").raw
         assert lease["spec"]["holderIdentity"] == ""
@@ -103,12 +113,12 @@ def test_a_process_that_is_aborted_leaves_its_stacks_and_does_not_run_on_uvloop(
     """uvloop aborts the process where a connection attempt is cancelled at a bad moment."""
 
     async def story(cluster: Cluster) -> None:
-        process = await start(cluster, tmp_path)
+        process = start(cluster, tmp_path, real=True)
         await until(lambda: cluster.node_of("a"))
         process.send_signal(signal.SIGABRT)
-        _, said = await process.communicate()
+        said = await said_by(process)
         assert process.returncode == -signal.SIGABRT
-        assert b"Fatal Python error: Aborted" in said
-        assert b"uvloop" not in said.partition(b"Fatal Python error")[2].partition(b"Extension modules")[0]
+        assert "Fatal Python error: Aborted" in said
+        assert "uvloop" not in said.partition("Fatal Python error")[2].partition("Extension modules")[0]
 
     play(story)

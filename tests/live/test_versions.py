@@ -19,7 +19,7 @@ from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.configuration import default_rescheduler
 from podium.framework.settings.configuration import default_configuration
 from tests.live.cluster import Cluster, Instance
-from tests.live.test_process import start
+from tests.live.test_process import said_by, start
 from tests.sim.test_volume_claims import disks, with_cache
 from tests.store.objects import Raw, node, pod, priority_class
 from tests.waiting import GUARD_SECONDS, until
@@ -65,10 +65,10 @@ def test_a_scheduler_decides_as_the_version_that_is_named_or_that_of_the_server(
 def test_the_command_decides_as_the_version_that_is_named(tmp_path: Path) -> None:
     async def story(cluster: Cluster) -> None:
         cluster.add(TAINTED, pod("a"))
-        process = await start(cluster, tmp_path, "--kubernetes-version", "1.34.1")
+        process = start(cluster, tmp_path, "--kubernetes-version", "1.34.1")
         await until(lambda: reason(cluster, "a"))
         process.send_signal(signal.SIGTERM)
-        await process.communicate()
+        await said_by(process)
         assert reason(cluster, "a").startswith(NAMED)
 
     play("1.36", story)

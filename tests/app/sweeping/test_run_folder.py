@@ -18,6 +18,7 @@ import podium
 from podium.app.console.command import podium as command
 from podium.app.sweeping import sweep as sweeping
 from podium.app.sweeping.sweep import Run, RunOutcome, Sweep
+from tests.app.forked_workers import fork_spawned
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 LOOP = str(EXAMPLES / "preemption-loop.yaml")
@@ -202,6 +203,7 @@ def _die(_: Run) -> RunOutcome:
 def test_runs_of_processes_that_died_are_played_by_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODIUM_TEST_MARKS", str(tmp_path))
     monkeypatch.setattr(sweeping, "_play", _die_now_and_then)
+    fork_spawned(monkeypatch.setattr)
 
     # Two processes die, perhaps in a row: no run need end while a second process starts.
     killed, whole = (
@@ -243,6 +245,7 @@ def test_runs_that_ended_when_a_process_died_count(monkeypatch: pytest.MonkeyPat
 
 def test_a_run_that_kills_each_process_ends_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeping, "_play", _die)
+    fork_spawned(monkeypatch.setattr)
     monkeypatch.setattr(sweeping, "_MOST_DEATHS", 2)
 
     with pytest.raises(podium.PodiumError, match="processes that played runs have died"):
