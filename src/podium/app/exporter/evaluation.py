@@ -187,8 +187,7 @@ def read_shapes(file: str) -> tuple[Pod, ...]:
     pods = []
     for document in read_objects(file).documents:
         if not isinstance(document.object, Pod):
-            problem = f"is a {document.raw.get('kind')}; shapes are Pods"
-            raise InputError(problem, source=document.source, document=document.index)
+            raise document.located(InputError(f"is a {document.raw.get('kind')}; shapes are Pods"))
         pods.append(document.object)
     return tuple(pods)
 

@@ -27,6 +27,7 @@ from podium.api.errors import InputError, locating, shown
 from podium.api.input.codec import Document, decode
 from podium.api.input.documents import API_VERSION, is_snapshot
 from podium.api.meta import Raw
+from podium.api.objects import label_of
 from podium.api.quantity import whole_value
 from podium.api.reading import Duration, Text
 from podium.api.versions.release import read_version
@@ -40,7 +41,7 @@ from podium.framework.settings.arguments import Strict, read_strictly
 from podium.framework.settings.configuration import require_kind
 from podium.sim.recording.tape import is_recording
 from podium.sim.scenario.actions import MOST_STEPS, Amount, Count, Step, played_steps
-from podium.sim.scenario.steps import ScenarioStep, label_of, located
+from podium.sim.scenario.steps import ScenarioStep
 
 _KUBELETS = KubeletSettings()
 
@@ -196,16 +197,16 @@ def split_documents(documents: Iterable[Document]) -> tuple[list[Document], Scen
             scenarios.append(document)
     if len(scenarios) > 1:
         for each in scenarios:
-            with locating(source=each.source, document=each.index, object=label_of(each)):
+            with locating(source=each.source, document=each.index, object=label_of(each.raw)):
                 require_kind(each.raw, "Scenario", API_VERSION)
         place = f"{scenarios[0].source or 'document'} {scenarios[0].index}"
-        raise located(scenarios[1], "", f"is a second scenario; the first is in {place}; play one at a time")
+        raise scenarios[1].located(InputError(f"is a second scenario; the first is in {place}; play one at a time"))
     return objects, read_scenario(scenarios[0]) if scenarios else Scenario()
 
 
 def read_scenario(document: Document) -> Scenario:
     """Return the scenario of a document. Raises InputError with the field's path."""
-    with locating(source=document.source, document=document.index, object=label_of(document)):
+    with locating(source=document.source, document=document.index, object=label_of(document.raw)):
         return _scenario(document)
 
 

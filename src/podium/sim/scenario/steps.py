@@ -138,7 +138,7 @@ class ScenarioStep:
     path: str
 
     def error(self, problem: str) -> InputError:
-        return located(self.place, self.path, problem)
+        return self.place.located(InputError(problem, path=self.path))
 
 
 def check_played(object_: Kubernetes) -> None:
@@ -149,18 +149,6 @@ def check_played(object_: Kubernetes) -> None:
     for problems, path in judged:
         for name, problem in problems.items():
             raise InputError(problem, path=_path(path, name))
-
-
-def located(document: Document, path: str, problem: str) -> InputError:
-    """Return an error at a field of a scenario's document."""
-    return InputError(problem, source=document.source, document=document.index, object=label_of(document), path=path)
-
-
-def label_of(document: Document) -> str:
-    """Return the name of the document in errors."""
-    metadata = document.raw.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return f"{document.raw.get('kind')} {name}" if isinstance(name, str) else str(document.raw.get("kind"))
 
 
 def annotation(node: str, name: str, value: str | None, message: str) -> Edit:

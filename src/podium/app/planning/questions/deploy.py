@@ -30,7 +30,7 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     for document in objects:
         if document.object is None:
             problem = f"the kind {document.raw.get('kind')} is not simulated"
-            raise InputError(problem, source=document.source, document=document.index, path=".kind")
+            raise document.located(InputError(problem, path=".kind"))
     labels = [
         f"{type(document.object).__name__} {document.object.key}"
         for document in objects

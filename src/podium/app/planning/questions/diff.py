@@ -17,7 +17,7 @@ from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION, overridden, passed_over
 from podium.api.meta import Raw
-from podium.api.objects import label_of, read_object
+from podium.api.objects import read_object
 from podium.api.pod import Pod
 from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
@@ -128,13 +128,13 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
         elif is_scenario(document):
             own = raw.get("spec", {})
             if not isinstance(own, dict):
-                raise InputError("is not an object", source=document.source, document=document.index, path=".spec")
+                raise document.located(InputError("is not an object", path=".spec"))
             for key in own:
                 _check_once(document, is_second=key in spec, path=f".spec.{key}")
             spec |= own
         elif document.object is None:
             problem = f"a {kind} cannot be a setting{_ADVICE.get(kind, '')}"
-            raise InputError(problem, source=document.source, document=document.index, path=".kind")
+            raise document.located(InputError(problem, path=".kind"))
         else:
             objects.append(document)
     return Setting(name, tuple(objects), spec, configuration)
@@ -142,8 +142,7 @@ def read_setting(name: str, documents: Sequence[Document]) -> Setting:
 
 def _check_once(document: Document, *, is_second: bool, path: str = "") -> None:
     if is_second:
-        problem, label = "is given twice in one setting; give it once", label_of(document.raw)
-        raise InputError(problem, source=document.source, document=document.index, object=label, path=path)
+        raise document.located(InputError("is given twice in one setting; give it once", path=path))
 
 
 def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, ...]:
