@@ -272,6 +272,7 @@ DIFFERENCES = """
 apiserver | a default stays in stored objects when the schema drops it | upstream adds defaults when it reads objects
 apiserver/apply | managed fields count for the size of an object | upstream drops those of a very large object
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
+apiserver/cel | all expressions of a policy together may cost what one may upstream | they are evaluated in turn
 client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are
 events | Events of components are those of core/v1, without an action | they are in both APIs
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same

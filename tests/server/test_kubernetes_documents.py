@@ -143,6 +143,20 @@ def test_version_2_of_the_schemas_has_the_kinds_of_all_versions_and_follows_them
     assert documents.found("/openapi/v2").etag != before
 
 
+def test_a_custom_kind_does_not_take_the_name_of_a_schema() -> None:
+    documents = Documents()
+    name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+    before = documents.read("/openapi/v2")["definitions"][name]
+    group = "apiextensions.apis.pkg.apiextensions-apiserver.k8s.io"
+    own = APIResource(group=group, kind="CustomResourceDefinition", plural="others", namespaced=True, is_custom=True)
+
+    documents.backend.resources.define(own, {})
+
+    definitions = documents.read("/openapi/v2")["definitions"]
+    assert definitions[name] == before
+    assert f"{name}_v2" in definitions
+
+
 def test_version_2_of_the_schemas_as_protobuf_has_only_a_head() -> None:
     documents = Documents()
     found = documents.found("/openapi/v2", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")

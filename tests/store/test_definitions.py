@@ -488,6 +488,19 @@ class TestNames:
 
         assert store.resources.named("DisruptionPolicy") is before
 
+    def test_a_kind_in_a_built_in_version_is_not_served(self) -> None:
+        raw = definition(version("v1"), kind="Foo", plural="foos")
+        raw["metadata"] |= {
+            "name": "foos.networking.k8s.io",
+            "annotations": {"api-approved.kubernetes.io": "unapproved"},
+        }
+        raw["spec"]["group"] = "networking.k8s.io"
+        store = defining(raw)
+
+        assert conditions(store, "foos.networking.k8s.io")["Established"][0] == "True"
+        assert store.resources.served_at("networking.k8s.io/v1", "foos") is None
+        assert store.delete("CustomResourceDefinition", "foos.networking.k8s.io", now=0) is None
+
 
 class TestDeleting:
     def test_a_store_can_keep_custom_objects_until_the_definition_is_deleted_again(self) -> None:

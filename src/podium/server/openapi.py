@@ -80,6 +80,8 @@ def _schemas(kind: APIResource, resource: APIResource | None, definition: Raw | 
     name = name_of(kind.kind, kind.api_version)
     if resource is not None and _is_own(resource):
         name = ".".join((*reversed(group_of(kind.api_version).split(".")), kind.version, kind.kind))
+        if name.startswith(("io.k8s.api.", *_ELSEWHERE.values())):
+            name = f"{name}_v2"
         if definition is None and not resource.is_custom:
             # The schema of the struct with all nested types inlined.
             (root,), components = msgspec.json.schema_components([resource.type], ref_template="{name}")
@@ -251,6 +253,10 @@ def _of_v2(schema: Raw) -> Raw:
 
 _APIMACHINERY = "io.k8s.apimachinery.pkg"
 _META = f"{_APIMACHINERY}.apis.meta.v1"
+_ELSEWHERE = {
+    "apiextensions.k8s.io": "io.k8s.apiextensions-apiserver.pkg.apis",
+    "apiregistration.k8s.io": "io.k8s.kube-aggregator.pkg.apis",
+}
 _PLAIN: Mapping[str, Raw] = {
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
     "bool": {"type": "boolean"},
@@ -291,7 +297,7 @@ def name_of(type_: str, api_version: str = "") -> str:
     if version == catalogue.META_VERSION:
         return f"{_META}.{name}"
     group, _, version = version.rpartition("/")
-    return f"io.k8s.api.{(group or 'core').partition('.')[0]}.{version}.{name}"
+    return f"{_ELSEWHERE.get(group, 'io.k8s.api')}.{(group or 'core').partition('.')[0]}.{version}.{name}"
 
 
 def schemas_of(type_: catalogue.Object) -> dict[str, Raw]:

@@ -30,6 +30,7 @@ DEFINITION = "CustomResourceDefinition"
 DEFINITION_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer that keeps a deleted definition until the objects of its kind are gone."""
 
+_BUILT_IN_VERSIONS = {version for kind in BUILT_IN.values() for version in kind.served_versions}
 _VERSION = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
@@ -90,8 +91,7 @@ class CustomKinds:
 
     def kind_of(self, definition: Stored) -> str:
         """Return the store's name of the kind that a definition defines; "" if it defines none."""
-        made = self._made.get(definition.key)
-        return made[1] if made is not None else ""
+        return self._made.get(definition.key, ({}, ""))[1]
 
     def of_kind(self, resource: APIResource) -> Stored | None:
         """Return the definition of a kind, or None."""
@@ -162,9 +162,10 @@ class CustomKinds:
 
 
 def _served_spec(raw: Raw) -> Raw | None:
-    """Return the spec of a definition whose kind is served; None if it defines none, or a built-in one."""
+    """Return the spec of a definition whose kind is served; None if it defines none, or one at a built-in path."""
     spec: Raw = raw["spec"]
-    is_own = (spec["group"], spec["names"]["kind"]) not in BUILT_IN
+    versions = {f"{spec['group']}/{version['name']}" for version in spec["versions"]}
+    is_own = (spec["group"], spec["names"]["kind"]) not in BUILT_IN and not versions <= _BUILT_IN_VERSIONS
     return spec if is_own and is_established(raw) else None
 
 
@@ -227,15 +228,12 @@ def with_judged_names(raw: Raw, clash: tuple[str, str] | None, now: int) -> Raw:
 def as_terminating(raw: Raw, now: int) -> Raw:
     """Return the definition with the condition Terminating, while the objects of its kind are deleted."""
     metadata, status = raw["metadata"], raw.get("status", {})
-    finalizers = metadata.get("finalizers", [])
+    finalizers = [*dict.fromkeys((*metadata.get("finalizers", ()), DEFINITION_FINALIZER))]
     reason, message = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
     terminating = _condition("Terminating", "True", reason, message)
     return {
         **raw,
-        "metadata": {
-            **metadata,
-            "finalizers": finalizers if DEFINITION_FINALIZER in finalizers else [*finalizers, DEFINITION_FINALIZER],
-        },
+        "metadata": {**metadata, "finalizers": finalizers},
         "status": {**status, "conditions": with_conditions(status.get("conditions", ()), (terminating,), now)},
     }
 

@@ -65,6 +65,19 @@ def test_a_watch_list_ends_its_beginning_with_a_bookmark() -> None:
     with_server(check, pod("a"), pod("b"))
 
 
+def test_a_watch_list_has_no_tables() -> None:
+    path = f"{PODS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+    async def check(client: Client) -> None:
+        async with client.watch(path, Accept=f"{table},application/json") as watcher:
+            assert (await watcher.next())["object"]["kind"] == "Pod"
+        async with client.watch(path, Accept=table) as watcher:
+            assert watcher.response.status == 406
+
+    with_server(check, pod("a"))
+
+
 def test_bookmarks_report_the_version_of_a_watch() -> None:
     async def check(client: Client) -> None:
         async with client.watch(f"{PODS}?watch=1&resourceVersion=1&allowWatchBookmarks=true") as watcher:

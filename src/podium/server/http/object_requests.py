@@ -72,7 +72,11 @@ class ObjectRequests:
         about = (resource.group, resource.plural, place.subresource, place.namespace, place.name)
         self.admit(exchange, Attributes(what.verb, *about))
         has_protobuf = bool(message_of(resource.api_version, resource.kind)) or place.subresource not in ("", "status")
-        form = replies.negotiated(exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch")
+        # The objects that are there when a watch begins are never sent as Tables.
+        has_tables = not what.parameters.options.send_initial_events
+        form = replies.negotiated(
+            exchange.accepts(), has_protobuf=has_protobuf, prefers_json=what.verb == "watch", has_tables=has_tables
+        )
         if what.verb == "watch":
             return await self._watch(exchange, what, form)
         if exchange.caller.reads_only and what.verb not in _READS:

@@ -124,15 +124,14 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
         size = sum(map(len, pieces))
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
-    if size <= _PIECE:
-        response: StreamResponse = Response(body=b"".join(pieces), status=reply.code, headers=headers)
-        if reply.closes:
-            response.force_close()
-        return response
     response = StreamResponse(status=reply.code, headers=headers)
-    response.content_length = size
+    if size <= _PIECE:
+        response = Response(body=b"".join(pieces), status=reply.code, headers=headers)
     if reply.closes:
         response.force_close()
+    if size <= _PIECE:
+        return response
+    response.content_length = size
     await response.prepare(request)
     for piece in _sized(pieces):
         await response.write(piece)
@@ -197,14 +196,16 @@ PLAIN_FORM = ResponseForm()
 
 
 @lru_cache(maxsize=256)
-def negotiated(accept: str, *, has_protobuf: bool = False, prefers_json: bool = False) -> ResponseForm:
+def negotiated(
+    accept: str, *, has_protobuf: bool = False, prefers_json: bool = False, has_tables: bool = True
+) -> ResponseForm:
     """Return the first supported format in an Accept header. Raises StoreError 406 if there is none.
 
     With `prefers_json`, protobuf comes after all others. `has_protobuf` says whether the objects have that form;
     metadata alone always has it, and tables never.
     """
     forms = [PLAIN_FORM] if not accept else [_form(clause, has_protobuf) for clause in accept.split(",")]
-    found = [form for form in forms if form is not None]
+    found = [form for form in forms if form is not None and (has_tables or not form.is_table)]
     if not found:
         types = (JSON, YAML, PROTOBUF) if has_protobuf else (JSON, YAML)
         problem = f"only the following media types are accepted: {', '.join(types)}"
