@@ -12,6 +12,8 @@ from podium.api.pod import Pod, PodAffinityTerm
 from podium.cluster.view import View
 from podium.decide.placement import place
 from podium.framework.handle import CycleState
+from podium.framework.plugin import PluginContext
+from podium.plugins.inter_pod_affinity import InterPodAffinity
 from tests.builders import HOSTNAME, ZONE, cluster_of, explain, namespace, node, plain_runner, pod, term
 
 NEAR = "node(s) didn't match pod affinity rules"
@@ -55,6 +57,33 @@ def test_the_first_pod_of_a_group_starts_anywhere_that_has_the_label() -> None:
 def test_only_a_pod_that_selects_itself_is_the_first_of_its_group() -> None:
     assert feasible(pod("p", labels={"app": "db"}, near=[term("app=web", ZONE)])) == []
     assert feasible(pod("p", labels=WEB, near=[term("app=web", ZONE), term("app=db", ZONE)])) == []
+
+
+@pytest.mark.parametrize(
+    ("others", "labels", "keys", "fits"),
+    [
+        ([], WEB, [ZONE], ["a1", "a2", "b1"]),
+        ([], {"app": "db"}, [ZONE], []),
+        ([], WEB, [ZONE, "rack"], ["b1"]),
+        ([pod("q", on="b1", labels=WEB)], WEB, [ZONE], ["b1"]),
+        ([pod("q", on="bare", labels=WEB)], WEB, [ZONE], ["a1", "a2", "b1"]),
+        ([pod("q", on="a1", labels=WEB)], WEB, [ZONE, "rack"], []),
+    ],
+)
+def test_one_node_of_each_domain_gets_the_answer_of_all_nodes_for_the_first_pod_of_a_group(
+    others: list[Pod], labels: dict[str, str], keys: list[str], fits: list[str]
+) -> None:
+    racked = node("b1", zone="b", labels={"rack": "r"})
+    cluster = cluster_of(*ZONES[:2], racked, ZONES[3], *others)
+    target = pod("p", labels=labels, near=[term("app=web", key) for key in keys])
+    runner, record = plain_runner(cluster, "InterPodAffinity"), cluster.read(target)
+    refused = place(runner, record).outcome.refused > 0
+    cells = InterPodAffinity(PluginContext({}, cluster)).filter_cells(record)
+    assert cells is not None
+
+    rows = cluster.nodes.row_of
+    assert [name for name, row in rows.items() if not refused[row]] == fits
+    assert [name for name, row in rows.items() if cells.fits(record, [row])[0]] == fits
 
 
 def test_the_second_pod_of_a_group_goes_to_the_first() -> None:
