@@ -156,7 +156,7 @@ class _Planning:
         self._room = room = BudgetRoom(inputs, settings, picture.now)
         # Owners take turns within a plan only if a limit may end it: otherwise all moves are made that gain enough.
         is_free = settings.in_flight == settings.hourly == settings.without_budget == MoveLimitSettings()
-        counted = MoveLimits(inputs.past, settings, picture.now) if is_free else limits
+        counted = MoveLimits(() if inputs.only else inputs.past, settings, picture.now) if is_free else limits
         at_first = replace(picture, is_movable=may_touch)
         self._picture = replace(
             picture,

@@ -217,13 +217,13 @@ def let_go(transaction: ClusterTransaction, under_way: Iterable[PastMove]) -> li
 
     The pods are identified by their owners and nodes.
     """
-    cluster = transaction.cluster
+    pods, left = transaction.cluster.pods, Counter((move.owner_uid, move.source) for move in under_way)
+    slots = np.flatnonzero(pods.terminating[: pods.count] & (pods.row[: pods.count] != NO_ROW))
+    going = [pods.record(slot) for slot in slots.tolist()]
     gone = list[MovingPod]()
-    for (owner_uid, source), number in sorted(Counter((move.owner_uid, move.source) for move in under_way).items()):
-        row = cluster.nodes.row_of.get(source)
-        pods = [] if row is None else cluster.pods_on(row)
-        going = [pod for pod in pods if pod.terminating and pod.owner_uid == owner_uid]
-        for pod in sorted(going, key=lambda pod: (pod.key, pod.uid))[:number]:
+    for pod in sorted(going, key=lambda pod: (pod.owner_uid, pod.node_name, pod.key, pod.uid)):
+        if left[pod.owner_uid, pod.node_name] > 0:
+            left[pod.owner_uid, pod.node_name] -= 1
             gone.append(MovingPod(Relocation(pod), pod.row))
             transaction.take_off(pod.uid)
     return gone

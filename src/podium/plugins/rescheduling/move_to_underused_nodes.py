@@ -246,10 +246,11 @@ class MoveToUnderusedNodes:
 
     def _rises(self, picture: Picture, situation: _Situation, pod: PodRecord) -> Float64s:
         """Return `[rows]` by how much the excess of each node rises with a pod; infinite where it has no place."""
-        loads, cluster, spec = self._loads, picture.cluster, pod.spec
+        loads, cluster, memo = self._loads, picture.cluster, pod.pod_class.memo
         parts = loads.parts_of(picture, np.array([pod.slot]))
-        requests = sorted(pod.pod_class.requests.items())
-        selection = repr((requests, spec.node_selector, spec.node_affinity, spec.tolerations))
+        if (selection := memo.get(self.name)) is None:
+            spec, requests = pod.pod_class.spec, sorted(pod.pod_class.requests.items())
+            selection = memo[self.name] = repr((requests, spec.node_selector, spec.node_affinity, spec.tolerations))
         shape, every = (selection, parts.tobytes()), cluster.nodes.all_rows()
         if shape not in self._shapes:
             self._shapes[shape] = accepting(picture, pod.pod_class), np.zeros(len(every)), RowChanges()
