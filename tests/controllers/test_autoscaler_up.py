@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from podium.api.meta import Raw
+from podium.api.devices import ResourcePool, ResourceSlice, ResourceSliceSpec
+from podium.api.meta import ObjectMeta, Raw
+from podium.api.node import CSINode, CSINodeDriver, CSINodeSpec
 from podium.controllers.actions import Action, CreateObject, PatchObject
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
 from podium.controllers.autoscaling.node_removals import ScaleDownSettings
@@ -338,6 +341,31 @@ def test_a_start_that_cannot_be_written_down_is_tried_again() -> None:
     ]
 
 
+def test_a_starting_node_gets_its_groups_devices_and_drivers_before_it_is_ready() -> None:
+    """They are copies for the node, created again until they are accepted, and belong to the node."""
+    drivers = CSINode(metadata=ObjectMeta(name="some"), spec=CSINodeSpec(drivers=(CSINodeDriver(name="disk"),)))
+    pool = ResourcePool(name="some", resource_slice_count=1)
+    devices = ResourceSlice(
+        metadata=ObjectMeta(name="some-gpus"), spec=ResourceSliceSpec(driver="gpu", pool=pool, node_name="some")
+    )
+    rig = autoscaled(replace(group(), reports=(drivers, devices)))
+    rig.fault = lambda action: BROKEN if _makes_slice(action) and rig.seconds < 52 else None
+    rig.apply(pending("p", cpu=4))
+    rig.pass_to(60)
+
+    assert rig.log[1:] == [
+        "50 create pool-0",
+        "50 create pool-0-gpus (500)",
+        "51 create pool-0-gpus (500)",
+        "53 create pool-0-gpus",
+        "53 patch pool-0: ready",
+        "53 patch pool-0: started",
+    ]
+    made = rig.store.get("ResourceSlice", "pool-0-gpus").raw
+    assert (made["spec"]["nodeName"], made["spec"]["pool"]["name"]) == ("pool-0", "pool-0")
+    assert [owner["uid"] for owner in made["metadata"]["ownerReferences"]] == [rig.nodes()["pool-0"].metadata.uid]
+
+
 def test_a_condition_written_by_another_client_is_not_overwritten() -> None:
     rig = autoscaled()
     rig.apply(pending("p", cpu=4))
@@ -398,6 +426,10 @@ def test_heartbeats_and_other_reports_do_not_wake_it() -> None:
     rig.patch("Pod", "default/a", {"status": {"conditions": ready}}, status=True)
 
     assert autoscaler_of(rig).deadline().time_ns is None
+
+
+def _makes_slice(action: Action) -> bool:
+    return isinstance(action, CreateObject) and action.raw["kind"] == "ResourceSlice"
 
 
 def _creates(action: Action, group_: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from podium.api import devices, disruption_policy, node, pod, pod_group, policy, storage, workloads
-from podium.api.meta import Kubernetes
+from podium.api.meta import Kubernetes, Raw, plain
 from podium.api.pod_group import OLDER_VERSION
 from podium.api.versions.apis import served_versions
 
@@ -244,6 +244,12 @@ _GROUP_OF = {kind.name: kind.group for kind in KINDS.values()}
 def read_kind(group: str, name: str) -> Kind | None:
     """Return the kind that Podium reads, also for the group of another version of it; None for any other."""
     return KINDS.get((group, name)) or _ALIASES.get((group, name))
+
+
+def manifest_of(item: Kubernetes) -> Raw:
+    """Return the manifest of an object that no file has."""
+    kind = KIND_OF[type(item)]
+    return {"apiVersion": kind.api_version, "kind": kind.name, **plain(item)}
 
 
 def right_group(group: str, kind: str) -> str | None:

@@ -24,6 +24,7 @@ from podium.cluster.budgets import Budgets
 from podium.cluster.nodes import CPU, MEMORY
 from podium.cluster.pods import PodRecord
 from podium.decide.evictions import DAEMON_SET, Allowance
+from podium.decide.node_reports import NodeReport, reports_like
 from podium.decide.transaction import ClusterTransaction
 
 GROUP_LABEL = "podium.dev/node-group"
@@ -47,7 +48,8 @@ _OF_A_START = frozenset((STARTUP_TAINT, NOT_READY))
 class NodeGroup:
     """Nodes of one kind: from ``minimum`` to ``maximum``, including those that are starting.
 
-    A node can run pods ``start_up_ns`` after the decision. ``template`` is a Node without a name.
+    A node can run pods ``start_up_ns`` after the decision. ``template`` is a Node without a name, ``reports`` are what
+    some node of the group reports.
     """
 
     name: str
@@ -55,6 +57,7 @@ class NodeGroup:
     maximum: int
     start_up_ns: int
     template: Raw
+    reports: Sequence[NodeReport] = ()
 
     def __post_init__(self) -> None:
         """Check the group. Raises ValueError, and InputError for a template that is no Node."""
@@ -256,6 +259,8 @@ class _Packing:
             return self._one.closed
         name, savepoint = self._one.names[len(self.names)], self._transaction.savepoint()
         row = self._transaction.add_node(started(read(self._one.group.node(name), Node)))
+        for report in reports_like(self._one.group.reports, name):
+            self._transaction.put(report)
         add_daemons(self._transaction, row, self._daemons)
         if refusal := self._transaction.refusal(pod, row):
             self._transaction.roll_back(savepoint)

@@ -324,6 +324,38 @@ def test_files_of_new_nodes_have_nothing_but_nodes_and_what_they_report(
     assert problem in ask("nodes", new, "-f", cluster, code=1).output
 
 
+def test_an_autoscaler_counts_on_the_devices_of_a_groups_nodes_and_removes_them_with_the_node(tmp_path: Path) -> None:
+    """A node reports its devices and drivers when it starts; without them the group helps no pod."""
+    group: Raw = {"name": "big", "max": 2, "startUp": "1m", "template": {"status": node("big", "8")["status"]}}
+    group["reports"] = [gpus("some", each=3)[1], zonal_nodes(some="a")[1]]
+    scale_down = {"unneededTime": "1m", "delayAfterAdd": "1m"}
+    spec: Raw = {"autoscaler": {"nodeGroups": [group], "scaleDown": scale_down}, "until": "20m"}
+    spec["steps"] = [{"at": "5m", "delete": {"kind": "Pod", "name": f"train-{each}"}} for each in range(3)]
+    scenario = {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": spec}
+    cluster = written(tmp_path, *waiting_for_devices(3), scenario)
+
+    result = CliRunner().invoke(command, ["simulate", "-f", cluster, "-o", "json"])
+
+    assert result.exit_code == 0, result.output
+    events = [(event["reason"], event["node"]) for event in json.loads(result.stdout)["events"]]
+    assert events.count(("Scheduled", "big-0")) == 3
+    assert [event for event in events if event[0] in ("NodeAdded", "NodeRemoved")] == [
+        ("NodeAdded", "big-0"),
+        ("NodeRemoved", "big-0"),
+    ]
+
+
+def test_a_report_of_a_node_group_that_belongs_to_no_node_is_refused(tmp_path: Path) -> None:
+    group: Raw = {"name": "big", "max": 2, "template": {}, "reports": [pod("a")]}
+    spec = {"autoscaler": {"nodeGroups": [group]}, "until": "20m"}
+    cluster = written(tmp_path, {"apiVersion": "podium.dev/v1alpha1", "kind": "Scenario", "spec": spec})
+
+    result = CliRunner().invoke(command, ["simulate", "-f", cluster])
+
+    assert result.exit_code == 1
+    assert ".spec.autoscaler.nodeGroups[0].reports[0]: is neither a CSINode nor a ResourceSlice" in result.output
+
+
 def test_the_devices_of_victims_are_free_after_a_preemption(tmp_path: Path) -> None:
     """The preemptor wants CPU alone; its victims held both devices, one by a claim that no other pod names."""
     held = [device_claim("ResourceClaim", name) for name in ("one", "two")]

@@ -12,8 +12,7 @@ from podium.api import selectors, times, workloads
 from podium.api.errors import InputError, escape, node_hint, nodes_named, os_error_as
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION
-from podium.api.kinds import KIND_OF
-from podium.api.meta import Kubernetes, Raw, plain
+from podium.api.meta import Kubernetes, Raw
 from podium.app.console.output import in_yaml
 from podium.sim.run_options import DURATIONS, RunOptions
 
@@ -66,12 +65,6 @@ def makes_pods(item: Kubernetes) -> bool:
     """Return whether an object is a pod, or makes pods, and has no controller itself."""
     name = type(item).__name__
     return item.metadata.controller is None and (name == "Pod" or name in workloads.WORKLOADS)
-
-
-def manifest_of(item: Kubernetes) -> Raw:
-    """Return the manifest of an object that no file has."""
-    kind = KIND_OF[type(item)]
-    return {"apiVersion": kind.api_version, "kind": kind.name, **plain(item)}
 
 
 def step(name: str, what: Any, at: str = "0s") -> Raw:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from podium.api import meta, reading, times
+from podium.api.kinds import manifest_of
 from podium.api.node import Node
+from podium.api.versions.apis import is_served
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
@@ -20,6 +22,7 @@ from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
 from podium.controllers.observations import ActionFinished, Answer, Changed, Deleted, Observation, Tick
 from podium.decide import autoscaling as scaling
+from podium.decide.node_reports import NodeReport, reporter, reports_like
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.runner import Runner
 from podium.framework.settings.arguments import Strict
@@ -110,6 +113,8 @@ class Autoscaler:
         if isinstance(object_, Node):
             self._removals.on_node_change(object_.metadata.name)
             self._start_ups.seen(object_.metadata.name)
+        elif isinstance(object_, NodeReport):
+            self._start_ups.seen(reporter(object_))
         if makes_difference:
             self._removals.look_again()
             self._look_soon(now)
@@ -160,9 +165,11 @@ class Autoscaler:
         return replace(self._around, closed=self._picture.upcoming.union(self._removals.under_way()))
 
     def _foresee(self, transaction: ClusterTransaction, but_for: str = "") -> None:
-        """Add DaemonSets' pods on new nodes, and move pods of nodes that are being removed."""
+        """Add the reports and DaemonSets' pods of new nodes, and move pods of nodes that are being removed."""
         nodes = transaction.cluster.nodes
         for name in sorted(self._picture.upcoming):
+            for report in self._start_ups.missing_reports(name):
+                transaction.put(report)
             owners_on_node = {pod.controller.uid for pod in self._picture.pods_on(name) if pod.controller is not None}
             missing = (pod for pod in self._daemons() if pod.uid not in owners_on_node)
             scaling.add_daemons(transaction, nodes.row_of[name], missing)
@@ -266,7 +273,7 @@ _LONGEST_PAUSE_NS = 1_800 * times.SECOND
 
 @dataclass(eq=False)
 class NodeStartUps:
-    """Creates the nodes of groups and makes them ready.
+    """Creates the nodes of groups, then what they report, and makes them ready.
 
     A group whose nodes are refused pauses for 5 minutes, doubled with every failure up to 30 (cluster-autoscaler's node
     group backoff). An unanswered creation is sent again until it is answered, or the node is observed.
@@ -301,11 +308,24 @@ class NodeStartUps:
         """Handle an answer; return whether an expected node will not come."""
         action = finished.action
         if isinstance(action, CreateObject):
-            return self._on_created(action.raw["metadata"]["name"], finished, now)
-        if isinstance(action, PatchObject) and finished.problem is not None and action.key in self.picture.nodes:
-            self._failed[action.key] += 1
-            self._queue.answer(action.key, finished, now)
+            meta = action.raw["metadata"]
+            if action.raw["kind"] == "Node":
+                return self._on_created(meta["name"], finished, now)
+            name = meta["ownerReferences"][0]["name"]
+        elif isinstance(action, PatchObject):
+            name = action.key
+        else:
+            return False
+        if finished.problem is not None and name in self.picture.nodes:
+            self._failed[name] += 1
+            self._queue.answer(name, finished, now)
         return False
+
+    def missing_reports(self, name: str) -> list[NodeReport]:
+        """Return what an upcoming node will report and was not observed yet."""
+        cluster = self.picture.cluster
+        reports = reports_like(self.groups[self.picture.nodes[name].group].reports, name)
+        return [each for each in reports if is_served(each.kind, cluster.release) and cluster.find(each) is None]
 
     def work(self, now: int) -> list[Action]:
         actions: list[Action] = []
@@ -339,7 +359,10 @@ class NodeStartUps:
         return True
 
     def _work_on(self, name: str, group_node: GroupNode, now: int) -> list[Action]:
-        """Create a node; once started, mark it as ready, then remove the taint, each on an observed version."""
+        """Create a node; once started, create its reports one by one, mark it as ready, then remove the taint.
+
+        Each step follows when the last one has been observed.
+        """
         if group_node.is_expected:
             return [CreateObject(group_node.raw, self.cause)]
         if not group_node.is_upcoming:
@@ -351,6 +374,10 @@ class NodeStartUps:
         if now < ready_ns:
             self._queue.add_at(name, ready_ns)
             return []
+        if reports := self.missing_reports(name):
+            raw = manifest_of(reports[0])
+            owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": group_node.node.metadata.uid}
+            return [CreateObject({**raw, "metadata": {**raw["metadata"], "ownerReferences": [owner]}}, self.cause)]
         node, conditions = group_node.node, group_node.raw.get("status", {}).get("conditions", [])
         if any((each.get("type"), each.get("reason")) == ("Ready", scaling.STARTING) for each in conditions):
             ready = {"type": "Ready", "status": "True", "reason": "NodeStarted"}

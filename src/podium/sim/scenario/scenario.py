@@ -36,6 +36,7 @@ from podium.controllers.kubelets.host import KubeletSettings
 from podium.controllers.nodes.node_lifecycle import NodeLifecycleSettings
 from podium.decide.autoscaling import NodeGroup
 from podium.decide.kubelet import EvictionOrder
+from podium.decide.node_reports import NodeReport, reporter
 from podium.framework.rescheduling.settings import ReschedulerSettings
 from podium.framework.settings.arguments import Strict, read_strictly
 from podium.framework.settings.configuration import require_kind
@@ -78,6 +79,7 @@ class WrittenNodeGroup(Strict, frozen=True, kw_only=True):
     max: Annotated[int, Meta(ge=1)]
     start_up: Duration = 0
     template: dict[str, Any]
+    reports: tuple[dict[str, Any], ...] = ()
 
 
 class WrittenAutoscaler(AutoscalerSettings, frozen=True, kw_only=True):
@@ -157,7 +159,17 @@ def _group(written: WrittenNodeGroup, path: str) -> NodeGroup:
         # The name is derived from the group's.
         place = ".name" if error.path == ".metadata.name" else f".template{error.path}"
         raise InputError(error.problem, path=path + place) from None
-    return NodeGroup(written.name, written.min, written.max, written.start_up, node)
+    reports = tuple(_report(raw, f"{path}.reports[{index}]") for index, raw in enumerate(written.reports))
+    return NodeGroup(written.name, written.min, written.max, written.start_up, node, reports)
+
+
+def _report(raw: Raw, path: str) -> NodeReport:
+    """Return what some node of a group reports."""
+    with locating(path):
+        report = decode(raw)
+        if isinstance(report, NodeReport) and reporter(report):
+            return report
+        raise InputError("is neither a CSINode nor a ResourceSlice with .spec.nodeName")
 
 
 _GROUP = API_VERSION.partition("/")[0]

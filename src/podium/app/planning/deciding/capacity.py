@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podium.api.devices import ResourceSlice
 from podium.api.meta import ObjectMeta
-from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, READY, CSINode, Node
+from podium.api.node import HOSTNAME_LABEL, INSTANCE_TYPE_LABEL, READY, Node
 from podium.api.pod import PodCondition
 from podium.api.quantity import format_quantity
 from podium.api.resource_requests import node_allocatable
@@ -26,10 +26,10 @@ from podium.app.planning.deciding.causes import blocked_on, blocked_pods
 from podium.app.planning.deciding.decisions import Decisions, PlacedPod
 from podium.cluster.arrays import Bools, Int64s
 from podium.cluster.cluster import Cluster
-from podium.cluster.devices import pool_of
 from podium.cluster.pods import PodRecord
 from podium.cluster.what_if_view import WhatIfView
 from podium.decide.autoscaling import add_daemons
+from podium.decide.node_reports import NodeReport, reporter, reports_like
 from podium.framework.handle import CycleState
 from podium.plugins.default_preemption import DefaultPreemption
 from podium.plugins.node_filters import required_nodes
@@ -39,9 +39,6 @@ MAX_PER_NODE = 2_000
 
 _SHOWN = ("cpu", "memory")
 _FEW = 8
-
-NodeReport = CSINode | ResourceSlice
-"""What a node reports besides itself, if the devices of a slice are its own."""
 
 
 class NodeShape(Struct, frozen=True):
@@ -123,29 +120,14 @@ def as_new(node: Node) -> Node:
 def reports_by_node(items: Iterable[object]) -> dict[str, list[NodeReport]]:
     """Return the CSINode and the slices of its own devices for each node."""
     found = (item for item in items if isinstance(item, NodeReport))
-    return by_key((item.metadata.name if isinstance(item, CSINode) else item.spec.node_name, item) for item in found)
+    return by_key((reporter(item), item) for item in found)
 
 
 def copies_of(model: Node, reports: Iterable[NodeReport], name: str) -> Iterator[Node | NodeReport]:
     """Yield a node of that name like a ``model``, which is as if new, and what it would report."""
-    old = model.metadata.name
-
-    def named(text: str) -> ObjectMeta:
-        return ObjectMeta(name=text.replace(old, name, 1) if old in text else f"{text}-{name}")
-
     labels = {**model.metadata.labels, HOSTNAME_LABEL: name}
     yield replace(model, metadata=ObjectMeta(name=name, labels=labels))
-    # The slices of other nodes in the same pool do not count for the new one.
-    numbers = Counter((pool_of(item), item.spec.pool.generation) for item in reports if isinstance(item, ResourceSlice))
-    for item in reports:
-        meta = named(item.metadata.name)
-        if isinstance(item, CSINode):
-            drivers = tuple(replace(driver, node_id=name) for driver in item.spec.drivers)
-            yield replace(item, metadata=meta, spec=replace(item.spec, drivers=drivers))
-        else:
-            pool, number = item.spec.pool, numbers[pool_of(item), item.spec.pool.generation]
-            pool = replace(pool, name=named(pool.name).name, resource_slice_count=number)
-            yield replace(item, metadata=meta, spec=replace(item.spec, node_name=name, pool=pool))
+    yield from reports_like(reports, name)
 
 
 def _devices(reports: Iterable[NodeReport]) -> Counter[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from podium.api.kinds import manifest_of
 from podium.api.meta import Kubernetes, Raw, plain
 from podium.app.console.cells import by_key
 from podium.app.planning.deciding.attempts import PodKind, kind_of
@@ -16,7 +17,7 @@ from podium.app.planning.deciding.candidates import TYPES, ProposedChange, candi
 from podium.app.planning.deciding.capacity import NodeShape, add_nodes
 from podium.app.planning.deciding.causes import FAILED, BlockedPods, RefusedPods
 from podium.app.planning.deciding.decisions import Decisions, QueueResult
-from podium.app.planning.scenarios import Remedy, manifest_of
+from podium.app.planning.scenarios import Remedy
 from podium.cluster.pods import PodRecord
 from podium.store.admission.quotas import written_amount
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from podium.api.budget_limits import pods_of_share
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
+from podium.api.kinds import manifest_of
 from podium.api.meta import Raw, value_at
 from podium.api.node import Node
 from podium.api.times import SECOND, format_duration
@@ -18,10 +19,11 @@ from podium.app.console.cells import NODES, Name, Part, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_ADDED_NODES
-from podium.app.planning.deciding.capacity import NodeReport, as_new, copies_of, reports_by_node
+from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
 from podium.app.planning.impact import impact_text, new_holds
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
-from podium.app.planning.scenarios import chosen_nodes, manifest_of, nodes_text, step
+from podium.app.planning.scenarios import chosen_nodes, nodes_text, step
+from podium.decide.node_reports import NodeReport
 from podium.sim.results.measures import BudgetHealth, RefusedEviction
 
 
