@@ -44,6 +44,11 @@ class DomainCount:
         """Return the domain of a row, 0 without the label."""
         return self._column.codes.item(row)
 
+    @property
+    def by_code(self) -> Int64s:
+        """The matching pods by domain, as in `domains`; possibly with further entries."""
+        return self._matcher.domains[self.key]
+
     def around(self, row: int) -> int:
         """Return the number of matching pods in a row's domain; 0 without the label."""
         code = self._column.codes.item(row)

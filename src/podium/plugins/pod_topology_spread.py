@@ -27,7 +27,7 @@ from podium.framework.handle import CycleState, Reach
 from podium.framework.plugin import MAX_NODE_SCORE, PluginContext, Scope
 from podium.framework.settings.arguments import read_arguments
 from podium.framework.verdicts import SKIP, SUCCESS, PluginError, Status, Verdicts, unresolvable, unschedulable
-from podium.plugins.domain_counts import DomainCount, DomainCounts
+from podium.plugins.domain_counts import FEW_DOMAINS, DomainCount, DomainCounts
 from podium.plugins.node_filters import required_nodes
 
 NO_DOMAIN = 2**31 - 1
@@ -482,11 +482,10 @@ class SpreadCells(DomainCounts):
         """Return whether a constraint counts equally many pods for all rows of a cell."""
         return domains.all_labelled or not domains.constraint.counts_placed or not count.is_single
 
-    def _matching(self, domains: SpreadDomains) -> Int64s:
-        """Return ``[codes]`` the pods of each domain that the constraint counts; to be read only, except for code 0."""
-        if domains.all_labelled and domains.constraint.counts_placed:
-            return self._cluster.domain_counts(domains.constraint.predicate, domains.constraint.key)
-        return matching_in_domains(self._cluster, domains)
+    def _matching(self, domains: SpreadDomains, count: DomainCount) -> Int64s:
+        """Return the pods of each domain, by its code, that the constraint counts; not to be changed."""
+        is_whole = domains.all_labelled and domains.constraint.counts_placed
+        return count.by_code if is_whole else matching_in_domains(self._cluster, domains)
 
 
 class SpreadFilterCells(SpreadCells):
@@ -495,15 +494,22 @@ class SpreadFilterCells(SpreadCells):
     def fits(self, pod: PodRecord, rows: Sequence[int]) -> list[bool]:
         found = [True] * len(rows)
         for domains, count in self._each:
-            constraint, matching, lowest = domains.constraint, self._matching(domains), 0
+            constraint, matching, lowest = domains.constraint, self._matching(domains, count), 0
             if len(domains.codes) >= constraint.min_domains:
-                lowest = matching[domains.codes].min(initial=NO_DOMAIN).item()
+                lowest = _lowest(matching, domains.codes)
             most = constraint.max_skew + lowest - int(constraint.matches_self)
             for number, row in enumerate(rows):
                 code = count.code(row)
                 if not code or matching.item(code) > most:
                     found[number] = False
         return found
+
+
+def _lowest(matching: Int64s, codes: Int64s) -> int:
+    """Return the number of pods in the emptiest of some domains."""
+    if len(codes) > FEW_DOMAINS:
+        return int(matching[codes].min())
+    return min(map(matching.item, codes.tolist()), default=NO_DOMAIN)
 
 
 class SpreadScoreCells(SpreadCells):
@@ -527,7 +533,7 @@ class SpreadScoreCells(SpreadCells):
         for domains, count in each:
             constraint = domains.constraint
             weight = math.log(_size(count, [(rows[number], sizes[number]) for number in counted]) + 2)
-            in_domain = None if constraint.key == HOSTNAME_LABEL else self._matching(domains)
+            in_domain = None if constraint.key == HOSTNAME_LABEL else self._matching(domains, count)
             is_counted = constraint.counts_placed
             for number in counted:
                 code = count.code(rows[number])

@@ -18,7 +18,6 @@ from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.ranking import EqualPriorityOrder, PreemptionRanking
 from podium.cluster.view import View
-from podium.cluster.what_if_view import WhatIfView
 from podium.decide.preempting import preemption_plan
 from podium.decide.preempting.criteria import UPSTREAM, VictimCost, VictimSets, cost_of
 from podium.decide.preempting.eligibility import VictimFilter, beyond_budgets
@@ -33,9 +32,8 @@ from podium.decide.preempting.reprieve import (
     choose_victims_on,
     tally,
 )
-from podium.framework.cache.class_cache import CacheByClass, CachedRows, as_many_as
+from podium.framework.cache.class_cache import CacheByClass, as_many_as
 from podium.framework.cache.row_filters import RowFilters
-from podium.framework.handle import CycleState
 from podium.framework.verdicts import Decoders, Outcome
 
 _CACHED_CLASSES = 64
@@ -44,8 +42,6 @@ _CACHED_TRIALS = 1 << 18
 # Rows are tried one by one up to this number of pods: each pod that is given back is summed up with all others.
 _FEW_PODS = 128
 
-_EMPTIED_ROWS = 1 << 20
-
 MOST_EQUALS = 6
 """The maximum number of equal candidates that are named if no details were requested."""
 
@@ -53,8 +49,9 @@ MOST_EQUALS = 6
 class Trials:
     """Tries preemption, and caches the result for rows that did not change.
 
-    A trial is cached if it depends on its own row alone: the filters that apply to the pod do, the budgets of the pods
-    there are unchanged, and the pod has no nomination of its own there. The cache holds the classes used last.
+    A trial is cached if it depends on its own row alone: the filters that apply to the pod do, or the others answer
+    alike without its victims; the budgets of the pods there are unchanged, and the pod has no nomination of its own
+    there. The cache holds the classes used last.
     """
 
     def __init__(self, cluster: Cluster, order: EqualPriorityOrder, *, spare_mirrors: bool = False) -> None:
@@ -62,7 +59,6 @@ class Trials:
         self.ranking = PreemptionRanking(cluster, order, spare_mirrors=spare_mirrors)
         # For fewer rows it is not worth while to ask filters beyond single rows first. Tests set it to 0.
         self.worth_parting = 64
-        self._emptied_rows: CacheByClass[CachedRows] = CacheByClass(as_many_as(_EMPTIED_ROWS, cluster.nodes, least=64))
         self._cache: CacheByClass[CachedTrials] = CacheByClass(
             as_many_as(_CACHED_TRIALS, cluster.nodes, least=_CACHED_CLASSES, most=256)
         )
@@ -215,9 +211,9 @@ class Trials:
         return sorted({*rows, *found[cached.refused[found] == 0].tolist()})
 
     def _try_open(self, preemptor: Preemptor, rows: Int64s) -> TrialTable:
-        """Try the rows whose rejection by a filter beyond single rows may end; the others keep it.
+        """Try the rows where victims may change the answers of filters beyond single rows; cached trials do for others.
 
-        It stays if no potential victim on the row counts for these filters.
+        These answers stay if no potential victim on the row counts for these filters.
         """
         handle, state, pod = preemptor.handle, preemptor.state, preemptor.pod
         parts = handle.filter_parts(state, pod) if len(rows) >= self.worth_parting else None
@@ -231,46 +227,18 @@ class Trials:
         for predicate in parts.counted:
             matching = self._cluster.matcher(predicate).matching(pods.pod_class[lower])
             may_change[pods.row[lower[matching]]] = True
-        is_settled = (wide.refused != 0) & ~may_change[rows]
-        if not is_settled.any():
+        is_open = may_change[rows]
+        if is_open.all():
             return self._try(preemptor, rows, None)
-        emptied = self._rows_without_victims(preemptor, parts.local)
-        table = self._try(preemptor, rows[~is_settled], None)
-        refused = np.empty(len(rows), dtype=np.int64)
-        criteria = np.zeros((len(UPSTREAM), len(rows)), dtype=np.int64)
-        refused[~is_settled], criteria[:, ~is_settled] = table.refused, table.criteria
-        alone, beyond = emptied.values[rows[is_settled]], wide.refused[is_settled]
+        alone = self._refreshed(Preemptor(handle, parts.local, pod), self._cluster.nodes.all_rows)
+        refused, criteria, beyond = alone.refused[rows], alone.criteria[:, rows], wide.refused
         # The first filter of the profile counts, which has the smaller number.
-        refused[is_settled] = np.where(alone == 0, beyond, np.minimum(alone, beyond))
-        decoders = {**emptied.decoders, **wide.decoders, **table.decoders}
-        return TrialTable(rows, refused, criteria, table.victims_on, decoders)
-
-    def _rows_without_victims(self, preemptor: Preemptor, local: CycleState) -> CachedRows:
-        """Return why filters of single rows reject each row without its potential victims, and nominated pods."""
-        pod, cluster = preemptor.pod, self._cluster
-        kept = self._emptied_rows.get(pod.pod_class, (pod.priority, local.skip_filter), CachedRows)
-
-        def compute(rows: Int64s | None) -> Int64s:
-            filters = None if rows is None else preemptor.handle.row_filters(local, pod, len(rows))
-            among = cluster.nodes.all_rows() if rows is None else rows
-            refused = np.full(len(among), WITHOUT_VICTIMS, dtype=np.int64)
-            if filters is not None:
-                filters.explain(pod, kept.decoders)
-                for position, row in enumerate(among.tolist()):
-                    if gone := self.ranking.below(row, pod.priority):
-                        refused[position] = filters.refused(pod, row, gone)
-                return refused
-            potential = self._potential_victims(pod, among, None)
-            if len(potential):
-                worlds = WhatIfView(cluster, potential.rows)
-                worlds.remove(potential.owners, potential.entries)
-                outcome = preemptor.handle.filter_view(local, pod, worlds)
-                refused[np.searchsorted(among, potential.rows)] = outcome.refused
-                kept.decoders.update(outcome.decoders)
-            return refused
-
-        kept.refresh(cluster.nodes.changes, cluster.nodes.count, compute)
-        return kept
+        first = np.where((refused == 0) | (refused == NO_VICTIM_NEEDED), beyond, np.minimum(refused, beyond))
+        refused[beyond != 0] = first[beyond != 0]
+        table = self._try(preemptor, rows[is_open], None)
+        refused[is_open], criteria[:, is_open] = table.refused, table.criteria
+        decoders = {**alone.decoders, **wide.decoders, **table.decoders}
+        return TrialTable(rows, refused, criteria, {**alone.victims_on, **table.victims_on}, decoders)
 
     def _try(
         self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from podium.cluster.arrays import Int64s, lexsort
+from podium.cluster.arrays import Int64s, lexsort, runs
 from podium.cluster.nodes import NameOrder
 from podium.cluster.pods import PodRecord
 from podium.framework.cache import class_cache
@@ -112,13 +112,13 @@ class ClassRanking:
         ranks = self._order.ranks[rows]
         by = lexsort(*columns, totals, ranks)
         rows, ranks, table = rows[by], ranks[by], [column[by] for column in (*columns, totals)]
-        differs = np.zeros(max(len(rows) - 1, 0), dtype=np.bool_)
-        for column in table:
-            differs |= column[1:] != column[:-1]
-        bounds = np.flatnonzero(differs) + 1
-        for start, end in pairwise([0, *bounds.tolist(), len(rows)] if len(rows) else ()):
-            *key, total = [column.item(start) for column in table]
-            self._bucket_of[rows[start:end]] = self._open(tuple(key), total, ranks[start:end])
+        bounds = runs(*table)
+        keys = zip(*[column[bounds[:-1]].tolist() for column in table], strict=True)
+        buckets = [
+            self._open(tuple(key), total, ranks[start:end])
+            for (*key, total), (start, end) in zip(keys, pairwise(bounds.tolist()), strict=True)
+        ]
+        self._bucket_of[rows] = np.repeat(np.array(buckets, dtype=object), np.diff(bounds))
 
     def put(self, row: int, key: Key, total: int) -> None:
         bucket: ScoreBucket | None = self._bucket_of[row]
