@@ -124,12 +124,14 @@ async def send(request: BaseRequest, reply: Reply, head: dict[str, str]) -> Stre
         size = sum(map(len, pieces))
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
-    response = StreamResponse(status=reply.code, headers=headers)
-    if size <= _PIECE:
+    response: StreamResponse
+    if is_small := size <= _PIECE:
         response = Response(body=b"".join(pieces), status=reply.code, headers=headers)
+    else:
+        response = StreamResponse(status=reply.code, headers=headers)
     if reply.closes:
         response.force_close()
-    if size <= _PIECE:
+    if is_small:
         return response
     response.content_length = size
     await response.prepare(request)
