@@ -94,9 +94,13 @@ def test_of_many_groups_those_with_the_most_nodes_are_evaluated(monkeypatch: pyt
     assert found.skipped["zone"] == 1
 
 
-def test_shapes_are_pods(tmp_path: Path) -> None:
-    (tmp_path / "shapes.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
-    with pytest.raises(InputError, match="is a Namespace; shapes are Pods"):
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [("Namespace", "is a Namespace; shapes are Pods"), ("Pod", "a pod has at least one container")],
+)
+def test_shapes_are_pods_with_containers(tmp_path: Path, kind: str, problem: str) -> None:
+    (tmp_path / "shapes.yaml").write_text(f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: a}}\n")
+    with pytest.raises(InputError, match=problem):
         read_shapes(str(tmp_path / "shapes.yaml"))
 
 

@@ -246,6 +246,15 @@ def test_the_table_has_a_row_for_each_node(tmp_path: Path) -> None:
     )
 
 
+def test_a_pod_without_containers_is_refused(tmp_path: Path) -> None:
+    cluster, empty = written(tmp_path, node("a")), pod("web")
+    empty |= {"metadata": {"name": "web", "namespace": "default"}, "spec": {"containers": []}}
+
+    error = ask("fit", "-f", cluster, asked(tmp_path, empty), code=1).output
+
+    assert "Pod default/web, .spec.containers: Required value: a pod has at least one container" in error
+
+
 def test_a_file_has_one_object_that_makes_pods(tmp_path: Path) -> None:
     cluster = written(tmp_path, node("a"))
 

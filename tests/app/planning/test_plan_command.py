@@ -173,6 +173,17 @@ def test_a_saved_plan_contains_the_options_of_its_run(cluster: Path, tmp_path: P
     assert first == f"# podium simulate -f saved.yaml {' '.join([*options, *gates])}"
 
 
+def test_a_deployment_without_containers_is_refused_by_its_file(cluster: Path, tmp_path: Path) -> None:
+    new = deployment("web", 1, "1")
+    del new["spec"]["template"]["spec"]["containers"]
+    file = written(tmp_path, new)
+
+    error = ask("deploy", file, "-f", str(cluster), code=1).output
+
+    place = "document 1, Deployment default/web, .spec.template.spec.containers"
+    assert f"{file}, {place}: Required value: a pod has at least one container" in error
+
+
 def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("shop", 5, "7", "high"))
     answer = reported("deploy", "-f", str(cluster), new)

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from podium.api.errors import InputError
+from podium.api.input.codec import refuse_empty_pods
 from podium.api.node import ZONE_LABEL
 from podium.api.pod import Pod
 from podium.app.console.cells import by_key
@@ -183,9 +184,10 @@ def combined(
 
 
 def read_shapes(file: str) -> tuple[Pod, ...]:
-    """Return the pods in a file. Raises InputError for other objects."""
-    pods = []
-    for document in read_objects(file).documents:
+    """Return the pods in a file. Raises InputError for other objects, and for pods without containers."""
+    pods, documents = [], read_objects(file).documents
+    refuse_empty_pods(documents)
+    for document in documents:
         if not isinstance(document.object, Pod):
             raise document.located(InputError(f"is a {document.raw.get('kind')}; shapes are Pods"))
         pods.append(document.object)

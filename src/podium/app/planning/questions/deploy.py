@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podium.api.errors import InputError
-from podium.api.input.codec import Document
+from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.workloads import WORKLOADS
 from podium.app.console import cells
 from podium.app.console.cells import Name, Names, Part, agreeing, by_key, counted
@@ -25,8 +25,9 @@ _MAX_NODES = 2
 def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     """Answer what happens when the objects are created, or updated to what the files say.
 
-    Raises InputError if no object makes a pod, and for a kind that no simulation plays.
+    Raises InputError if no object makes a pod, for pods without containers, and for a kind that no simulation plays.
     """
+    refuse_empty_pods(objects)
     for document in objects:
         if document.object is None:
             problem = f"the kind {document.raw.get('kind')} is not simulated"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from podium.api import errors, policy
 from podium.api.basis import Caveat
-from podium.api.input.codec import Document, Input
+from podium.api.input.codec import Document, Input, refuse_empty_pods
 from podium.api.meta import Raw, plain
 from podium.api.pod import Pod, PodStatus
 from podium.api.workloads import WORKLOADS, StatefulSet, pods_wanted
@@ -73,12 +73,16 @@ class FitTarget(Struct, frozen=True):
 
 
 def fit_target(documents: Sequence[Document]) -> tuple[FitTarget, list[Document]]:
-    """Return the only object of the files that makes pods, and all others. Raises InputError for none or several."""
+    """Return the only object of the files that makes pods, and all others.
+
+    Raises InputError for none or several, and for pods without containers.
+    """
     makers = [document for document in documents if document.object is not None and makes_pods(document.object)]
     if len(makers) != 1:
         known = ", ".join(("Pod", *WORKLOADS))
         problem = f"the files hold {len(makers)} objects that make pods; one is needed: {known}"
         raise errors.InputError(problem, source=documents[0].source if documents else "")
+    refuse_empty_pods(makers)
     maker = makers[0]
     rest = [document for document in documents if document is not maker]
     item = maker.object
