@@ -201,6 +201,22 @@ def test_trials_of_a_pod_that_is_too_large_for_every_node_rank_no_victims(monkey
     assert table.rows.tolist() == table.refused.tolist() == []
 
 
+def test_trials_on_one_node_say_nothing_of_other_nodes() -> None:
+    """A gang tries single nodes; a later trial of its class on all nodes finds those of the others."""
+    cluster = cluster_of(node("n", cpu=3), node("m", cpu=3), *RUNNING, pod("s", on="m", cpu=2))
+    runner, target = plain_runner(cluster), pending_in(cluster, pod("p", priority=5, cpu=2))
+    placement, plugin = place(runner, target), runner.profile.post_filter[-1]
+    assert isinstance(plugin, DefaultPreemption)
+    found = plugin.plain_trials(cluster)
+    assert found is not None
+    preemptor, rows = Preemptor(runner, placement.state, target), full_outcome(cluster, placement).resolvable()
+    assert len(rows) == 2
+
+    numbers = [len(found.on(preemptor, some, None).candidates) for some in (rows[:1], rows)]
+
+    assert numbers == [1, 2]
+
+
 def test_the_trials_of_the_classes_seen_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many classes there are, and with the same answers."""
     monkeypatch.setattr(trials, "_CACHED_CLASSES", 2)
