@@ -168,8 +168,7 @@ class OddRows:
 
 def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None:
     cluster = cluster_of(*(node(f"n{n}") for n in range(5)))
-    runner = plain_runner(cluster, extra=[OddRows()])
-    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
+    runner = ranking_runner(cluster, OddRows())
     record = cluster.read(pod("p", cpu="100m"))
     assert ranked(runner, record) == [True]
     for number in range(15):
@@ -183,8 +182,7 @@ def test_a_plugin_that_does_not_know_of_single_rows_is_asked_in_arrays() -> None
 
 def test_a_score_out_of_range_is_an_error_by_ranking_too() -> None:
     cluster = cluster_of(node("n"), node("m"), pod("q", on="m"))
-    runner = plain_runner(cluster, extra=[OddRows(101)])
-    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
+    runner = ranking_runner(cluster, OddRows(101))
     record = cluster.read(pod("p"))
 
     for _ in range(3):
@@ -209,8 +207,7 @@ def test_a_plugin_that_may_look_at_the_whole_cluster_is_asked_about_all_nodes() 
         scope = Scope.CLUSTER
 
     cluster = cluster_of(node("n"), node("m"))
-    runner = plain_runner(cluster, extra=[Anywhere()])
-    runner.rankings.is_eager, runner.rankings.retry_after = True, 0
+    runner = ranking_runner(cluster, Anywhere())
 
     assert ranked(runner, cluster.read(pod("p"))) == [False]
 

@@ -9,6 +9,7 @@ import pytest
 
 from podium.api.meta import Kubernetes
 from podium.api.pod import Pod
+from podium.cluster.arrays import Int64s
 from podium.cluster.cluster import Cluster
 from podium.cluster.ranking import PreemptionRanking
 from podium.decide.placement import full_outcome, place
@@ -26,6 +27,16 @@ RUNNING = [pod("q", on="n", cpu=1, started=1), pod("r", on="n", cpu=1, labels={"
 def candidates(runner: Runner, target: Pod = TARGET) -> Any:
     found = answers(runner, pending_in(runner.cluster, target))
     return found.get("candidates")
+
+
+def asked(cluster: Cluster, target: Pod) -> tuple[trials.Trials, Preemptor, Int64s]:
+    """Return the trials of a scheduler, a pod that it found no node for, and the rows where preemption may help."""
+    runner, record = plain_runner(cluster), pending_in(cluster, target)
+    placement, plugin = place(runner, record), runner.profile.post_filter[-1]
+    assert isinstance(plugin, DefaultPreemption)
+    found = plugin.plain_trials(cluster)
+    assert found is not None
+    return found, Preemptor(runner, placement.state, record), full_outcome(cluster, placement).resolvable()
 
 
 def reported(change: Callable[[Cluster], object]) -> tuple[Any, Any]:
@@ -188,15 +199,10 @@ def test_pods_of_one_class_and_different_priorities_do_not_share_trials() -> Non
 
 def test_trials_of_a_pod_that_is_too_large_for_every_node_rank_no_victims(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranking the pods of thousands of nodes takes longer than all else about such a pod."""
-    cluster = cluster_of(node("n", cpu=3), *RUNNING)
-    runner, target = plain_runner(cluster), pending_in(cluster, pod("p", priority=5, cpu=8))
-    placement, plugin = place(runner, target), runner.profile.post_filter[-1]
-    assert isinstance(plugin, DefaultPreemption)
-    found = plugin.plain_trials(cluster)
-    assert found is not None
+    found, preemptor, rows = asked(cluster_of(node("n", cpu=3), *RUNNING), pod("p", priority=5, cpu=8))
     monkeypatch.delattr(PreemptionRanking, "refresh")
 
-    table = found.on(Preemptor(runner, placement.state, target), full_outcome(cluster, placement).resolvable(), None)
+    table = found.on(preemptor, rows, None)
 
     assert table.rows.tolist() == table.refused.tolist() == []
 
@@ -204,12 +210,7 @@ def test_trials_of_a_pod_that_is_too_large_for_every_node_rank_no_victims(monkey
 def test_trials_on_one_node_say_nothing_of_other_nodes() -> None:
     """A gang tries single nodes; a later trial of its class on all nodes finds those of the others."""
     cluster = cluster_of(node("n", cpu=3), node("m", cpu=3), *RUNNING, pod("s", on="m", cpu=2))
-    runner, target = plain_runner(cluster), pending_in(cluster, pod("p", priority=5, cpu=2))
-    placement, plugin = place(runner, target), runner.profile.post_filter[-1]
-    assert isinstance(plugin, DefaultPreemption)
-    found = plugin.plain_trials(cluster)
-    assert found is not None
-    preemptor, rows = Preemptor(runner, placement.state, target), full_outcome(cluster, placement).resolvable()
+    found, preemptor, rows = asked(cluster, TARGET)
     assert len(rows) == 2
 
     numbers = [len(found.on(preemptor, some, None).candidates) for some in (rows[:1], rows)]

@@ -36,7 +36,7 @@ def start(
     )
 
 
-async def said_by(process: subprocess.Popen[str]) -> str:
+async def log_of(process: subprocess.Popen[str]) -> str:
     """Return the log of a process once it has ended; this one serves the cluster meanwhile."""
     with process:
         _, said = await asyncio.to_thread(process.communicate)
@@ -63,7 +63,7 @@ def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_
         await until(lambda: cluster.node_of("a"))
         was = holder(cluster)
         first.kill()
-        await said_by(first)
+        await log_of(first)
         assert first.returncode == -signal.SIGKILL
         assert holder(cluster) == was
 
@@ -72,7 +72,7 @@ def test_a_process_that_is_killed_is_followed_by_another_which_goes_on_and_ends_
         second = start(cluster, tmp_path)
         await until(lambda: cluster.node_of("b"))
         second.send_signal(signal.SIGTERM)
-        said = await said_by(second)
+        said = await log_of(second)
 
         assert second.returncode == 0
         assert holder(cluster) == ""
@@ -88,7 +88,7 @@ def test_a_process_that_loses_its_lease_ends_with_1(tmp_path: Path) -> None:
         await until(lambda: cluster.node_of("a"))
         lease = cluster.plane.store.get("Lease", "kube-system/kube-scheduler").raw
         cluster.plane.store.update({**lease, "spec": {**lease["spec"], "holderIdentity": "other"}})
-        said = await said_by(process)
+        said = await log_of(process)
         assert process.returncode == 1
         assert "the lease is lost: other holds it" in said
 
@@ -100,7 +100,7 @@ def test_a_rescheduler_gives_its_own_lease_back_and_ends_with_0(tmp_path: Path) 
         process = start(cluster, tmp_path, "--evict", command="reschedule")
         await until(lambda: cluster.plane.store.find("Lease", "kube-system/podium-rescheduler"))
         process.send_signal(signal.SIGTERM)
-        said = await said_by(process)
+        said = await log_of(process)
         assert process.returncode == 0
         lease = cluster.plane.store.get("Lease", "kube-system/podium-rescheduler").raw
         assert lease["spec"]["holderIdentity"] == ""
@@ -116,7 +116,7 @@ def test_a_process_that_is_aborted_leaves_its_stacks_and_does_not_run_on_uvloop(
         process = start(cluster, tmp_path, real=True)
         await until(lambda: cluster.node_of("a"))
         process.send_signal(signal.SIGABRT)
-        said = await said_by(process)
+        said = await log_of(process)
         assert process.returncode == -signal.SIGABRT
         assert "Fatal Python error: Aborted" in said
         assert "uvloop" not in said.partition("Fatal Python error")[2].partition("Extension modules")[0]

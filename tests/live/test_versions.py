@@ -19,7 +19,7 @@ from podium.client.credentials import ClusterAccess
 from podium.framework.rescheduling.configuration import default_rescheduler
 from podium.framework.settings.configuration import default_configuration
 from tests.live.cluster import Cluster, Instance
-from tests.live.test_process import said_by, start
+from tests.live.test_process import log_of, start
 from tests.sim.test_volume_claims import disks, with_cache
 from tests.store.objects import Raw, node, pod, priority_class
 from tests.waiting import GUARD_SECONDS, until
@@ -68,7 +68,7 @@ def test_the_command_decides_as_the_version_that_is_named(tmp_path: Path) -> Non
         process = start(cluster, tmp_path, "--kubernetes-version", "1.34.1")
         await until(lambda: reason(cluster, "a"))
         process.send_signal(signal.SIGTERM)
-        await said_by(process)
+        await log_of(process)
         assert reason(cluster, "a").startswith(NAMED)
 
     play("1.36", story)

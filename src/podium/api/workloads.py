@@ -274,6 +274,7 @@ class JobSpec(APIStruct, frozen=True, kw_only=True):
 
     @property
     def most_at_once(self) -> int:
+        """The most pods that run at the same time."""
         return self.parallelism if self.completions is None else min(self.parallelism, self.completions)
 
 

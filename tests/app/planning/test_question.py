@@ -133,7 +133,7 @@ def test_two_simulations_are_never_in_memory_at_the_same_time(monkeypatch: pytes
     assert len(made) == 2
 
 
-def test_question_that_begins_with_other_objects_is_compared_with_a_run_of_those_that_were_read() -> None:
+def test_a_question_that_begins_with_other_objects_is_compared_with_a_run_of_those_that_were_read() -> None:
     other = replace(DRAIN, begins_with=tuple(read(node("a", cpu="1")).documents))
 
     played = PlanRun(cluster(SCENARIO), RunOptions()).play(other)

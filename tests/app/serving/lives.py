@@ -69,7 +69,8 @@ def up(folder: Path, *args: str, code: str = START, forks_workers: bool = False)
     """Provide a server that has said that it is up. It runs in the folder, and ends with the block."""
     process = forked.start(
         code,
-        *("up", *args),
+        "up",
+        *args,
         forks_workers=forks_workers,
         cwd=folder,
         stdout=subprocess.PIPE,

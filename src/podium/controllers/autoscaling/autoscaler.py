@@ -308,10 +308,10 @@ class NodeStartUps:
         """Handle an answer; return whether an expected node will not come."""
         action = finished.action
         if isinstance(action, CreateObject):
-            meta = action.raw["metadata"]
+            metadata = action.raw["metadata"]
             if action.raw["kind"] == "Node":
-                return self._on_created(meta["name"], finished, now)
-            name = meta["ownerReferences"][0]["name"]
+                return self._on_created(metadata["name"], finished, now)
+            name = metadata["ownerReferences"][0]["name"]
         elif isinstance(action, PatchObject):
             name = action.key
         else:
