@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -148,8 +148,7 @@ def _missing_pods(basis: Basis) -> Iterator[Caveat]:
     live = [pod for pod in basis.objects(Pod) if not pod.is_terminal]
     owners = {(pod.metadata.namespace, owner.kind, owner.name) for pod in live if (owner := pod.metadata.controller)}
     owners |= {(space, "Deployment", name.rpartition("-")[0]) for space, kind, name in owners if kind == "ReplicaSet"}
-    kinds = (workloads.Deployment, workloads.ReplicaSet, workloads.ReplicationController, workloads.StatefulSet)
-    found: list[Any] = [item for kind in kinds for item in basis.objects(kind)]
+    found: list[Any] = [item for kind in get_args(workloads.Replicated) for item in basis.objects(kind)]
     names = [
         f"{item.kind} {item.key}"
         for item in found
