@@ -5,9 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from podium.api.reading import read
+from podium.api.times import parse_time
+from podium.api.workloads import Job
+from podium.controllers.workloads import job_pods
 from podium.controllers.workloads.job_pods import FAILURES, INDEX, free_indexes, read_indexes, write_indexes
-from podium.controllers.workloads.jobs import Jobs
+from podium.controllers.workloads.jobs import Jobs, failure_of
 from tests.controllers.workload_rig import Rig, template, workload
 from tests.store.objects import Raw
 
@@ -181,6 +186,32 @@ def test_a_failure_policy_fails_an_index_at_once_or_ignores_the_failure() -> Non
 
     assert status(rig)["failedIndexes"] == "0"
     assert rig.pods()[pod_of(rig, 1)].metadata.annotations[FAILURES] == "0"
+
+
+def test_an_ignored_failure_delays_the_next_pod_of_its_index_and_is_counted_apart() -> None:
+    rules = [{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7]}}]
+    policy = {"podFailurePolicy": {"rules": rules}}
+    rig = indexed(backoffLimitPerIndex=0, backoffLimit=2**31 - 1, completions=1, parallelism=1, **policy)
+    rig.log.clear()
+
+    for _ in range(2):
+        rig.end(pod_of(rig, 0), exit_code=7)
+        rig.skip()
+
+    assert rig.log == ["10 create sum-0-", "30 create sum-0-"]
+    annotations = rig.pods()[pod_of(rig, 0)].metadata.annotations
+    assert (annotations[FAILURES], annotations[job_pods.IGNORED_FAILURES]) == ("0", "2")
+
+
+def test_a_deadline_is_the_reason_of_a_failure_before_the_number_of_failed_indexes() -> None:
+    limits = {"backoffLimitPerIndex": 0, "backoffLimit": 2**31 - 1, "maxFailedIndexes": 0, "activeDeadlineSeconds": 10}
+    job = read(workload("Job", "sum", {**limits, "completionMode": "Indexed", "completions": 3}), Job)
+    job = replace(job, status=replace(job.status, start_time="2026-01-01T00:00:00Z"))
+    progress = job_pods.Progress({"succeeded": 0, "failed": 1}, frozenset(), set(), failed={0})
+
+    ends = [failure_of(job, progress, 0, parse_time(f"2026-01-01T00:00:{second:02}Z")) for second in (9, 10)]
+
+    assert [end.reason for end in ends if end is not None] == ["MaxFailedIndexesExceeded", "DeadlineExceeded"]
 
 
 @pytest.mark.parametrize(

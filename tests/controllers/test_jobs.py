@@ -198,6 +198,18 @@ def test_a_pod_without_an_index_of_its_own_is_given_up() -> None:
     assert counts(rig) == (0, 0)
 
 
+def test_of_two_pods_with_an_index_the_running_one_stays() -> None:
+    work = job(completions=1, parallelism=1, completionMode="Indexed")
+    pods = [owned_by(work, "a-waiting"), owned_by(work, "running", nodeName="n1")]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {INDEX: "0"}
+    rig = Rig(Jobs, runs=False)
+
+    rig.apply(*pods, work)
+
+    assert rig.active() == ["running"]
+
+
 # Failures
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podium.api.pod import PodCondition
+from podium.api.pod import Container, PodCondition
 from podium.controllers.workloads.owned_pods import DELETION_COST, OwnedPod, first_to_go
 from tests import builders
 from tests.builders import DAY_ONE_NS, at, owned_pod
@@ -66,3 +66,29 @@ def test_pods_go_first_that_share_their_node_with_more_related_ones() -> None:
     related = [alone, crowded, owned("c", on="n2")]
 
     assert first_to_go([alone, crowded], 1, related, NOW) == [crowded]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        pytest.param(owned("b", created=2), owned("a", created=1), id="one a second younger"),
+        pytest.param(owned("b", ready=2), owned("a", ready=1, restarts=9), id="one ready a second later"),
+        pytest.param(owned("b", created=2), owned("a", created=1, cost="-5"), id="costs do not count"),
+        pytest.param(owned("b", restarts=1), owned("a", created=9), id="one restarted more often"),
+    ],
+)
+def test_pods_of_jobs_are_ranked_by_exact_times_and_without_costs(first: OwnedPod, then: OwnedPod) -> None:
+    assert first_to_go([then, first], 2, None, NOW) == [first, then]
+
+
+def test_restarts_of_sidecars_decide_between_pods_with_equal_restarts_of_containers() -> None:
+    def pod_with(name: str, restarts: int, *, is_sidecar: bool) -> OwnedPod:
+        container = Container(name="init", restart_policy="Always" if is_sidecar else "")
+        made = builders.pod(name, on="n1", created=0, spec={"init_containers": (container,)})
+        return owned_pod(made, {"initContainerStatuses": [{"name": "init", "restartCount": restarts}]})
+
+    rarely, often = (pod_with(name, count, is_sidecar=True) for name, count in (("a", 1), ("b", 2)))
+    assert first_to_go([rarely, often], 1, (), NOW) == [often]
+
+    rarely, often = (pod_with(name, count, is_sidecar=False) for name, count in (("a", 1), ("b", 2)))
+    assert first_to_go([rarely, often], 1, (), NOW) == [rarely]

@@ -57,6 +57,19 @@ def test_pods_that_it_has_already_are_counted() -> None:
     assert sorted(rig.pods()) == ["web-1", "web-2"]
 
 
+@pytest.mark.parametrize(("owner", "first"), [("", "a"), ("Deployment", "b")])
+def test_pods_beside_others_of_the_same_deployment_go_first(owner: str, first: str) -> None:
+    """A ReplicaSet of its own has no related pods, so that the uid decides (getReplicaSetsWithSameController)."""
+    references = [{"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "d", "controller": True}]
+    own = workload("ReplicaSet", "web", {"replicas": 3}, **({"ownerReferences": references} if owner else {}))
+    nodes = {"a": "n1", "b": "n2", "c": "n2"}
+    rig = rig_of(*(owned_by(own, name, nodeName=node) for name, node in nodes.items()), own)
+
+    rig.scale("ReplicaSet", "web", 2)
+
+    assert [one for one in nodes if one not in rig.active()] == [first]
+
+
 def test_a_pod_without_controller_is_not_adopted_even_if_selected() -> None:
     stray = owned_by(SET, "stray")
     del stray["metadata"]["ownerReferences"]

@@ -71,7 +71,7 @@ class JobState(Struct):
         count, index = failures_before(pod), index_of(pod.pod, 2**31)
         if count is not None and index is not None and (pod.pod.is_terminating or pod.pod.status.phase == "Failed"):
             last = self.last_failed.get(index)
-            if last is None or count >= (failures_before(last) or 0):
+            if last is None or sum(count) >= sum(failures_before(last) or ()):
                 self.last_failed[index] = pod
         if not is_there or self.requested.get(uid) != pod.pod.metadata.resource_version:
             self.requested.pop(uid, None)
@@ -152,7 +152,7 @@ def finalizers_patch(pod: OwnedPod, cause: str, *, tracked: bool) -> PatchObject
     return versioned_patch(pod.pod, {"metadata": {"finalizers": finalizers or None}}, cause)
 
 
-def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int | None = None) -> Raw:
+def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: tuple[int, int] | None = None) -> Raw:
     """Return a pod of a Job; with its ``index``, and the ``failures`` of that before it if they are limited."""
     meta, template = workload.object.metadata, workload.template
     given, spec = template.get("metadata", {}), template.get("spec", {})
@@ -167,7 +167,8 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: int 
     }
     if index is not None:
         metadata["generateName"] = f"{meta.name}-{index}-"
-        counted = {} if failures is None else {FAILURES: str(failures)}
+        counts = zip((FAILURES, IGNORED_FAILURES), failures or (), strict=False)
+        counted = {name: str(count) for name, count in counts if count or name == FAILURES}
         metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index), **counted}
         labels[INDEX] = str(index)
         lists = {name: [_with_index(container) for container in spec[name]] for name in _CONTAINERS if name in spec}
@@ -192,12 +193,23 @@ def _with_index(container: Raw) -> Raw:
 
 
 FAILURES = "batch.kubernetes.io/job-index-failure-count"
-"""Annotation of a pod: the failures of its index before it."""
+"""Annotation of a pod: the failures of its index before it that count towards the limit."""
+
+IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count"
+"""Annotation of a pod: the other failures of its index before it."""
 
 
-def failures_before(pod: OwnedPod) -> int | None:
-    """Return how many pods of its index failed before; None if its Job does not limit them."""
-    return parse_int64(pod.pod.metadata.annotations.get(FAILURES, ""))
+def failures_before(pod: OwnedPod) -> tuple[int, int] | None:
+    """Return how many failures of its index before it counted, and did not; None if its Job does not limit them."""
+    annotations = pod.pod.metadata.annotations
+    counting, ignored = (parse_int64(annotations.get(name, "")) for name in (FAILURES, IGNORED_FAILURES))
+    return None if counting is None else (counting, ignored or 0)
+
+
+def failures_after(pod: OwnedPod, policy: PodFailurePolicy | None) -> tuple[int, int]:
+    """Return the same including the failure of the pod."""
+    counting, ignored = failures_before(pod) or (0, 0)
+    return (counting + 1, ignored) if failure_result(policy, pod).counts else (counting, ignored + 1)
 
 
 def index_of(pod: Pod, completions: int) -> int | None:
@@ -343,7 +355,8 @@ def _count_ended(job: Job, pod: OwnedPod, outcome: Outcome, progress: Progress, 
         if outcome == "failed":
             progress.ends_job = progress.ends_job or failure.ends_job
             limit = job.spec.backoff_limit_per_index
-            if limit is not None and index is not None and (failure.ends_index or (failures_before(pod) or 0) >= limit):
+            before = failures_before(pod) or (0, 0)
+            if limit is not None and index is not None and (failure.ends_index or before[0] >= limit):
                 progress.failed.add(index)
 
 

@@ -5,7 +5,7 @@ Source: pkg/controller/job.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -194,11 +194,11 @@ class Jobs(WorkloadController[Job]):
         active = self._pods.of(uid).active
         wanted = wanted_pods(workload, progress, len(active))
         # Surplus are the pods without a unique index, then those beyond the wanted number.
-        odd = _without_own_index(job, active.values()) if job.spec.completion_mode == "Indexed" else []
+        odd = _without_own_index(job, active.values(), now) if job.spec.completion_mode == "Indexed" else []
         odd_uids = {pod.uid for pod in odd}
         rest = [pod for pod in active.values() if pod.uid not in odd_uids] if odd else active.values()
         if odd or len(rest) > wanted:
-            surplus = [*odd, *(first_to_go(rest, len(rest) - wanted, (), now) if len(rest) > wanted else ())]
+            surplus = [*odd, *first_to_go(rest, max(len(rest) - wanted, 0), None, now)]
             return self._give_up(workload, state, surplus, now)
         ending = state.terminating if job_pods.waits_for_failure(job.spec) else {}
         missing = wanted - len(active) - len(ending)
@@ -218,17 +218,15 @@ class Jobs(WorkloadController[Job]):
         spec = workload.object.spec
         actions: list[Action] = []
         for index in indexes:
-            last = None if index is None else state.last_failed.get(index)
-            failures, until = None if spec.backoff_limit_per_index is None else 0, 0
-            if failures is not None and last is not None:
-                failures = (job_pods.failures_before(last) or 0) + job_pods.failure_result(
-                    spec.pod_failure_policy, last
-                ).counts
-                until = job_pods.backoff_end_ns(job_pods.finished_ns(last), failures)
+            last, failures, until = None if index is None else state.last_failed.get(index), (0, 0), 0
+            if last is not None:
+                failures = job_pods.failures_after(last, spec.pod_failure_policy)
+                until = job_pods.backoff_end_ns(job_pods.finished_ns(last), sum(failures))
             if until > now:
                 self._times.append(until)
             else:
-                actions.append(CreateObject(job_pods.new_job_pod(workload, index, failures), workload.label))
+                counted = None if spec.backoff_limit_per_index is None else failures
+                actions.append(CreateObject(job_pods.new_job_pod(workload, index, counted), workload.label))
         self._expectations.expect_creations(workload.uid, len(actions), now)
         return actions
 
@@ -288,16 +286,13 @@ def wanted_pods(workload: _Workload, progress: Progress, active: int) -> int:
     return max(0, min(job.spec.parallelism, completions - succeeded - len(progress.failed)))
 
 
-def _without_own_index(job: Job, active: Collection[OwnedPod]) -> list[OwnedPod]:
-    """Return pods without an index, or with that of an older pod."""
-    odd: list[OwnedPod] = []
-    taken: set[int | None] = {None}
-    for pod in sorted(active, key=lambda pod: (pod.created_ns, pod.uid)):
-        index = index_of(pod.pod, job.spec.completions or 0)
-        if index in taken:
-            odd.append(pod)
-        taken.add(index)
-    return odd
+def _without_own_index(job: Job, active: Iterable[OwnedPod], now: int) -> list[OwnedPod]:
+    """Return pods without an index, and all but the last to go of those with the same one."""
+    by_index: dict[int | None, list[OwnedPod]] = {}
+    for pod in active:
+        by_index.setdefault(index_of(pod.pod, job.spec.completions or 0), []).append(pod)
+    odd = by_index.pop(None, [])
+    return [*odd, *(pod for pods in by_index.values() for pod in first_to_go(pods, len(pods) - 1, None, now))]
 
 
 def new_indexes(job: Job, progress: Progress, others: Iterable[OwnedPod], count: int) -> list[int | None]:
@@ -342,12 +337,12 @@ def failure_of(job: Job, progress: Progress, restarts: int, now: int) -> JobEnd 
         return JobEnd("FailureTarget", "PodFailurePolicy", progress.ends_job)
     if progress.number("failed") > limit or (restarts and restarts >= limit):
         return JobEnd("FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
-    if most_indexes is not None and len(progress.failed) > most_indexes:
-        message = "Job has exceeded the specified maximal number of failed indexes"
-        return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
     deadline = deadline_ns(job)
     if deadline is not None and deadline <= now:
         return JobEnd("FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline")
+    if most_indexes is not None and len(progress.failed) > most_indexes:
+        message = "Job has exceeded the specified maximal number of failed indexes"
+        return JobEnd("FailureTarget", "MaxFailedIndexesExceeded", message)
     return None
 
 

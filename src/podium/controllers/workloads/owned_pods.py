@@ -285,41 +285,44 @@ _Ranked = tuple[tuple[bool, int, bool, int, int], OwnedPod]
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod], now: int) -> list[OwnedPod]:
-    """Return the ``count`` pods to delete, in order.
+def first_to_go(pods: Iterable[OwnedPod], count: int, related: Iterable[OwnedPod] | None, now: int) -> list[OwnedPod]:
+    """Return the ``count`` pods to delete, in order (ActivePodsWithRanks; without ``related``, ActivePods).
 
     The order is: pods without a node, by phase, not ready, by deletion cost, by the number of ``related`` active pods
     on their node, ready for a shorter time, more restarts, younger, lower uid. Times are compared by the powers of two
     of their nanoseconds; the uid decides between different times with equal powers. So three pods may each precede the
-    next; the lowest uid then comes first.
+    next; the lowest uid then comes first. Without ``related``, costs do not count, and times are compared exactly.
     """
-    neighbours = Counter(pod.pod.spec.node_name for pod in related)
+    neighbours = Counter(pod.pod.spec.node_name for pod in related or ())
+    scale_ns = None if related is None else now
 
     def rank(pod: OwnedPod) -> tuple[bool, int, bool, int, int]:
-        node_name = pod.pod.spec.node_name
+        node_name, cost = pod.pod.spec.node_name, 0 if related is None else _cost(pod)
         phase = _PHASES.get(pod.pod.status.phase, 0)
-        return bool(node_name), phase, pod.is_ready, _cost(pod), -neighbours[node_name]
+        return bool(node_name), phase, pod.is_ready, cost, -neighbours[node_name]
 
     def compare(one_: _Ranked, other_: _Ranked) -> int:
         if one_[0] != other_[0]:
             return -1 if one_[0] < other_[0] else 1
         one, other, found = one_[1], other_[1], 0
         if one.is_ready and other.is_ready:
-            found = _compare_times(one, other, now, one.ready_since_ns(), other.ready_since_ns())
+            found = _compare_times(one, other, scale_ns, one.ready_since_ns(), other.ready_since_ns())
         found = found or _restarts(other) - _restarts(one)
-        found = found or _compare_times(one, other, now, one.created_ns, other.created_ns)
+        found = found or _compare_times(one, other, scale_ns, one.created_ns, other.created_ns)
         return found or _order(one.uid, other.uid)
 
     ranked = [(rank(pod), pod) for pod in sorted(pods, key=lambda pod: pod.uid)]
     return [pod for _, pod in sorted(ranked, key=cmp_to_key(compare))[:count]]
 
 
-def _compare_times(one: OwnedPod, other: OwnedPod, now: int, since: int, other_since: int) -> int:
-    """Compare times: unknown first, then the later; 0 if equal."""
+def _compare_times(one: OwnedPod, other: OwnedPod, now: int | None, since: int, other_since: int) -> int:
+    """Compare times, exactly without ``now``: unknown first, then the later; 0 if equal."""
     if since == other_since:
         return 0
     if not since or not other_since:
         return -1 if not since else 1
+    if now is None:
+        return other_since - since
     magnitude, other_magnitude = (max(now - time, 0).bit_length() for time in (since, other_since))
     return magnitude - other_magnitude or _order(one.uid, other.uid)
 
@@ -335,6 +338,10 @@ def _cost(pod: OwnedPod) -> int:
 
 
 def _restarts(pod: OwnedPod) -> int:
-    """Return the largest restart count of its containers."""
-    counts = (status.get("restartCount", 0) for status in pod.status.get("containerStatuses", ()))
-    return max((count for count in counts if isinstance(count, int)), default=0)
+    """Return the largest restart count of its containers; between equal ones, that of its sidecars decides."""
+    names = {container.name for container in pod.pod.spec.init_containers if container.restart_policy == "Always"}
+    sidecars = [each for each in pod.status.get("initContainerStatuses", ()) if each.get("name") in names]
+    statuses = pod.status.get("containerStatuses", ()), sidecars
+    counts = ([each.get("restartCount", 0) for each in listed] for listed in statuses)
+    most, of_sidecars = (max((count for count in each if isinstance(count, int)), default=0) for each in counts)
+    return most << 32 | of_sidecars

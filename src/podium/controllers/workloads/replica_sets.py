@@ -65,9 +65,9 @@ class ReplicaSets(WorkloadController[ReplicaSet | ReplicationController]):
         if missing <= 0:
             self._refusals.pop(workload.uid, None)
         if missing < 0:
-            # The related pods are those of all ReplicaSets with the same controller.
+            # The related pods are those of all ReplicaSets with the same controller; without one, there are none.
             parent = workload.object.metadata.controller
-            uids = self._siblings[parent.uid] if parent is not None else (workload.uid,)
+            uids = self._siblings[parent.uid] if parent is not None else ()
             related = (pod for uid in uids for pod in self._pods.of(uid).active.values())
             chosen = first_to_go(pods.active.values(), -missing, related, now)
             return [self._delete(workload, pod.pod, now) for pod in chosen]
