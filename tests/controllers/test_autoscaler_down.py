@@ -9,10 +9,9 @@ import pytest
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, Evict, PatchObject
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
-from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.decide.autoscaling import REMOVAL_TAINT, NodeGroup
+from podium.decide.autoscaling import REMOVAL_TAINT, NodeGroup, ScaleDownSettings
 from tests.controllers.node_rig import (
     BROKEN,
     LOST,
@@ -123,6 +122,13 @@ def test_empty_nodes_go_together_and_others_one_at_a_time() -> None:
     ]
 
 
+def test_no_more_nodes_are_removed_at_a_time_than_the_setting_says() -> None:
+    rig = autoscaled(*(in_group(f"n{number}") for number in (1, 3, 4)), max_removals=2)
+    rig.rest()
+
+    assert [one for one in rig.log if "patch" not in one] == ["610 delete n1", "610 delete n3", "620 delete n4"]
+
+
 def test_a_group_keeps_its_minimum() -> None:
     rig = autoscaled(in_group("n1"), in_group("n3"), minimum=1)
     rig.rest()
@@ -141,14 +147,14 @@ def test_nodes_of_no_group_are_left_alone_marked_or_not() -> None:
 
 
 def test_pods_of_daemon_sets_do_not_hold_a_node() -> None:
-    rig = autoscaled(in_group("n1"), pod("agent-1", node="n1", owner="DaemonSet/agent", cpu=9))
+    rig = autoscaled(in_group("n1"), pod("agent-1", node="n1", owner="DaemonSet/agent", cpu=1))
     rig.rest()
 
     assert rig.log == [f"610 {BEGUN}", "610 delete n1"]
 
 
 def test_expendable_pods_are_evicted_without_a_place_elsewhere() -> None:
-    rig = autoscaled(in_group("n1"), pod("cheap", node="n1", cpu=9, priority=-1, owner=""))
+    rig = autoscaled(in_group("n1"), pod("cheap", node="n1", cpu=9, priority=-11, owner=""))
     rig.rest()
 
     assert rig.log == [f"610 {BEGUN}", "610 evict cheap", "640 delete n1"]

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from podium.api.meta import Raw
 from podium.controllers.actions import Action, DeleteObject, Evict
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
-from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.decide.autoscaling import GROUP_LABEL, NodeGroup
+from podium.decide.autoscaling import GROUP_LABEL, NodeGroup, ScaleDownSettings
 from tests.controllers.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, budget, in_group, pod
 from tests.fuzzing import Effort, efforts
 from tests.store.objects import node

@@ -12,10 +12,9 @@ from podium.api.meta import ObjectMeta, Raw
 from podium.api.node import CSINode, CSINodeDriver, CSINodeSpec
 from podium.controllers.actions import Action, CreateObject, PatchObject
 from podium.controllers.autoscaling.autoscaler import Autoscaler, AutoscalerSettings
-from podium.controllers.autoscaling.node_removals import ScaleDownSettings
 from podium.controllers.observations import Problem
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.decide.autoscaling import STARTUP_TAINT, NodeGroup
+from podium.decide.autoscaling import STARTUP_TAINT, NodeGroup, ScaleDownSettings
 from tests.controllers.node_rig import BROKEN, LOST, MINUTE, SECOND, UNSENT, Rig, crash_after, in_group, pod
 from tests.store.objects import node
 
@@ -181,7 +180,7 @@ def test_two_groups_of_one_name_are_refused() -> None:
     [
         pod("p"),
         pending("p", reason="SchedulingGated"),
-        pending("p", priority=-1),
+        pending("p", priority=-11),
         pending("p", metadata={"deletionTimestamp": "2026-01-02T00:00:00Z", "deletionGracePeriodSeconds": 30}),
         pending("p", nominated="n1"),
         pending("p", annotations={NOMINATED_ANNOTATION: "n1"}),

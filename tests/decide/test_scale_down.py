@@ -20,6 +20,7 @@ from podium.cluster.cluster import Cluster
 from podium.decide.autoscaling import (
     RemovalTerms,
     ScaleDownPlan,
+    ScaleDownSettings,
     Shrinkable,
     plan_scale_down,
     residents,
@@ -52,7 +53,8 @@ def around(
     known = Budgets()
     for one in budgets:
         known.put(one)
-    return RemovalTerms(known, keeps_data, closed, **options)
+    of_terms = {name: options.pop(name) for name in ("priority_cutoff", "max_candidates") if name in options}
+    return RemovalTerms(known, keeps_data, closed, ScaleDownSettings(**options), **of_terms)
 
 
 def scratch_on(cluster: Cluster) -> ClusterTransaction:
@@ -124,15 +126,51 @@ def test_a_pod_that_may_not_be_moved_keeps_its_node(one: Pod, reason: str) -> No
         pod("agent", on="n1", owner="DaemonSet/agent", safe="false"),
         pod("static", on="n1", owner="", mirror=True),
         pod("ending", on="n1", owner="", terminating=True),
-        pod("cheap", on="n1", owner="", priority=-1),
+        pod("cheap", on="n1", owner="", priority=-11),
     ],
 )
 def test_pods_that_come_with_the_node_end_or_are_expendable_do_not_keep_it(one: Pod) -> None:
     assert plan(node("n1"), one, *FULL).unneeded == ("n1",)
 
 
+def test_a_pod_that_is_annotated_like_one_of_a_daemon_set_does_not_keep_its_node() -> None:
+    own = pod("own", on="n1", owner="")
+    annotated = {"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}
+    like_daemon = replace(own, metadata=replace(own.metadata, annotations=annotated))
+
+    assert plan(node("n1"), own, *FULL).kept["n1"] == "default/own has no controller to make it again"
+    assert plan(node("n1"), like_daemon, *FULL).unneeded == ("n1",)
+
+
+@pytest.mark.parametrize(("kind", "is_kept"), [("Job", False), ("StatefulSet", False), ("Workflow", True)])
+def test_pods_of_controllers_that_are_not_kubernetes_own_keep_their_node(kind: str, is_kept: bool) -> None:
+    there = [node("n1"), pod("a", on="n1", owner=f"{kind}/own"), *FULL]
+
+    reason = f"default/a belongs to a {kind}, which may not make it again"
+    assert plan(*there).kept.get("n1") == (reason if is_kept else None)
+    assert plan(*there, skip_nodes_with_custom_controller_pods=False).unneeded == ("n1",)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "covered", "is_kept"),
+    [
+        ("kube-system", "", True),
+        ("kube-system", "app=other", True),
+        ("kube-system", "app=dns", False),
+        ("dns", "", False),
+    ],
+)
+def test_system_pods_without_a_budget_keep_their_node(namespace: str, covered: str, is_kept: bool) -> None:
+    budgets = [budget("b", covered, 1, namespace=namespace)] if covered else []
+    there = [node("n1"), pod("dns", on="n1", namespace=namespace, labels={"app": "dns"}), *FULL, *budgets]
+
+    reason = "kube-system/dns is a system pod without a disruption budget"
+    assert plan(*there).kept.get("n1") == (reason if is_kept else None)
+    assert plan(*there, skip_nodes_with_system_pods=False).unneeded == ("n1",)
+
+
 def test_expendable_pods_are_evicted_and_their_budgets_count() -> None:
-    cheap = pod("cheap", on="n1", priority=-1, labels={"app": "a"})
+    cheap = pod("cheap", on="n1", priority=-11, labels={"app": "a"})
     found = plan(node("n1"), cheap, *FULL, budget("b", "app=a", 0))
 
     assert found.kept["n1"] == "default/cheap may not be evicted: the disruption budget default/b is used up"
@@ -215,11 +253,12 @@ def test_only_so_many_nodes_with_pods_are_looked_into() -> None:
         ([], Fraction(0)),
         ([pod("a", on="n1", cpu=2)], Fraction(1, 4)),
         ([pod("a", on="n1", cpu=2, memory="16Gi")], Fraction(1, 2)),
-        ([pod("a", on="n1", cpu=2), pod("d", on="n1", cpu=4, owner="DaemonSet/d")], Fraction(1, 2)),
-        ([pod("a", on="n1", cpu=2), pod("m", on="n1", cpu=4, mirror=True)], Fraction(1, 2)),
-        ([pod("a", on="n1", cpu=2), pod("cheap", on="n1", cpu=4, priority=-1)], Fraction(1, 4)),
+        ([pod("a", on="n1", cpu=2), pod("d", on="n1", cpu=4, owner="DaemonSet/d")], Fraction(3, 4)),
+        ([pod("a", on="n1", cpu=2), pod("m", on="n1", cpu=4, mirror=True)], Fraction(3, 4)),
+        ([pod("a", on="n1", cpu=2), pod("cheap", on="n1", cpu=4, priority=-11)], Fraction(1, 4)),
+        ([pod("a", on="n1", cpu=2), pod("small", on="n1", cpu=4, priority=-10)], Fraction(3, 4)),
         ([pod("a", on="n1", cpu=2, terminating=True)], Fraction(1, 4)),
-        ([pod("a", on="n1", cpu=1), pod("d", on="n1", cpu=8, owner="DaemonSet/d")], Fraction(1)),
+        ([pod("a", on="n1", cpu=1), pod("d", on="n1", cpu=8, owner="DaemonSet/d")], Fraction(9, 8)),
     ],
 )
 def test_the_larger_share_of_cpu_and_memory_counts(pods: list[Pod], share: Fraction) -> None:
@@ -231,8 +270,8 @@ def test_the_larger_share_of_cpu_and_memory_counts(pods: list[Pod], share: Fract
 def test_a_node_is_little_used_below_the_threshold_and_not_at_it() -> None:
     there = [node("n1", cpu=8), pod("a", on="n1", cpu=2), node("big", cpu=99)]
 
-    assert plan(*there, utilisation_threshold=0.25).kept == {"n1": "25% of it is requested"}
-    assert plan(*there, utilisation_threshold=0.26).unneeded == ("n1",)
+    assert plan(*there, utilization_threshold=0.25).kept == {"n1": "25% of it is requested"}
+    assert plan(*there, utilization_threshold=0.26).unneeded == ("n1",)
 
 
 # One node by itself
@@ -255,7 +294,7 @@ def test_resident_pods_are_listed_in_key_order() -> None:
         node("n1"),
         pod("c", on="n1"),
         pod("b", on="n1", owner=""),
-        pod("a", on="n1", priority=-5),
+        pod("a", on="n1", priority=-15),
         pod("d", on="n1", terminating=True),
         pod("e", on="n1", owner="DaemonSet/e"),
     )

@@ -42,7 +42,8 @@ def plan(
 ) -> ScaleUpPlan:
     cluster = cluster_of(*there)
     expandable = [
-        one if isinstance(one, Expandable) else Expandable(one, one.free_names(one.maximum, ())) for one in groups
+        one if isinstance(one, Expandable) else Expandable(one, one.free_names(one.maximum, ()), "full")
+        for one in groups
     ]
     with ClusterTransaction(cluster, {"default-scheduler": plain_runner(cluster)}) as transaction:
         read = [cluster.read(one) for one in pods]
@@ -94,17 +95,17 @@ def test_a_group_is_not_taken_beyond_its_maximum() -> None:
 
     assert chosen(found) == {"group": "pool", "nodes": 2, "pods": ["p0", "p1"]}
     assert [one.name for one in found.unhelped] == ["p2", "p3", "p4"]
-    assert found.refusals["default/p4"] == {"pool": "at its maximum of 2 nodes"}
+    assert found.refusals["default/p4"] == {"pool": "full"}
 
 
 def test_full_and_paused_groups_are_reported() -> None:
-    full = Expandable(group("full", maximum=1), ())
+    full = Expandable(group("full", maximum=1), (), "full")
     paused = Expandable(group("paused"), (), "later")
 
     found = plan(pods(1, cpu=1), full, paused)
 
     assert found.chosen is None
-    assert found.refusals == {"default/p0": {"full": "at its maximum of 1 nodes", "paused": "later"}}
+    assert found.refusals == {"default/p0": {"full": "full", "paused": "later"}}
 
 
 def test_the_group_that_wastes_least_is_chosen() -> None:
@@ -196,7 +197,7 @@ def test_packing_keeps_to_its_bounds(sizes: list[int], maximum: int) -> None:
     """First fit leaves at most one node half empty, so that twice the sum is enough; the sum itself is needed."""
     asking = [pod(f"p{index}", cpu=size) for index, size in enumerate(sizes)]
 
-    found = plan(asking, Expandable(group("pool", cpu=8, maximum=99), [f"pool-{n}" for n in range(maximum)]))
+    found = plan(asking, Expandable(group("pool", cpu=8, maximum=99), [f"pool-{n}" for n in range(maximum)], "full"))
 
     fitting = [size for size in sizes if size <= 8]
     if not fitting:

@@ -10,15 +10,17 @@ import itertools
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from podium.api.meta import Raw
 from podium.api.node import HOSTNAME_LABEL, NOT_READY, Node, Taint
-from podium.api.reading import read
+from podium.api.reading import Duration, read
 from podium.api.resource_requests import node_allocatable
+from podium.api.times import SECOND
 from podium.cluster.arrays import Bools
 from podium.cluster.budgets import Budgets
 from podium.cluster.nodes import CPU, MEMORY
@@ -26,6 +28,7 @@ from podium.cluster.pods import PodRecord
 from podium.decide.evictions import DAEMON_SET, Allowance
 from podium.decide.node_reports import NodeReport, reports_like
 from podium.decide.transaction import ClusterTransaction
+from podium.framework.settings.arguments import Strict
 
 GROUP_LABEL = "podium.dev/node-group"
 """Label of a node: its group."""
@@ -109,19 +112,11 @@ def removal_taint(node: Node) -> Taint | None:
 
 
 class Expandable(Struct, frozen=True):
-    """A group, and names for more nodes of it; none at its maximum.
-
-    ``pause`` says why no nodes can be added for some time.
-    """
+    """A group, and names for more nodes of it; ``closed`` says why no more nodes than these can be added."""
 
     group: NodeGroup
     names: Sequence[str]
-    pause: str = ""
-
-    @property
-    def closed(self) -> str:
-        """Why no more nodes than these can be added."""
-        return self.pause or f"at its maximum of {self.group.maximum} nodes"
+    closed: str
 
 
 class Option(Struct, frozen=True):
@@ -297,8 +292,14 @@ def _amounts(pod: PodRecord) -> tuple[int, int]:
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 """Annotation of a pod: "true" always allows its eviction, "false" never does."""
 
+DAEMON_SET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"
+"""Annotation of a pod: "true" treats it like a DaemonSet's."""
+
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 """Annotation of a node: "true" prevents its removal."""
+
+
+_KINDS_WITH_REPLICAS = frozenset(("Job", "ReplicaSet", "ReplicationController", "StatefulSet"))
 
 
 class Residents(Struct, frozen=True):
@@ -331,21 +332,41 @@ class ScaleDownPlan(Struct, frozen=True):
     kept: Mapping[str, str]
 
 
+class ScaleDownSettings(Strict, frozen=True, kw_only=True):
+    """Settings of the removal of nodes.
+
+    A node is removed that was unneeded for ``unneeded_time_ns``: requested below ``utilization_threshold``, and its
+    pods fitted elsewhere; but not within ``delay_after_add_ns`` of the last new node. ``max_removals`` nodes are
+    removed at a time, and ``max_drains`` of them may have pods. Refused evictions are retried for
+    ``max_eviction_time_ns``. Grace periods are limited to ``max_graceful_termination_ns``. The last two fields keep
+    nodes with pods in kube-system without a budget, and with pods of controllers that are not Kubernetes' own.
+    """
+
+    utilization_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    unneeded_time_ns: Duration = 600 * SECOND
+    delay_after_add_ns: Duration = 600 * SECOND
+    max_removals: Annotated[int, Meta(ge=1)] = 10
+    max_drains: Annotated[int, Meta(ge=1)] = 1
+    max_eviction_time_ns: Duration = 120 * SECOND
+    max_graceful_termination_ns: Duration = 600 * SECOND
+    skip_nodes_with_system_pods: bool = True
+    skip_nodes_with_custom_controller_pods: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class RemovalTerms:
     """The inputs of a removal besides the cluster.
 
     ``keeps_data`` are the pods (uids) that would lose data, ``closed`` the nodes that accept no pods: those being
-    removed and those that are starting. The pods of an unneeded node request less than ``utilisation_threshold`` of its
-    CPU and of its memory. Pods below ``priority_cutoff`` do not count and are not moved. At most ``max_candidates``
-    nodes with pods to move are tried at a time, the least used ones.
+    removed and those that are starting. Pods below ``priority_cutoff`` do not count and are not moved. At most
+    ``max_candidates`` nodes with pods to move are tried at a time, the least used ones.
     """
 
     budgets: Budgets
     keeps_data: Collection[str]
     closed: Collection[str]
-    utilisation_threshold: float = 0.5
-    priority_cutoff: int = 0
+    settings: ScaleDownSettings
+    priority_cutoff: int = -10
     max_candidates: int = 30
 
 
@@ -368,7 +389,8 @@ def residents(pods: Iterable[PodRecord], terms: RemovalTerms) -> Residents:
 
 def belongs_to_node(pod: PodRecord) -> bool:
     """Return whether the pod comes and goes with its node."""
-    return pod.is_mirror or (pod.controller is not None and pod.controller.kind == DAEMON_SET)
+    is_daemon = pod.controller is not None and pod.controller.kind == DAEMON_SET
+    return pod.is_mirror or is_daemon or pod.annotations.get(DAEMON_SET_POD) == "true"
 
 
 def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
@@ -379,30 +401,23 @@ def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
         return f"is annotated {SAFE_TO_EVICT}: false"
     if pod.controller is None:
         return "has no controller to make it again"
+    if terms.settings.skip_nodes_with_custom_controller_pods and pod.controller.kind not in _KINDS_WITH_REPLICAS:
+        return f"belongs to a {pod.controller.kind}, which may not make it again"
+    is_system = pod.namespace == "kube-system" and terms.settings.skip_nodes_with_system_pods
+    if is_system and not any(terms.budgets.over(pod.pod_class)):
+        return "is a system pod without a disruption budget"
     return "keeps data on the node" if pod.uid in terms.keeps_data else ""
 
 
 def utilisation(transaction: ClusterTransaction, row: int, terms: RemovalTerms) -> Fraction:
-    """Return the larger of the requested shares of a node's CPU and memory.
-
-    Pods that belong to the node count neither as used nor as room; expendable ones do not count.
-    """
+    """Return the larger of the requested shares of a node's CPU and memory; expendable pods do not count."""
     cluster = transaction.cluster
-    own, used = {CPU: 0, MEMORY: 0}, {CPU: 0, MEMORY: 0}
-    for pod in cluster.pods_on(row):
-        if belongs_to_node(pod):
-            count = own
-        elif pod.priority >= terms.priority_cutoff:
-            count = used
-        else:
-            continue
-        for resource in count:
-            count[resource] += pod.pod_class.requests.get(resource, 0)
+    counting = [_amounts(pod) for pod in cluster.pods_on(row) if pod.priority >= terms.priority_cutoff]
     shares = [Fraction(0)]
-    for resource, amount in used.items():
-        room = int(cluster.nodes.allocatable[resource, row]) - own[resource]
-        if amount:
-            shares.append(Fraction(amount, room) if room > 0 else Fraction(1))
+    for index, resource in enumerate((CPU, MEMORY)):
+        used, room = sum(amounts[index] for amounts in counting), int(cluster.nodes.allocatable[resource, row])
+        if used:
+            shares.append(Fraction(used, room) if room else Fraction(1))
     return max(shares)
 
 
@@ -456,7 +471,7 @@ def _removal_facts(transaction: ClusterTransaction, name: str, terms: RemovalTer
         reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
     elif any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         reason = "it is not ready"
-    elif used >= terms.utilisation_threshold:
+    elif used >= terms.settings.utilization_threshold:
         reason = f"{float(used):.0%} of it is requested"
     return reason, has_pods, used
 

@@ -144,7 +144,7 @@ def test_an_autoscaler_adds_nodes_for_pods_that_fit_nowhere() -> None:
     assert autoscaling[1].priority_cutoff == -5
     plain = settings_of(UpOptions(autoscaler=str(AUTOSCALER))).autoscaling
     assert plain is not None
-    assert plain[1].priority_cutoff == 0
+    assert plain[1].priority_cutoff == -10
 
 
 def test_a_rescheduler_works_as_its_file_says(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from podium.api.versions.apis import is_served
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.cluster.pods import PodRecord
 from podium.controllers.actions import Action, CreateObject, PatchObject, Record, versioned_patch
-from podium.controllers.autoscaling.node_removals import AutoscalerView, GroupNode, NodeRemovals, ScaleDownSettings
+from podium.controllers.autoscaling.node_removals import AutoscalerView, GroupNode, NodeRemovals
 from podium.controllers.controller import PLACEMENT_KINDS, Backoff, WorkQueue
 from podium.controllers.deadlines import Deadline, soonest
 from podium.controllers.disruption.drain import STUCK_AFTER
@@ -41,8 +41,8 @@ class AutoscalerSettings(Strict, frozen=True, kw_only=True):
     """
 
     scan_interval_ns: reading.Duration = 10 * times.SECOND
-    priority_cutoff: int = 0
-    scale_down: ScaleDownSettings = ScaleDownSettings()
+    priority_cutoff: int = -10
+    scale_down: scaling.ScaleDownSettings = scaling.ScaleDownSettings()
 
 
 class Autoscaler:
@@ -73,11 +73,7 @@ class Autoscaler:
         profiles = build_profiles(configuration or default_configuration(), Registry(IN_TREE), self._picture.cluster)
         self._runners = {name: Runner(profile, self._picture.cluster) for name, profile in profiles.items()}
         self._around = scaling.RemovalTerms(
-            self._picture.budgets,
-            self._picture.keeps_data,
-            (),
-            settings.scale_down.utilization_threshold,
-            settings.priority_cutoff,
+            self._picture.budgets, self._picture.keeps_data, (), settings.scale_down, settings.priority_cutoff
         )
         self._start_ups = NodeStartUps(self._groups, self._picture, _AUTOSCALER)
         self._removals = NodeRemovals(self._picture, settings.scale_down, _AUTOSCALER, self._residents, self._why_kept)
@@ -145,14 +141,11 @@ class Autoscaler:
             leaving, offers, shrinkable = set(self._removals.under_way()), [], []
             for name, group in self._groups.items():
                 # A group offers at most one node per pod, and none while it pauses.
-                paused_ns = self._start_ups.paused_until(name, now)
-                if paused_ns is None:
-                    room = min(max(0, group.maximum - len(nodes_of[name])), len(pending))
-                    offer = scaling.Expandable(group, group.free_names(room, self._picture.cluster.nodes.row_of))
-                else:
-                    problem = f"its nodes were refused, tried again from {times.format_time(paused_ns)}"
-                    offer = scaling.Expandable(group, (), problem)
-                offers.append(offer)
+                free, closed = group.maximum - len(nodes_of[name]), f"at its maximum of {group.maximum} nodes"
+                if (paused_ns := self._start_ups.paused_until(name, now)) is not None:
+                    free, closed = 0, f"its nodes were refused, tried again from {times.format_time(paused_ns)}"
+                names = group.free_names(max(0, min(free, len(pending))), self._picture.cluster.nodes.row_of)
+                offers.append(scaling.Expandable(group, names, closed))
                 # Started nodes that stay may be removed, down to the minimum.
                 staying = [node for node in nodes_of[name] if node not in leaving]
                 started = tuple(node for node in staying if node not in self._picture.upcoming)
@@ -230,21 +223,24 @@ class Autoscaler:
     def _shrink(self, plan: scaling.ScaleDownPlan, now: int) -> list[Action]:
         """Start to remove nodes that were unneeded for long enough; scan again when the next one is due."""
         since, self._unneeded_since = self._unneeded_since, {}
-        drains = sum(not self._residents(name).is_empty for name in self._removals.under_way())
+        under_way, settings = self._removals.under_way(), self._settings.scale_down
+        free = settings.max_removals - len(under_way)
+        free_drains = settings.max_drains - sum(not self._residents(name).is_empty for name in under_way)
         created = (
             now if each.is_expected else times.time_of(each.node.metadata.creation_timestamp) or 0
             for each in self._picture.nodes.values()
         )
-        rest_ns = max(created, default=0) + self._settings.scale_down.delay_after_add_ns
+        rest_ns = max(created, default=0) + settings.delay_after_add_ns
         actions: list[Action] = []
         for name in plan.unneeded:
             since_ns = self._unneeded_since[name] = since.get(name, now)
-            due_ns = max(since_ns + self._settings.scale_down.unneeded_time_ns, rest_ns)
+            due_ns = max(since_ns + settings.unneeded_time_ns, rest_ns)
             is_empty = self._residents(name).is_empty
             if due_ns > now:
                 self._look_at(due_ns, self._removals.is_hopeless(name))
-            elif is_empty or drains < self._settings.scale_down.max_drains:
-                drains += not is_empty
+            elif free > 0 and (is_empty or free_drains > 0):
+                free -= 1
+                free_drains -= not is_empty
                 actions.append(self._removals.begin(name, now))
         return actions
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes, OwnerReference, Raw
+from podium.api.meta import Kubernetes, OwnerReference, Raw, objects_at
 from podium.api.node import READY, Node, condition_status
 from podium.api.pod import Pod
-from podium.api.reading import Duration, read
+from podium.api.reading import read
 from podium.api.times import SECOND
 from podium.api.versions.release import DEFAULT_RELEASE, Release
 from podium.api.workloads import DaemonSet
@@ -28,9 +27,8 @@ from podium.controllers.cluster_view import ClusterView
 from podium.controllers.disruption.drain import STUCK_AFTER, EvictionRetries
 from podium.controllers.scheduling.queue.hints import node_changes
 from podium.decide import autoscaling as scaling
-from podium.decide.autoscaling import REMOVAL_TAINT, Residents, removal_taint
+from podium.decide.autoscaling import REMOVAL_TAINT, Residents, ScaleDownSettings, removal_taint
 from podium.decide.evictions import DAEMON_SET
-from podium.framework.settings.arguments import Strict
 
 
 class GroupNode(Struct, frozen=True):
@@ -45,6 +43,10 @@ class GroupNode(Struct, frozen=True):
     def is_upcoming(self) -> bool:
         """Return whether it has not started yet."""
         return self.is_expected or scaling.is_starting(self.node)
+
+    @property
+    def taints(self) -> list[Raw]:
+        return objects_at(self.raw, "spec", "taints")
 
     @property
     def is_leaving(self) -> bool:
@@ -107,6 +109,7 @@ class AutoscalerView(ClusterView):
             record.priority,
             record.terminating,
             record.annotations.get(scaling.SAFE_TO_EVICT),
+            record.annotations.get(scaling.DAEMON_SET_POD),
         )
 
     def _node_changed(self, node: Node, raw: Raw) -> bool:
@@ -152,27 +155,9 @@ class AutoscalerView(ClusterView):
             del self.nodes_of[group_node.group][name]
 
 
-_MINUTE = 60 * SECOND
 _RETRY_NS = 10 * SECOND
 # The time that pods get beyond their grace period.
 _HEADROOM_NS = 30 * SECOND
-
-
-class ScaleDownSettings(Strict, frozen=True, kw_only=True):
-    """Settings of the removal of nodes.
-
-    A node is removed that was unneeded for ``unneeded_time_ns``: requested below ``utilization_threshold``, and its
-    pods fitted elsewhere; but not within ``delay_after_add_ns`` of the last new node. ``max_drains`` nodes with pods
-    are emptied at a time. Refused evictions are retried for ``max_eviction_time_ns``. Grace periods are limited to
-    ``max_graceful_termination_ns``.
-    """
-
-    utilization_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    unneeded_time_ns: Duration = 10 * _MINUTE
-    delay_after_add_ns: Duration = 10 * _MINUTE
-    max_drains: Annotated[int, Meta(ge=1)] = 1
-    max_eviction_time_ns: Duration = 2 * _MINUTE
-    max_graceful_termination_ns: Duration = 10 * _MINUTE
 
 
 @dataclass(eq=False)
@@ -211,7 +196,7 @@ class NodeRemovals:
         """Mark a node, so that no more pods are bound to it."""
         group_node = self.picture.nodes[name]
         taint = {"key": REMOVAL_TAINT, "value": str(now // SECOND), "effect": "NoSchedule"}
-        return self._write_taints(group_node, [*_taints(group_node), taint], "scale-down: it is not needed")
+        return self._write_taints(group_node, [*group_node.taints, taint], "scale-down: it is not needed")
 
     def on_node_change(self, name: str) -> None:
         """Record the observed state of a node, or its end."""
@@ -281,7 +266,7 @@ class NodeRemovals:
         residents = self.residents(name)
         if reason := self._why_not(name, group_node, residents, now):
             self._kept_for[name] = _uids(residents)
-            taints = [taint for taint in _taints(group_node) if taint["key"] != REMOVAL_TAINT]
+            taints = [taint for taint in group_node.taints if taint["key"] != REMOVAL_TAINT]
             return [self._write_taints(group_node, taints, f"scale-down is taken back: {reason}")]
         if residents.is_empty:
             self._written[name] = group_node.node.metadata.resource_version
@@ -333,11 +318,6 @@ class NodeRemovals:
         self._evictions.forget(self._checked.pop(name, ()))
         self._began_ns.pop(name, None)
         self._written.pop(name, None)
-
-
-def _taints(group_node: GroupNode) -> list[Raw]:
-    taints: list[Raw] = group_node.raw.get("spec", {}).get("taints", [])
-    return taints
 
 
 def _began_ns(group_node: GroupNode, now: int) -> int:
