@@ -239,7 +239,18 @@ def test_a_critical_pod_is_rejected_when_no_preemption_helps() -> None:
 
     rig.show(pod("c", cpu=1, priority=CRITICAL), pod("d", ports=[80], priority=CRITICAL))
 
-    assert rig.log[2:] == ["0 OutOfcpu c", "0 NodePorts d"]
+    assert rig.log[2:] == ["0 UnexpectedAdmissionError c", "0 NodePorts d"]
+
+
+@pytest.mark.upstream(59)
+def test_a_critical_pod_that_lacks_more_than_resources_is_rejected_for_that_and_no_pod_ends() -> None:
+    rig = Rig(node("n1", cpu=4))
+    rig.show(pod("a", cpu=4))
+
+    rig.show(pod("c", cpu=1, node_selector={"disk": "ssd"}, priority=CRITICAL))
+    rig.pass_to(60)
+
+    assert rig.log == ["0 Running ready a", "0 NodeAffinity c"]
 
 
 # Waiting for victims

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from podium.api.pod import Pod
-from podium.decide.kubelet import EvictablePod, Holding, is_critical, make_room
+from podium.decide.kubelet import EvictablePod, Holding, Refusal, is_critical, make_room
 from tests.builders import pod
 
 CRITICAL = pod("critical", priority=2_000_000_000)
@@ -20,7 +20,7 @@ def guaranteed(name: str, cpu: int) -> Pod:
 def room(lacking: Mapping[str, int], *pods: Pod, preemptor: Pod = CRITICAL) -> list[str] | None:
     holders = [EvictablePod(one, Holding.of(one).amounts) for one in pods]
     victims = make_room(preemptor, holders, lacking)
-    return None if victims is None else [victim.metadata.name for victim in victims]
+    return None if isinstance(victims, Refusal) else [victim.metadata.name for victim in victims]
 
 
 @pytest.mark.upstream(59)
@@ -57,6 +57,16 @@ def test_resources_count_alike_however_large_their_numbers() -> None:
 
 def test_no_pod_ends_when_all_candidates_together_free_too_little() -> None:
     assert room({"cpu": 3000}, pod("b", cpu=1), guaranteed("g", 1)) is None
+
+
+def test_a_critical_pod_is_told_what_no_victim_can_give() -> None:
+    holder = EvictablePod(pod("b", cpu=1), {"cpu": 1000, "pods": 1})
+
+    refusal = make_room(CRITICAL, [holder], {"cpu": 3000, "memory": 5, "pods": 1})
+
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason == "UnexpectedAdmissionError"
+    assert refusal.message.endswith("to reclaim resources: [(res: cpu, q: 2000), (res: memory, q: 5), ]")
 
 
 @pytest.mark.upstream(59)

@@ -109,6 +109,15 @@ def test_an_extended_resource_unknown_to_the_node_is_not_the_kubelets_to_count()
     assert reasons(pod("a", example_com__licence=5)) == []
 
 
+@pytest.mark.parametrize("name", ["example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"])
+def test_an_extended_resource_that_claimed_devices_stand_for_is_not_the_kubelets_to_count(name: str) -> None:
+    wants = pod("a", spec={"containers": (Container(resources=ResourceRequirements(requests={name: 2})),)})
+    claimed = {"requestMappings": [{"containerName": "main", "resourceName": name, "requestName": "r"}]}
+
+    assert reasons(wants) == [f"OutOf{name}"]
+    assert reasons(replace(wants, status=PodStatus(extended_resource_claim_status=claimed))) == []
+
+
 @pytest.mark.parametrize(
     ("held", "wanted", "reason"),
     [
@@ -157,6 +166,14 @@ def test_a_pod_for_another_operating_system_is_rejected_first() -> None:
     assert reasons(pod("a", labels=windows, cpu=3)) == ["PodOSSelectorNodeLabelDoesNotMatch", "OutOfcpu"]
     assert reasons(pod("a", labels=windows), node("n1", labels=windows)) == []
     assert reasons(pod("a", labels={"kubernetes.io/os": "linux"})) == []
+
+
+def test_the_field_for_the_operating_system_must_name_that_of_the_node() -> None:
+    linux, windows = (pod("a", cpu=3, spec={"os": {"name": name}}) for name in ("linux", "windows"))
+
+    assert reasons(linux) == ["OutOfcpu"]
+    assert reasons(windows) == ["PodOSNotSupported", "OutOfcpu"]
+    assert reasons(windows, node("n1", cpu=4, labels={"kubernetes.io/os": "windows"})) == []
 
 
 def test_a_node_that_is_unschedulable_takes_the_pods_that_are_bound_to_it() -> None:

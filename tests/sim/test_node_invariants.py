@@ -128,7 +128,7 @@ class Watching:
         reason = event.stored.raw["status"]["reason"]
         if not self.started[one.metadata.uid]:
             # B4
-            assert reason in REFUSED or (reason == "Preempting" and not is_critical(one))
+            assert reason in REFUSED or reason == ("UnexpectedAdmissionError" if is_critical(one) else "Preempting")
             return
         # B8
         assert reason in ENDED

@@ -241,6 +241,7 @@ class PodSpec(APIStruct, frozen=True, kw_only=True, weakref=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None
     security_context: PodSecurityContext | None = None
+    os: dict[str, str] = {}
 
     @property
     def node_affinity(self) -> NodeAffinity:
@@ -284,6 +285,7 @@ class PodStatus(APIStruct, frozen=True, kw_only=True):
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: Raw = {}
 
     def condition(self, type_: str) -> PodCondition | None:
         for condition in self.conditions:

@@ -9,13 +9,13 @@ workflow") for the order of evictions; the kernel's fair scheduler by cgroup wei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, get_args
 
 import msgspec
 
-from podium.api.meta import Raw
+from podium.api.meta import Raw, objects_at
 from podium.api.node import Node, Taint
 from podium.api.pod import MIRROR_ANNOTATION, SOURCE_ANNOTATION, Pod, PodSpec
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
@@ -110,7 +110,11 @@ UNEXPECTED = Refusal("UnexpectedAdmissionError", "Allocate failed due to rpc err
 """The rejection of a pod that the kubelet had admitted before."""
 
 
-GROUPS_UNSUPPORTED = Refusal(
+_LABEL_DIFFERS = Refusal(
+    "PodOSSelectorNodeLabelDoesNotMatch", f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
+)
+_OS_DIFFERS = Refusal("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS")
+_GROUPS_UNSUPPORTED = Refusal(
     "SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"
 )
 
@@ -126,19 +130,14 @@ def refusals(
 ) -> list[Refusal]:
     """Return why ``pod`` may not run on ``node`` beside ``others``, the decisive reason first; empty if it may.
 
-    The kubelet does not count extended resources that the node does not have. Of taints, only NoExecute ones reject a
-    pod, and none rejects a static pod. Unschedulable nodes admit pods. With ``checks_groups`` the node must support the
-    pod's supplementalGroupsPolicy.
+    The kubelet does not count extended resources that the node does not have, or that devices of the pod's claim stand
+    for. Of taints, only NoExecute ones reject a pod, and none rejects a static pod. Unschedulable nodes admit pods.
+    With ``checks_groups`` the node must support the pod's supplementalGroupsPolicy.
     """
-    spec, found = pod.spec, _shortages(holding, allocatable, others.amounts)
-    is_strict = spec.security_context is not None and spec.security_context.supplemental_groups_policy == "Strict"
-    if checks_groups and is_strict and not node.status.features.supplemental_groups_policy:
-        found = [GROUPS_UNSUPPORTED, *found]
-    # The node's operating system is linux by default.
-    system = node.metadata.labels.get(_OS_LABEL, "linux")
-    if pod.metadata.labels.get(_OS_LABEL, system) != system:
-        message = f"Failed to admit pod as the `{_OS_LABEL}` label doesn't match node label"
-        found = [Refusal("PodOSSelectorNodeLabelDoesNotMatch", message), *found]
+    spec, mappings = pod.spec, objects_at(pod.status.extended_resource_claim_status, "requestMappings")
+    claimed = {mapping.get("resourceName") for mapping in mappings}
+    counted = {name: amount for name, amount in holding.amounts.items() if name not in claimed}
+    found = [*_unsupported(pod, node, checks_groups), *_shortages(counted, allocatable, others.amounts)]
     if (spec.node_selector or spec.affinity is not None) and not _selects(spec, node):
         found.append(_failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector"))
     if spec.node_name and spec.node_name != node.metadata.name:
@@ -166,14 +165,28 @@ def pressure_refusal(pod: Pod, conditions: Sequence[str]) -> Refusal | None:
     return Refusal("Evicted", f"The node had condition: [{' '.join(conditions)}].")
 
 
-def _shortages(holding: Holding, allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:
+def _unsupported(pod: Pod, node: Node, checks_groups: bool) -> Iterator[Refusal]:
+    """Yield why pods like this one can never run on the node."""
+    spec, context = pod.spec, pod.spec.security_context
+    # The node's operating system is linux by default.
+    system = node.metadata.labels.get(_OS_LABEL, "linux")
+    if pod.metadata.labels.get(_OS_LABEL, system) != system:
+        yield _LABEL_DIFFERS
+    if spec.os.get("name", system) != system:
+        yield _OS_DIFFERS
+    is_strict = context is not None and context.supplemental_groups_policy == "Strict"
+    if checks_groups and is_strict and not node.status.features.supplemental_groups_policy:
+        yield _GROUPS_UNSUPPORTED
+
+
+def _shortages(amounts: Mapping[str, int], allocatable: Mapping[str, int], used: Mapping[str, int]) -> list[Refusal]:
     lacking: list[str] = []
-    for name, requested in holding.amounts.items():
+    for name, requested in amounts.items():
         if used.get(name, 0) + requested > allocatable.get(name, 0) and (name in allocatable or not is_extended(name)):
             lacking.append(name)
     found = []
     for name in sorted(lacking, key=_rank) if lacking else ():
-        wanted, held, has = holding.amounts[name], used.get(name, 0), allocatable.get(name, 0)
+        wanted, held, has = amounts[name], used.get(name, 0), allocatable.get(name, 0)
         message = f"Node didn't have enough resource: {name}, requested: {wanted}, used: {held}, capacity: {has}"
         found.append(Refusal(f"OutOf{name}", message, (name, held + wanted - has)))
     return found
@@ -219,8 +232,8 @@ class EvictablePod(msgspec.Struct, frozen=True):
 
 def make_room(
     preemptor: Pod, holders: Iterable[EvictablePod], lacking: Mapping[str, int], *, honors_policy: bool = True
-) -> list[Pod] | None:
-    """Return the pods to evict so that the ``lacking`` amounts become free; None if there are not enough.
+) -> list[Pod] | Refusal:
+    """Return the pods to evict so that the ``lacking`` amounts become free, or why there are not enough.
 
     Guaranteed pods are evicted only for what Burstable and BestEffort ones cannot free, Burstable ones only for what
     BestEffort ones cannot. Within a class the pod that frees most is evicted first; of equals, the smaller one. With
@@ -233,8 +246,11 @@ def make_room(
         if outranks and not is_spared:
             classes[qos_class(holder.pod.spec)].append(holder)
     best_effort, burstable, guaranteed = classes.values()
-    if _still_lacking(lacking, [*best_effort, *burstable, *guaranteed]):
-        return None
+    if short := _still_lacking(lacking, [*best_effort, *burstable, *guaranteed]):
+        missing = "".join(f"(res: {name}, q: {amount}), " for name, amount in short.items())
+        why = "preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources"
+        message = f"Unexpected error while attempting to recover from admission failure: {why}: [{missing}]"
+        return Refusal(UNEXPECTED.reason, message)
     chosen_guaranteed = _nearest(guaranteed, _still_lacking(lacking, [*best_effort, *burstable]))
     chosen_burstable = _nearest(burstable, _still_lacking(lacking, [*best_effort, *chosen_guaranteed]))
     chosen_best_effort = _nearest(best_effort, _still_lacking(lacking, [*chosen_burstable, *chosen_guaranteed]))
@@ -251,21 +267,18 @@ def _nearest(holders: Sequence[EvictablePod], lacking: Mapping[str, int]) -> lis
     """Return the holders that together free what is lacking; they must suffice."""
     left, chosen, rest = dict(lacking), list[EvictablePod](), list(holders)
     while left:
-        best = min(rest, key=lambda holder: (_distance(holder, left), *_size(holder)))
+        best = min(rest, key=lambda holder: _distance(holder, left))
         rest.remove(best)
         chosen.append(best)
         left = _still_lacking(left, [best])
     return chosen
 
 
-def _distance(holder: EvictablePod, lacking: Mapping[str, int]) -> float:
-    """Return how far a holder falls short of what is lacking, with equal weights of resources."""
+def _distance(holder: EvictablePod, lacking: Mapping[str, int]) -> tuple[float, int, int, str]:
+    """Return how far a holder falls short of what is lacking, with equal weights of resources; then its size."""
     shares = ((amount - holder.amounts.get(name, 0)) / amount for name, amount in sorted(lacking.items()))
-    return sum(max(0.0, share) ** 2 for share in shares)
-
-
-def _size(holder: EvictablePod) -> tuple[int, int, str]:
-    return holder.amounts.get(MEMORY, 0), holder.amounts.get(CPU, 0), holder.pod.key
+    distance = sum(max(0.0, share) ** 2 for share in shares)
+    return distance, holder.amounts.get(MEMORY, 0), holder.amounts.get(CPU, 0), holder.pod.key
 
 
 EvictionOrder = Literal["BytesOverRequest", "PercentageOfRequest"]
@@ -366,7 +379,7 @@ def has_empty_dir(pod: Raw) -> bool:
 
     Typed pods leave volume sources out, so that the wire form is read.
     """
-    return any(volume.get("emptyDir") is not None for volume in _volumes(pod))
+    return any(volume.get("emptyDir") is not None for volume in objects_at(pod, "spec", "volumes"))
 
 
 def has_local_storage(pod: Raw) -> bool:
@@ -378,14 +391,9 @@ def has_local_storage(pod: Raw) -> bool:
     """
     annotations = pod.get("metadata", {}).get("annotations") or {}
     safe = str(annotations.get(SAFE_LOCAL_VOLUMES, "")).split(",")
-    return any(_is_local(volume) and volume.get("name") not in safe for volume in _volumes(pod))
+    return any(_is_local(volume) and volume.get("name") not in safe for volume in objects_at(pod, "spec", "volumes"))
 
 
 def _is_local(volume: Raw) -> bool:
     empty_dir = volume.get("emptyDir")
     return volume.get("hostPath") is not None or (empty_dir is not None and empty_dir.get("medium") != "Memory")
-
-
-def _volumes(pod: Raw) -> list[Raw]:
-    volumes: list[Raw] = pod.get("spec", {}).get("volumes", [])
-    return volumes

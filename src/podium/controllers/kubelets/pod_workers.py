@@ -301,8 +301,7 @@ class NodePods:
         """
         # The conditions under which the node rejects some pods.
         pressures = [nodes.MEMORY_PRESSURE, *self._pressures] if is_short else self._pressures
-        refused = kubelet.pressure_refusal(run.pod, pressures) if pressures else None
-        if refused is not None:
+        if (refused := kubelet.pressure_refusal(run.pod, pressures)) is not None:
             return AdmissionVerdict(refused)
         if not self._refusals(run, self._held):
             return AdmissionVerdict()
@@ -310,7 +309,7 @@ class NodePods:
         if not found:
             return AdmissionVerdict(must_wait=True)
         if kubelet.is_critical(run.pod):
-            return self._make_room(run, found[0])
+            return self._make_room(run)
         waits = waits_for_victims and not self.refusals(run, self.staying())
         return AdmissionVerdict(must_wait=True) if waits else AdmissionVerdict(found[0])
 
@@ -339,17 +338,19 @@ class NodePods:
             available -= sum(run.behaviour.memory_bytes for run in self._users.values() if run.is_running)
         return available
 
-    def _make_room(self, run: PodRun, refusal: Refusal) -> AdmissionVerdict:
-        """Return whether a critical pod fits after the end of less important ones."""
+    def _make_room(self, run: PodRun) -> AdmissionVerdict:
+        """Return whether a critical pod fits after the end of less important ones.
+
+        If anything but resources is missing, that is the reason of its rejection, and no pod ends.
+        """
         staying = self.staying()
         left = self.refusals(run, staying)
-        lacking = [run.lacking for run in left if run.lacking is not None]
-        if len(lacking) < len(left):
-            return AdmissionVerdict(refusal)
-        holders = [
-            kubelet.EvictablePod(pod_run.pod, pod_run.holding.amounts) for pod_run in staying if pod_run is not run
-        ]
-        victims = kubelet.make_room(run.pod, holders, dict(lacking), honors_policy=self.honors_policy)
-        if victims is None:
-            return AdmissionVerdict(refusal)
+        for refusal in left:
+            if refusal.lacking is None:
+                return AdmissionVerdict(refusal)
+        lacking = dict(refusal.lacking for refusal in left if refusal.lacking is not None)
+        holders = [kubelet.EvictablePod(each.pod, each.holding.amounts) for each in staying if each is not run]
+        victims = kubelet.make_room(run.pod, holders, lacking, honors_policy=self.honors_policy)
+        if isinstance(victims, Refusal):
+            return AdmissionVerdict(victims)
         return AdmissionVerdict(must_wait=True, victims=tuple(self.runs[victim.metadata.uid] for victim in victims))
