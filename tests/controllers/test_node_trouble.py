@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from podium.api.node import Node
+from podium.api.node import MAINTENANCE_TIME, Node
 from podium.api.pod import Pod, ResourceRequirements
 from podium.api.use import PodHealth, pod_health
 from podium.controllers.actions import ReportStatus
@@ -231,4 +231,9 @@ def test_crashes_and_rejections_are_distinguished() -> None:
 
 def test_a_node_that_says_nothing_has_no_problem() -> None:
     assert node_problems({}) == {}
-    assert node_problems({TROUBLE: "20s"}) == {}
+    assert node_problems({TROUBLE: "20s", MAINTENANCE_TIME: "2026-01-31T09:30:00Z"}) == {}
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-01-31", "2026-13-01T00:00:00Z", "9" * 100_000])
+def test_an_invalid_maintenance_time_is_reported(text: str) -> None:
+    assert "time" in node_problems({MAINTENANCE_TIME: text})[MAINTENANCE_TIME]

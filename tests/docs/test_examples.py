@@ -18,9 +18,10 @@ import yaml
 
 from podium.api.input.codec import Document, load_text
 from podium.api.kinds import KINDS
-from podium.api.node import MAINTENANCE_TIME, maintenance_problem
+from podium.api.node import MAINTENANCE_TIME
 from podium.app.console.command import KUBECTL_PLUGIN, podium
 from podium.cluster.cluster import Cluster
+from podium.controllers.kubelets.pod_run import node_problems
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.policy import PolicyRegistry, make_policies
 from podium.framework.settings.configuration import read_configuration
@@ -201,7 +202,7 @@ def check_tool(words: list[str]) -> None:
         case ["kubectl", "annotate", "node", _, annotation]:
             name, _, text = annotation.partition("=")
             assert name == MAINTENANCE_TIME
-            assert not maintenance_problem({name: text})
+            assert not node_problems({name: text})
         case ["kubectl", "krew", "install", manifest]:
             assert (ROOT / manifest.partition("=")[2]).is_file()
         case ["helm", "install", _, chart, *options]:

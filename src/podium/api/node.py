@@ -13,7 +13,7 @@ import msgspec
 
 from podium.api.meta import APIStruct, Int32, Int64, Kubernetes, Raw
 from podium.api.pod import PodCondition, ResourceList, Toleration
-from podium.api.times import format_time, parse_time, time_of
+from podium.api.times import format_time, time_of
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 ZONE_LABEL = "topology.kubernetes.io/zone"
@@ -172,18 +172,6 @@ MAINTENANCE_TIME = "podium.dev/maintenance-time"
 def maintenance_ns(annotations: Mapping[str, str]) -> int | None:
     """Return when the node will go down; None if nothing is announced, or the time is invalid."""
     return time_of(annotations.get(MAINTENANCE_TIME))
-
-
-def maintenance_problem(annotations: Mapping[str, str]) -> str:
-    """Return the problem of an invalid announcement, which is then ignored; "" if there is none."""
-    text = annotations.get(MAINTENANCE_TIME)
-    if text is None:
-        return ""
-    try:
-        parse_time(text)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 class RuntimeOverhead(APIStruct, frozen=True, kw_only=True):

@@ -67,11 +67,6 @@ class DrainPlan(Struct, frozen=True):
         """Return the pods with this action."""
         return [each for each in self.actions if each.action == action]
 
-    @property
-    def is_refused(self) -> bool:
-        """Return whether some pod prevents the drain."""
-        return any(action.action == "refuse" for action in self.actions)
-
 
 def plan_drain(pods: Iterable[PodOnNode], daemon_sets: Collection[str], options: DrainOptions, now: int) -> DrainPlan:
     """Return the treatment of one node's pods by a drain at ``now``. ``daemon_sets`` are the keys of existing ones."""

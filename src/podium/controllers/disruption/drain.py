@@ -236,7 +236,7 @@ class NodeDrain:
             return "refused", f"there is no node {self._name}"
         if self._is_withdrawn:
             return "withdrawn", "the node was uncordoned; drain it again to go on"
-        if self._plan.is_refused:
+        if self._plan.of("refuse"):
             return "refused", "some pods may not be evicted"
         if not self._plan.of("evict") and not self._plan.of("wait"):
             return "drained", ""

@@ -13,7 +13,7 @@ import msgspec
 
 from podium.api import errors, selectors, times
 from podium.api.meta import Raw, object_at, objects_at, value_at
-from podium.api.node import MAINTENANCE_TIME, Node, maintenance_problem
+from podium.api.node import MAINTENANCE_TIME, Node
 from podium.api.pod import Pod, Quantity
 from podium.api.quantity import CPU, MEMORY, milli_value, whole_value
 from podium.api.resource_requests import RESIZE_PENDING, is_resize_deferred, node_allocatable, pod_requests, requests_of
@@ -85,15 +85,20 @@ def _known_troubles(text: str) -> tuple[PodTrouble, ...]:
         return ()
 
 
+def _problems(annotations: Mapping[str, str], readers: Mapping[str, Callable[[str], object]]) -> dict[str, str]:
+    """Return what is wrong with annotations, by name; invalid ones are ignored."""
+    found = {}
+    for name in sorted(readers.keys() & annotations.keys()):
+        try:
+            readers[name](annotations[name])
+        except ValueError as error:
+            found[name] = str(error)
+    return found
+
+
 def node_problems(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with the annotations of a node, by name; invalid ones are ignored."""
-    found = {MAINTENANCE_TIME: maintenance_problem(annotations)}
-    try:
-        if TROUBLE in annotations:
-            read_trouble(annotations[TROUBLE])
-    except ValueError as error:
-        found[TROUBLE] = str(error)
-    return {name: problem for name, problem in found.items() if problem}
+    """Return what is wrong with the annotations of a node, by name."""
+    return _problems(annotations, {MAINTENANCE_TIME: times.parse_time, TROUBLE: read_trouble})
 
 
 DURATION = "podium.dev/duration"
@@ -137,17 +142,12 @@ READERS: Mapping[str, tuple[str, Callable[[str], int | None]]] = {
 }
 """By annotation, its field of `PodBehaviour`, "" for none, and its reader, which raises ValueError for invalid text."""
 
+_POD_READERS = {name: read for name, (_, read) in READERS.items()}
+
 
 def pod_problems(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return what is wrong with the annotations of a pod, by name; invalid ones are ignored."""
-    found = {}
-    for name, (_, read) in () if READERS.keys().isdisjoint(annotations) else READERS.items():
-        try:
-            if name in annotations:
-                read(annotations[name])
-        except ValueError as error:
-            found[name] = str(error)
-    return found
+    """Return what is wrong with the annotations of a pod, by name."""
+    return _problems(annotations, _POD_READERS)
 
 
 def annotated_amount(annotations: Mapping[str, str], name: str) -> int | None:
