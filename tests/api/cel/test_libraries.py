@@ -108,6 +108,9 @@ OPTIONALS = [
     "'.?' == '.' + '?' && '[?' != ''  // a mark .? in a comment, and [? too",
     "(true ? x.?a : x.?b).hasValue()",
     "x . ? a . hasValue() && x[ ? ('a') ].hasValue()",
+    "[?x.?nothing, 0, ?x.?a.?b, ?optional.none()] == [0, 1] && [?x.?nothing] == []",
+    "{?'a': x.?a.?b, 'b': 2, ?x.list[1] > 1 ? 'c' : 'd': optional.none()} == {'a': 1, 'b': 2}",
+    "[optional.none(), ?optional.of(optional.none())].all(item, !item.hasValue())",
 ]
 LOOPS = [
     "[1, 2, 3].all(i, v, v == i + 1) && {'a': 1}.all(k, v, k == 'a' && v == 1)",
@@ -147,6 +150,8 @@ def test_boolean_expressions_evaluate_to_true(text: str) -> None:
         ("'%d'.format([]) == ''", "index 0 out of range"),
         ("'50 %'.format([]) == ''", "could not parse formatting clause"),
         ("{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k}) == {}", "key 1 already exists"),
+        ("[?x.a] == []", "no such overload"),
+        ("{'a': 1, ?'a': x.?b} == {}", "repeated key: a"),
         ("x.all(k, v, v)", "no such overload"),
     ],
 )
@@ -162,7 +167,9 @@ def test_an_expression_without_value_is_an_error_not_false(text: str, error: str
         ("duration('1s') < 1", "found no matching overload for '_<_'"),
         ("duration('1s') + 1 == 2", "found no matching overload for '_+_'"),
         ("ip('::1').getScheme() == ''", "found no matching overload for 'getScheme'"),
-        ("[?x.?a] == []", "optional entries of lists and maps are not known here"),
+        ("[?1] == []", "expected type 'optional_type' but found 'int'"),
+        ("{?'a': 'b'} == {}", "expected type 'optional_type' but found 'string'"),
+        ("size(?x.?a) == 1", "Syntax error: mismatched input '?'"),
         ("[1].all(i, i, true)", "the variables of a loop must differ"),
         ("[1].all(i, 1, true)", "argument must be a simple name"),
         ("'a'.all(i, v, true)", "cannot be range of a comprehension"),

@@ -77,6 +77,8 @@ class Declaration(Struct, frozen=True):
 
 
 _UNKNOWN = Declaration(values.DYN)
+# The value of an optional item or entry that is not there.
+_LEFT_OUT: values.Value = object()
 
 
 class Compiler:
@@ -98,6 +100,13 @@ class Compiler:
                 return self._select(node)
             case Call():
                 return self._call(node)
+
+    def of_type(self, node: Node, type_: str) -> Compiled:
+        """Return the program of a node whose value may have a type. Raises CompileError for any other node."""
+        compiled = self.compile(node)
+        if compiled.type not in (type_, values.DYN):
+            raise self.error(node, f"expected type '{type_}' but found '{compiled.type}'")
+        return compiled
 
     def error(self, node: Node, problem: str) -> values.CompileError:
         return values.CompileError(error_text(self._text, node.place, problem))
@@ -151,9 +160,8 @@ class Compiler:
         items = [part.evaluate for part in parts]
 
         def build(scope: Variables) -> values.Value:
-            value = tuple([item(scope) for item in items])
             scope.spend(_LIST_COST)
-            return value
+            return tuple([found for item in items if (found := item(scope)) is not _LEFT_OUT])
 
         return Compiled("list", build, sum(part.cost for part in parts) + _LIST_COST, len(parts))
 
@@ -168,11 +176,21 @@ class Compiler:
                     raise values.EvaluationError(f"unsupported key type: {values.type_name(name)}")
                 if any(values.equal(name, member) for member in found):
                     raise values.EvaluationError(f"Failed with repeated key: {name}")
-                found[name] = value(scope)
+                if (entry := value(scope)) is not _LEFT_OUT:
+                    found[name] = entry
             scope.spend(_MAP_COST)
             return found
 
         return Compiled("map", build)
+
+    def _optional(self, node: Call) -> Compiled:
+        part = self.of_type(node.args[0], values.OPTIONAL)
+
+        def evaluate(scope: Variables) -> values.Value:
+            found = typed(part.evaluate(scope), values.Optional)
+            return found.value if found.is_there else _LEFT_OUT
+
+        return Compiled(values.DYN, evaluate, part.cost)
 
     def _call(self, node: Call) -> Compiled:
         # A module of its own compiles macros, and uses this one for their parts.
@@ -181,14 +199,8 @@ class Compiler:
         macro = macro_of(node)
         if macro is not None:
             return macro(self, node)
-        match node.function:
-            case "[]":
-                return self._list(node)
-            case "{}":
-                return self._map(node)
-            case "_[_]" | "_[?_]":
-                return self._index(node)
-        return self._function(node)
+        parts = {"[]": self._list, "{}": self._map, "?": self._optional, "_[_]": self._index, "_[?_]": self._index}
+        return parts.get(node.function, self._function)(node)
 
     def _index(self, node: Call) -> Compiled:
         operand, index = (self.compile(arg) for arg in node.args)

@@ -176,7 +176,7 @@ def _collections(table: FunctionTable) -> None:
     for kind in ("string", "bytes", "list", "map"):
         for add in table:
             add("size", (kind,), "int", len)
-    table.method("isSorted", ("list",), "bool", _is_sorted, _of_items)
+    table.method("isSorted", ("list",), "bool", lambda a: all(x <= y for x, y in pairwise(_comparable(a))), _of_items)
     table.method("sum", ("list",), DYN, _sum, _of_items)
     table.method("min", ("list",), DYN, lambda items: _extreme(items, min), _of_items)
     table.method("max", ("list",), DYN, lambda items: _extreme(items, max), _of_items)
@@ -201,10 +201,6 @@ def _comparable(items: tuple[Value, ...]) -> list[Any]:
     if len(kinds) > 1 or kinds & {"list", "map", "null_type"}:
         raise EvaluationError("no such overload")
     return [values.number(item) for item in items]
-
-
-def _is_sorted(items: tuple[Value, ...]) -> bool:
-    return all(left <= right for left, right in pairwise(_comparable(items)))
 
 
 def _extreme(items: tuple[Value, ...], pick: Callable[..., int]) -> Value:

@@ -19,7 +19,7 @@ from podium.api.cel.compiler import (
     variable_name,
     with_variables,
 )
-from podium.api.cel.syntax import Call, Ident, Node, Select
+from podium.api.cel.syntax import Call, Ident, Select
 from podium.api.cel.values import DYN, NONE, OPTIONAL, EvaluationError, Optional, Value, WithDefault, equal
 
 Macro = Callable[[Compiler, Call], Compiled]
@@ -39,7 +39,7 @@ def _logic(decisive: bool) -> Macro:
     """Return the macro for || or &&: a part with the decisive value decides, regardless of errors in others."""
 
     def compile_logic(compiler: Compiler, call: Call) -> Compiled:
-        compiled = _booleans(compiler, call.args)
+        compiled = [compiler.of_type(arg, "bool") for arg in call.args]
         parts = [part.evaluate for part in compiled]
 
         def evaluate(scope: Variables) -> Value:
@@ -50,18 +50,8 @@ def _logic(decisive: bool) -> Macro:
     return compile_logic
 
 
-def _booleans(compiler: Compiler, nodes: Iterable[Node]) -> list[Compiled]:
-    found = []
-    for node in nodes:
-        compiled = compiler.compile(node)
-        if compiled.type not in ("bool", DYN):
-            raise compiler.error(node, f"expected type 'bool' but found '{compiled.type}'")
-        found.append(compiled)
-    return found
-
-
 def _choice(compiler: Compiler, call: Call) -> Compiled:
-    (condition,) = _booleans(compiler, call.args[:1])
+    condition = compiler.of_type(call.args[0], "bool")
     yes, no = (compiler.compile(arg) for arg in call.args[1:])
 
     def evaluate(scope: Variables) -> Value:

@@ -42,7 +42,8 @@ class Select(NamedTuple):
 class Call(NamedTuple):
     """A call of a function, a method (with ``target``), or an operator under cel-go's name.
 
-    `[]` makes a list of its arguments, and `{}` a map, of which they are keys and values in turn.
+    `[]` makes a list of its arguments, and `{}` a map, of which they are keys and values in turn. `?` marks an optional
+    item or value, which is left out if it is not there.
     """
 
     function: str
@@ -219,8 +220,7 @@ class _Parser:
             return Call("[]", self._listed("]", depth), None, place)
         if text == "{":
             return Call("{}", self._listed("}", depth, lambda: self.expression(depth + 1)), None, place)
-        problem = "optional entries of lists and maps are not known here"
-        raise self._error(place, problem if text == "?" else f"Syntax error: mismatched input '{text}'")
+        raise self._error(place, f"Syntax error: mismatched input '{text}'")
 
     def _object(self, type_: Node, place: int, depth: int) -> Node:
         """Return an object of a mutation (`Object.spec{...}`, `JSONPatch{...}`) as a map."""
@@ -237,10 +237,12 @@ class _Parser:
         """Return the expressions, or keys and values, up to a bracket; a comma may be last, except in arguments."""
         found: list[Node] = []
         while not self._has(end):
+            is_optional = end != ")" and self._has("?")
             if key is not None:
                 found.append(key())
                 self.take(":")
-            found.append(self.expression(depth + 1))
+            value = self.expression(depth + 1)
+            found.append(Call("?", (value,), None, value.place) if is_optional else value)
             if not self._has(","):
                 self.take(end)
                 break
