@@ -171,6 +171,15 @@ def test_match_conditions_and_selectors_exclude_requests() -> None:
     assert asked.ask("update", "ConfigMap", "default/b", body=config_map("b")).code == 422
 
 
+def test_a_binding_that_lists_only_what_it_excludes_applies_to_all_else() -> None:
+    policy = validating({"expression": "false"})
+    excluded = {**MAPS, "resourceNames": ["free"]}
+    asked = api(policy, binding=bound(policy, matchResources={"excludeResourceRules": [excluded]}))
+
+    assert create(asked, config_map("free")).code == 201
+    assert create(asked, config_map("a")).code == 422
+
+
 def test_namespaces_are_selected_by_their_labels() -> None:
     policy = validating({"expression": "namespaceObject.metadata.name == 'default'"})
     spaces = [
@@ -355,6 +364,35 @@ def test_a_mutation_that_fails_denies_the_request() -> None:
     patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": '[JSONPatch{op: "remove", path: "/data/m"}]'}}
     message = create(api(mutating(patch)), config_map(a="1")).to_dict()["message"]
     assert "MutatingAdmissionPolicy 'p' with binding 'b' denied request: operation 0 of the patch" in message
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("Object{spec: Object.spec{size: 1}}", ".spec: field not declared in schema"),
+        ("Object{metadata: Object.metadata{size: 1}}", ".metadata.size: field not declared in schema"),
+        ("Object{data: 'text'}", "data: "),
+    ],
+)
+@pytest.mark.parametrize(("failure_policy", "code"), [("Fail", 422), ("Ignore", 201)])
+def test_a_configuration_that_does_not_fit_the_kind_fails(
+    expression: str, problem: str, failure_policy: str, code: int
+) -> None:
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+    response = create(api(mutating(mutation, failurePolicy=failure_policy)), config_map(a="1"))
+
+    assert response.code == code
+    if code == 201:
+        assert response.to_dict()["data"] == {"a": "1"}
+    else:
+        assert problem in response.to_dict()["message"]
+
+
+def test_optional_entries_of_a_configuration_are_left_out_if_they_are_not_there() -> None:
+    expression = "Object{data: {?'b': object.data[?'a'], ?'c': object.data[?'none']}}"
+    mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+    assert create(api(mutating(mutation)), config_map(a="1")).to_dict()["data"] == {"a": "1", "b": "1"}
 
 
 def test_dry_runs_are_admitted_and_leave_nothing() -> None:

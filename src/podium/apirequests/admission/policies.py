@@ -28,6 +28,8 @@ from podium.api.structural.structural import declaration, escaped
 from podium.api.validation.objects import policy_variables
 from podium.apirequests import authorization
 from podium.apirequests.authorization import lists
+from podium.apirequests.context import checked_fields
+from podium.apirequests.request import Request
 from podium.store import api_resources, field_ownership, patching
 from podium.store.errors import StoreError, forbidden
 from podium.store.store import Store
@@ -38,6 +40,7 @@ COST_LIMIT = 1_000_000
 _DECLARED = policy_variables()
 _OF_KINDS = ("apiGroups", "apiVersions", "resources")
 _LEAVES = {"bool": "bool", "float": "double", "int": "int", "long": "int", "str": "string"}
+_APPLYING: dict[str, Any] = {"verb": "patch", "patch_type": "apply", "kind": "", "field_validation": "Strict"}
 _LONGEST_ANNOTATION = 10 * 1024
 _CODES = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 
@@ -141,8 +144,6 @@ class _LazyVariables(dict[str, Value]):
         self._scope = scope
 
     def __missing__(self, name: str) -> Value:
-        if name not in self._texts:
-            raise KeyError(name)
         value = self[name] = _program(self._texts[name]).evaluate(self._scope)
         return value
 
@@ -291,6 +292,8 @@ class Policies:
             if is_patch:
                 result = patching.json_patch(raw, change)
             else:
+                typed = {**change, "apiVersion": raw["apiVersion"], "kind": raw["kind"]}
+                checked_fields(self._store.resources, Request(**_APPLYING, key=attributes.key), typed)
                 result = merged(raw, change, field_ownership.shape_of(self._store.resources, attributes.resource))
         except (StoreError, KeyMissingError) as error:
             raise AdmissionPolicyError(str(error)) from None
@@ -313,10 +316,8 @@ class Policies:
             for bound in bindings:
                 spec = object_at(bound.raw, "spec")
                 # A binding may narrow down what its policy matches.
-                rules = spec.get("matchResources")
-                does_match = matches if rules and rules.get("resourceRules") else _is_selected
-                is_own = spec.get("policyName") == stored.key
-                if is_own and (rules is None or does_match(self._store, rules, attributes)):
+                rules, is_own = object_at(spec, "matchResources"), spec.get("policyName") == stored.key
+                if is_own and matches(self._store, rules, attributes):
                     for params in self._params(policy, spec, attributes):
                         yield stored.key, policy, _Binding(bound.key, spec, params)
 
@@ -330,12 +331,10 @@ class Policies:
         except StoreError:
             problem = f"failed to configure policy: failed to find resource referenced by paramKind: {shown(kind)}"
             raise _denial(attributes, problem, "Invalid") from None
-        namespace = ""
-        if resource.namespaced:
-            namespace = str(reference.get("namespace") or attributes.namespace)
-            if not namespace:
-                problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-                raise _denial(attributes, f"failed to configure binding: {problem}", "Invalid")
+        namespace = str(reference.get("namespace") or attributes.namespace) if resource.namespaced else ""
+        if resource.namespaced and not namespace:
+            problem = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            raise _denial(attributes, f"failed to configure binding: {problem}", "Invalid")
         if reference.get("name"):
             name = str(reference["name"])
             stored = self._store.find(resource.name, f"{namespace}/{name}" if namespace else name)
@@ -445,24 +444,18 @@ class AdmissionAttributes:
 
 
 def matches(store: Store, rules: Raw, attributes: AdmissionAttributes, *, listed: str = "resourceRules") -> bool:
-    """Return whether the rules and selectors of a policy (MatchResources) or a webhook apply to a request."""
+    """Return whether the rules and selectors of a policy, a binding (MatchResources) or a webhook apply to a request.
+
+    Only a binding may have none of the listed rules; it then applies to all that its policy matches.
+    """
 
     def are_met(field: str) -> bool:
         found: Iterable[Raw] = rules.get(field) or ()
         return any(_rule_matches(rule, attributes, rules.get("matchPolicy") != "Exact") for rule in found)
 
-    return are_met(listed) and _is_selected(store, rules, attributes) and not are_met("excludeResourceRules")
-
-
-def namespace_of(store: Store, attributes: AdmissionAttributes) -> Raw | None:
-    """Return the namespace of a request's object, None for cluster-scoped objects."""
-    if attributes.resource.name == "Namespace":
-        return attributes.object or attributes.old
-    stored = store.find("Namespace", attributes.namespace) if attributes.namespace else None
-    return None if stored is None else stored.raw
-
-
-def _is_selected(store: Store, rules: Raw, attributes: AdmissionAttributes) -> bool:
+    is_listed = are_met(listed) or (listed == "resourceRules" and not rules.get(listed))
+    if not is_listed or are_met("excludeResourceRules"):
+        return False
     namespaces = rules.get("namespaceSelector")
     if namespaces and (attributes.namespace or attributes.resource.name == "Namespace"):
         namespace = namespace_of(store, attributes)
@@ -471,6 +464,14 @@ def _is_selected(store: Store, rules: Raw, attributes: AdmissionAttributes) -> b
     objects = rules.get("objectSelector")
     versions = (raw for raw in (attributes.object, attributes.old) if raw is not None)
     return not objects or any(selects(objects, object_at(raw, "metadata", "labels")) for raw in versions)
+
+
+def namespace_of(store: Store, attributes: AdmissionAttributes) -> Raw | None:
+    """Return the namespace of a request's object, None for cluster-scoped objects."""
+    if attributes.resource.name == "Namespace":
+        return attributes.object or attributes.old
+    stored = store.find("Namespace", attributes.namespace) if attributes.namespace else None
+    return None if stored is None else stored.raw
 
 
 def selects(selector: Raw, labels: Mapping[str, Any]) -> bool:

@@ -72,10 +72,9 @@ class Webhooks:
                 if not policies.matches(self._store, hook, attributes, listed="rules"):
                     continue
                 namespace = policies.namespace_of(self._store, attributes)
+                evaluation = policies.PolicyEvaluation(attributes, namespace, None, {})
                 try:
-                    applies = policies.PolicyEvaluation(attributes, namespace, None, {}).meets(
-                        objects_at(hook, "matchConditions")
-                    )
+                    applies = evaluation.meets(objects_at(hook, "matchConditions"))
                 except policies.AdmissionPolicyError as error:
                     if hook.get("failurePolicy") == "Ignore":
                         continue
@@ -132,12 +131,7 @@ def _denial(hook: Raw, status: Raw) -> StoreError:
     """Return the refusal of a request by a webhook, with its code, reason and message."""
     denied = f'admission webhook "{hook["name"]}" denied the request'
     explanation = status.get("message") or status.get("reason")
+    message = f"{denied}: {explanation}" if explanation else f"{denied} without explanation"
     code = status.get("code")
-    is_error = isinstance(code, int) and code >= 400
-    details = object_at(status, "details")
-    return StoreError(
-        code if is_error and isinstance(code, int) else 400,
-        str(status.get("reason") or ""),
-        f"{denied}: {explanation}" if explanation else f"{denied} without explanation",
-        details,
-    )
+    code = code if isinstance(code, int) and code >= 400 else 400
+    return StoreError(code, str(status.get("reason") or ""), message, object_at(status, "details"))
