@@ -145,9 +145,30 @@ def test_rules_that_do_not_compile_or_may_cost_too_much_are_refused(rule: str, p
 
     response = API().ask("create", "CustomResourceDefinition", body=body)
 
-    cause = response.to_dict()["details"]["causes"][0]
-    assert response.code == 422
+    cause, *others = response.to_dict()["details"]["causes"]
+    assert (response.code, cause in others) == (422, False)
     assert cause["field"].endswith("properties[spec].x-kubernetes-validations[0].rule")
+    assert problem in cause["message"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        ("messageExpression", "self.size", "messageExpression must evaluate to a string"),
+        ("messageExpression", "self.weight", "compilation failed: ERROR: <input>:1:5: undefined field 'weight'"),
+        ("reason", "Other", 'supported values: "FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid"'),
+    ],
+)
+def test_what_a_rule_says_about_a_violation_is_checked_with_the_definition(
+    field: str, value: str, problem: str
+) -> None:
+    body = definition(version(spec={"x-kubernetes-validations": [{"rule": "self.size > 0", field: value}]}))
+
+    response = API().ask("create", "CustomResourceDefinition", body=body)
+
+    [cause] = response.to_dict()["details"]["causes"]
+    assert response.code == 422
+    assert cause["field"].endswith(f"properties[spec].x-kubernetes-validations[0].{field}")
     assert problem in cause["message"]
 
 

@@ -263,8 +263,7 @@ def right_name(group: str, kind: str) -> str | None:
     """Return the kind of a built-in group whose name differs only in case; otherwise None."""
     if group not in _BUILT_IN_GROUPS or (group, kind) in _BUILT_IN:
         return None
-    lowered = kind.lower()
-    return next((name for of, name in sorted(_BUILT_IN) if of == group and name.lower() == lowered), None)
+    return next((name for of, name in sorted(_BUILT_IN) if of == group and name.lower() == kind.lower()), None)
 
 
 def known_names(group: str) -> list[str] | None:

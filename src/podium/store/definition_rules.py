@@ -18,8 +18,7 @@ CustomResourceColumnDefinition: jsonPath! name! type! type:boolean|date|integer|
 CustomResourceConversion: strategy:None|Webhook @conversion
 CustomResourceDefinitionNames: plural!:label-in-any-case singular:label-in-any-case kind!:label-in-any-case
   listKind:label-in-any-case shortNames:label categories:label @definition_names
-CustomResourceDefinitionSpec: group!:domain names+ scope! scope:Cluster|Namespaced conversion versions! versions
-  versions##name @versions
+CustomResourceDefinitionSpec: group!:domain names+ scope! scope:Cluster|Namespaced conversion versions!##name @versions
 CustomResourceDefinitionVersion: name::version-name @version additionalPrinterColumns selectableFields:..8
   selectableFields subresources
 CustomResourceSubresourceScale: specReplicasPath!:spec-path statusReplicasPath!:status-path labelSelectorPath:field-path

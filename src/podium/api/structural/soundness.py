@@ -30,6 +30,7 @@ _NUMBERS = ("maximum", "minimum", "multipleOf")
 _COUNTS = ("maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
 _LIST_TYPES = ("atomic", "map", "set")
 _MAP_TYPES = ("atomic", "granular")
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _DEEPEST = 64
 _SHAPES: tuple[tuple[tuple[str, ...], Callable[[Any], bool], str], ...] = (
     (("properties", "not", "items"), lambda value: isinstance(value, dict), "must be an object"),
@@ -87,7 +88,7 @@ def _of_rules(schema: Raw, path: str) -> Iterator[Finding]:
         for number, rule in enumerate(node.rules):
             cost = 0 if rule.program is None else rule.program.cost * count
             total += cost
-            yield from _of_rule(rule, f"{place}.x-kubernetes-validations[{number}].rule", cost, without_old)
+            yield from _of_rule(rule, f"{place}.x-kubernetes-validations[{number}]", cost, without_old)
         if node.is_atomic_map or (node.items is not None and node.list_type != "map"):
             # The parts of an object before and after an update do not correspond.
             without_old = without_old or place.removeprefix(".")
@@ -102,9 +103,10 @@ def _of_rules(schema: Raw, path: str) -> Iterator[Finding]:
         yield forbidden(path, f"{what} exceeds {_excess(total, _MOST_COST_IN_ALL)}")
 
 
-def _of_rule(rule: Rule, place: str, cost: int, without_old: str) -> Iterator[Finding]:
-    if rule.program is None:
-        yield invalid(place, rule.text, rule.problem)
+def _of_rule(rule: Rule, path: str, cost: int, without_old: str) -> Iterator[Finding]:
+    place = f"{path}.rule"
+    for field, text, problem in rule.problems:
+        yield invalid(f"{path}.{field}", text, problem)
     if cost > _MOST_COST:
         yield forbidden(place, f"estimated rule cost exceeds {_excess(cost, _MOST_COST)}")
     if rule.uses_old and without_old:
@@ -183,8 +185,11 @@ def _of_keywords(schema: Raw, path: str) -> Iterator[Finding]:
     if pattern and not is_pattern(pattern):
         yield invalid(f"{path}.pattern", pattern, "must be a valid regular expression, but isn't: it cannot be read")
     for index, rule in enumerate(schema.get("x-kubernetes-validations", ())):
+        place = f"{path}.x-kubernetes-validations[{index}]"
         if not isinstance(rule, dict) or not str(rule.get("rule", "")).strip():
-            yield required(f"{path}.x-kubernetes-validations[{index}].rule", "rule is not specified")
+            yield required(f"{place}.rule", "rule is not specified")
+        elif rule.get("reason") not in (None, *_REASONS):
+            yield unsupported(f"{place}.reason", rule["reason"], _REASONS)
 
 
 def _of_lists(schema: Raw, path: str) -> Iterator[Finding]:

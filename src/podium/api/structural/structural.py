@@ -2,7 +2,7 @@
 
 It has the defaults, and the CEL rules (x-kubernetes-validations). In a rule, `self` is the value at the rule's
 location, `oldSelf` its value before an update; with `optionalOldSelf` an optional value, so that the rule also applies
-to creations. A rule that does not compile has a `problem`; definitions with such rules are refused, and those of an
+to creations. A rule that does not compile has `problems`; definitions with such rules are refused, and those of an
 older journal are not enforced.
 
 Source: apiextensions-apiserver (pkg/apiserver/schema/structural.go, convert.go, pruning, defaulting, cel); apiserver
@@ -231,7 +231,7 @@ class Rule:
 
     text: str
     program: Compiled | None
-    problem: str
+    problems: tuple[tuple[str, str, str], ...]
     message: str
     message_program: Compiled | None
     reason: str
@@ -277,17 +277,16 @@ def _rule(schema: Raw, declared: Declaration) -> Rule:
     text = str(schema.get("rule", "")).strip()
     takes_optional = bool(schema.get("optionalOldSelf"))
     variables = {"self": declared, "oldSelf": Declaration(DYN) if takes_optional else declared}
-    program, problem = _compiled(text, variables)
-    if program is not None and program.type not in ("bool", DYN):
-        problem = "cel expression must evaluate to a bool"
-        program = None
+    program, problem = _compiled(text, variables, "bool", "cel expression")
     message = str(schema.get("messageExpression", "")).strip()
+    message_program, message_problem = _compiled(message or "''", variables, "string", "messageExpression")
+    found = (("rule", text, problem), ("messageExpression", message, message_problem))
     return Rule(
         text=text,
         program=program,
-        problem=problem,
+        problems=tuple(each for each in found if each[2]),
         message=str(schema.get("message", "")).strip(),
-        message_program=_compiled(message, variables)[0] if message else None,
+        message_program=message_program,
         reason=schema.get("reason") or "FieldValueInvalid",
         place=str(schema.get("fieldPath", "")),
         uses_old=_USES_OLD.search(text) is not None,
@@ -295,12 +294,13 @@ def _rule(schema: Raw, declared: Declaration) -> Rule:
     )
 
 
-def _compiled(text: str, variables: Mapping[str, Declaration]) -> tuple[Compiled | None, str]:
-    """Return the program of an expression, or the reason why there is none."""
+def _compiled(text: str, variables: Mapping[str, Declaration], type_: str, what: str) -> tuple[Compiled | None, str]:
+    """Return the program of an expression of a type, or the reason why there is none."""
     try:
-        return Compiler(text, variables).compile(parse(text)), ""
+        program = Compiler(text, variables).compile(parse(text))
     except (CompileError, RecursionError) as error:
         return None, f"compilation failed: {error}"
+    return (program, "") if program.type in (type_, DYN) else (None, f"{what} must evaluate to a {type_}")
 
 
 _TYPES = {"boolean": "bool", "integer": "int", "number": "double", "string": "string"}

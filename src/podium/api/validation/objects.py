@@ -60,7 +60,7 @@ events.k8s.io/v1.Event: eventTime! type!:Normal|Warning series deprecatedSource 
   deprecatedLastTimestamp:unset deprecatedCount:..0 reportingController!:key reportingInstance! action! reason!
 events.k8s.io/v1.EventSeries: count!:2.. lastObservedTime!
 HTTPIngressPath: @ingress_path backend+
-HTTPIngressRuleValue: paths! paths
+HTTPIngressRuleValue: paths!
 Ingress NetworkPolicy: spec
 IngressBackend: @ingress_backend service
 IngressClassParametersReference: apiGroup:subdomain kind! name! scope:Cluster|Namespace
@@ -77,7 +77,7 @@ MatchResources: matchPolicy:Equivalent|Exact namespaceSelector objectSelector re
 MutatingAdmissionPolicy ValidatingAdmissionPolicy: spec
 MutatingAdmissionPolicyBinding ValidatingAdmissionPolicyBinding: spec+
 MutatingAdmissionPolicyBindingSpec ValidatingAdmissionPolicyBindingSpec: policyName!:subdomain paramRef matchResources
-MutatingAdmissionPolicySpec: reinvocationPolicy!:IfNeeded|Never mutations! mutations
+MutatingAdmissionPolicySpec: reinvocationPolicy!:IfNeeded|Never mutations!
 MutatingAdmissionPolicySpec ValidatingAdmissionPolicySpec: paramKind matchConstraints+ @policy
   failurePolicy:Fail|Ignore matchConditions:..64 matchConditions##name variables @expressions
 MutatingWebhook: reinvocationPolicy:IfNeeded|Never
