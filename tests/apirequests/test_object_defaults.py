@@ -213,6 +213,28 @@ def test_the_label_of_a_namespace_with_its_name_cannot_be_changed() -> None:
         assert patched["metadata"]["labels"] == name
 
 
+def test_only_finalization_changes_the_finalizers_of_a_namespace() -> None:
+    api, body = API(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    spec = api.ask("create", "Namespace", body=body).to_dict()["spec"]
+
+    others = {"spec": {"finalizers": ["example.com/other"]}}
+    assert api.ask("update", "Namespace", "shop", body=body).to_dict()["spec"] == spec
+    assert api.ask("update", "Namespace", "shop", body={**body, **others}).to_dict()["spec"] == spec
+    assert api.ask("patch", "Namespace", "shop", body=others).to_dict()["spec"] == spec
+    finalized = api.ask("update", "Namespace", "shop", subresource="finalize", body={**body, **others})
+    assert finalized.to_dict()["spec"] == others["spec"]
+
+
+def test_an_updated_status_of_a_namespace_has_defaults() -> None:
+    api, body = API(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    api.ask("create", "Namespace", body=body)
+
+    status = {"conditions": [{"type": "Example", "status": "Unknown"}]}
+    raw = api.ask("update", "Namespace", "shop", subresource="status", body={**body, "status": status}).to_dict()
+    assert raw["metadata"]["labels"] == {"kubernetes.io/metadata.name": "shop"}
+    assert raw["status"] == {**status, "phase": "Active"}
+
+
 def test_a_link_to_itself_is_not_kept() -> None:
     api = API()
     body: Raw = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "selfLink": "/a"}}

@@ -136,6 +136,8 @@ class Context(msgspec.Struct, frozen=True):
             return self._with_token(given, raw) if stored is None else raw
         if resource.name == "Service":
             return self._with_allocations(resource, key, raw, stored)
+        if resource.name == "Namespace" and stored is not None:
+            return {**raw, "spec": object_at(stored.raw, "spec")}
         if stored is not None or resource.name not in _ADDED:
             return raw
         self.store.note_unadmitted(raw)
@@ -190,7 +192,7 @@ _ADDED: Mapping[str, tuple[str, str, Any]] = {
     "PodGroup": ("metadata", "finalizers", GROUP_PROTECTION),
 }
 # The kinds whose defaults depend on other objects or the time, or that admission changes when they are created.
-_DEPENDENT = frozenset((*_ADDED, *defaults.TAINTING, "Pod", "Service"))
+_DEPENDENT = frozenset((*_ADDED, *defaults.TAINTING, "Namespace", "Pod", "Service"))
 
 
 def object_response(stored: Stored) -> Response:

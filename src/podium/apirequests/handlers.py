@@ -118,7 +118,7 @@ def update(context: Context, request: Request, now: int) -> Response:
 
 def update_status(context: Context, request: Request, now: int) -> Response:
     """Replace the object's status."""
-    raw = context.object_of(request, now, completes=False)
+    raw = context.object_of(request, now, completes=request.kind == "Namespace")
     _check_condition(context, request, raw)
     return object_response(context.store.update_status(raw))
 
@@ -184,7 +184,7 @@ def options_of(request: Request) -> listing.ListOptions:
 
 def finalize(context: Context, request: Request, now: int) -> Response:
     """Replace the finalizers in a namespace's spec; removing the last one removes the namespace."""
-    given = context.object_of(request, now)
+    given = context.object_of(request, now, completes=False)
     raw = context.store.get(request.kind, request.key).raw
     spec = {**raw.get("spec", {}), "finalizers": value_at(given, "spec", "finalizers") or []}
     required = {name: given["metadata"].get(name, "") for name in ("uid", "resourceVersion")}

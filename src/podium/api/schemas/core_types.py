@@ -130,7 +130,7 @@ kind Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationContro
   status:*Status
 NamespaceCondition: type! status! lastTransitionTime@4:time reason message
 NamespaceSpec: finalizers:[str]
-NamespaceStatus: phase conditions:[NamespaceCondition]#type
+NamespaceStatus: phase=Active conditions:[NamespaceCondition]#type
 NodeAddress: type! address!
 NodeAffinity: requiredDuringSchedulingIgnoredDuringExecution!:NodeSelector
   preferredDuringSchedulingIgnoredDuringExecution:[PreferredSchedulingTerm]
