@@ -59,7 +59,13 @@ def test_a_pod_that_is_resized_uses_the_most_of_what_it_wants_and_was_given() ->
     given = {"name": "main", "resources": {"requests": {"cpu": 2}}, "allocatedResources": {"cpu": 2}}
     resized = asking("a", {"cpu": 1}, node="n1", status={"phase": "Running", "containerStatuses": [given]})
 
-    assert used(store_with(resized, quota("all", {"requests.cpu": 9}))) == {"requests.cpu": "2"}
+    store = store_with(resized, quota("all", {"requests.cpu": 9}))
+    assert used(store) == {"requests.cpu": "2"}
+
+    # What it gave back is free as soon as its kubelet says so.
+    given = {"name": "main", "resources": {"requests": {"cpu": 1}}, "allocatedResources": {"cpu": 1}}
+    set_pod_status(store, "default/a", {"phase": "Running", "containerStatuses": [given]}, [], now=0)
+    assert used(store) == {"requests.cpu": "1"}
 
 
 def test_a_pod_that_does_not_fit_is_forbidden_with_what_is_used_and_what_is_allowed() -> None:
@@ -218,6 +224,10 @@ def test_a_limit_stands_for_a_request_and_pod_level_resources_for_all_containers
     store.create(asking("b", {}, spec=whole), now=0)
 
     assert used(store) == {"limits.cpu": "5", "requests.cpu": "3"}
+    store.create(quota("memory", {"requests.memory": 9}), now=0)
+    store.create(asking("c", {}, spec=whole), now=0)
+    assert used(store, "memory") == {"requests.memory": "0"}
+    assert refusal(store, lambda: store.create(asking("d", {"cpu": 1}, {"cpu": 1}), now=0)).code == 403
 
 
 def test_limits_overhead_sidecars_and_devices_count_as_the_pod_uses_them() -> None:
@@ -341,6 +351,23 @@ def test_a_quota_counts_devices_by_their_class() -> None:
     store.create(claim, now=0)
 
     assert used(store) == {gpus: "5"}
+
+
+def test_devices_also_count_by_the_names_by_which_pods_request_them() -> None:
+    by_name = "requests.deviceclass.resource.kubernetes.io/gpu"
+    gpus = "gpu.deviceclass.resource.k8s.io/devices"
+    store = store_with(quota("all", {gpus: 9, by_name: 9}))
+    spec = {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu", "count": 2}}]}}
+    kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": spec}
+
+    store.create({**kind, "metadata": {"name": "a", "namespace": "default"}}, now=0)
+    assert used(store) == {gpus: "2", by_name: "2"}
+
+    asked = {by_name.removeprefix("requests."): 2}
+    store.create(asking("b", asked, asked), now=0)
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    store.create({**kind, "metadata": {"name": "b", "namespace": "default", "annotations": annotations}}, now=0)
+    assert used(store) == {gpus: "4", by_name: "4"}
 
 
 def test_a_quota_of_a_volume_attributes_class_counts_its_claims_alone() -> None:

@@ -11,11 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from podium.api import quantity
+from podium.api.devices import DEVICE_CLASS_PREFIX, EXTENDED_RESOURCE_CLAIM, MOST_RESULTS
 from podium.api.meta import Kubernetes, Raw, object_at, objects_at, value_at
 from podium.api.pod import Container, Pod, PodSpec, ResourceRequirements
 from podium.api.policy import ATTRIBUTES_CLASS, PRIORITY_CLASS, ResourceQuota, ScopeRequirement
 from podium.api.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, milli_value, whole_value
-from podium.api.resource_requests import effective_spec, pod_requests, qos_class
+from podium.api.resource_requests import effective_spec, pod_requests, qos_class, requests_of
 from podium.api.selectors import Requirement
 from podium.api.storage import STORAGE_CLASS
 from podium.store.admission.pod_admission import with_limits_as_requests
@@ -51,8 +52,7 @@ def _claim_usage(claim: Raw) -> dict[str, int]:
     storage = whole_value(object_at(claim, "spec", "resources", "requests").get("storage", 0))
     usage = {"requests.storage": storage}
     annotated = value_at(claim, "metadata", "annotations", STORAGE_CLASS)
-    class_name = annotated or value_at(claim, "spec", "storageClassName")
-    if class_name:
+    if class_name := annotated or value_at(claim, "spec", "storageClassName"):
         prefix = f"{class_name}{_OF_STORAGE_CLASS}"
         usage |= {f"{prefix}requests.storage": storage, f"{prefix}persistentvolumeclaims": 1}
     return usage
@@ -72,19 +72,21 @@ def _service_usage(service: Raw) -> dict[str, int]:
 def _resource_claim_usage(claim: Raw) -> dict[str, int]:
     """Return the devices that a claim requests by their class; of alternatives the most of each class."""
     usage: dict[str, int] = {}
+    is_for_extended = value_at(claim, "metadata", "annotations", EXTENDED_RESOURCE_CLAIM) == "true"
     for request in objects_at(claim, "spec", "devices", "requests"):
         most: dict[str, int] = {}
         for wanted in (object_at(request, "exactly"), *objects_at(request, "firstAvailable")):
             if name := wanted.get("deviceClassName"):
-                count = _MOST_DEVICES if wanted.get("allocationMode") == "All" else wanted.get("count") or 1
+                count = MOST_RESULTS if wanted.get("allocationMode") == "All" else wanted.get("count") or 1
                 most[name] = max(most.get(name, 0), count)
         for name, count in most.items():
-            resource = f"{name}.deviceclass.resource.k8s.io/devices"
-            usage[resource] = usage.get(resource, 0) + count
+            # A pod whose extended resources are devices is itself charged for them.
+            names = (f"{name}.deviceclass.resource.k8s.io/devices", f"requests.{DEVICE_CLASS_PREFIX}{name}")
+            for resource in names[:1] if is_for_extended else names:
+                usage[resource] = usage.get(resource, 0) + count
     return usage
 
 
-_MOST_DEVICES = 32
 _FURTHER_USAGE: Mapping[str, Callable[[Raw], dict[str, int]]] = {
     "PersistentVolumeClaim": _claim_usage,
     "ResourceClaim": _resource_claim_usage,
@@ -132,12 +134,6 @@ def _resource(name: str) -> str:
     return of_class.removeprefix("requests.").removeprefix("limits.")
 
 
-def _resource_names(resources: ResourceRequirements, kind: str) -> set[str]:
-    """Return the resources with a limit, or with a request; a limit implies an equal request."""
-    limits = set(resources.limits)
-    return limits if kind == "limits" else limits | set(resources.requests)
-
-
 def _all(spec: PodSpec) -> tuple[Container, ...]:
     return (*spec.containers, *spec.init_containers)
 
@@ -148,7 +144,7 @@ def _pod_usage(pod: Pod) -> dict[str, int]:
     for name, amount in pod_requests(effective_spec(pod)).items():
         if name in _BOUNDED or quantity.is_huge_pages(name):
             usage[name] = amount
-        if name in _BOUNDED or quantity.is_huge_pages(name) or quantity.is_extended(name):
+        if name in usage or quantity.is_extended(name) or name.startswith(DEVICE_CLASS_PREFIX):
             usage[f"requests.{name}"] = amount
     spec = pod.spec
     limited = replace(
@@ -211,9 +207,13 @@ class QuotaAccounting(Struct, frozen=True):
         if not self.revisions.of("ResourceQuota") or about is None:
             return
         if previous is not None and after is not None:
-            # The usage follows from the spec, the phase, and the classes that a claim has.
+            # The usage follows from the spec, the phase, what a pod was given, and the classes that a claim has.
             before, now = (
-                (stored.raw.get("spec"), stored.raw.get("status", {}).get("phase"), _attributes_classes(stored))
+                (
+                    stored.raw.get("spec"),
+                    stored.raw.get("status", {}).get("phase"),
+                    effective_spec(stored.object) if isinstance(stored.object, Pod) else _attributes_classes(stored),
+                )
                 for stored in (previous, after)
             )
             if before == now:
@@ -260,17 +260,17 @@ def _add(used: dict[str, int], amounts: Amounts, factor: int) -> None:
 def unstated_amounts(quota: ResourceQuota, spec: PodSpec) -> str:
     """Return the limited amounts of cpu and memory that a pod's containers must state and do not; "" for none.
 
-    A quota on cpu or memory refuses pods that could use any amount of it. Pod-level resources count for all containers.
+    A quota on cpu or memory refuses pods that could use any amount of it, unless they have pod-level resources.
     """
     missing: list[str] = []
-    whole = spec.resources or ResourceRequirements()
-    for name in sorted(quota.spec.hard):
+    for name in sorted(quota.spec.hard) if spec.resources in (None, ResourceRequirements()) else ():
         kind, _, resource = name.rpartition(".")
-        is_other = resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits")
-        if is_other or resource in _resource_names(whole, kind):
+        if resource not in (CPU, MEMORY) or kind not in ("", "requests", "limits"):
             continue
         containers = [
-            container.name for container in _all(spec) if resource not in _resource_names(container.resources, kind)
+            container.name
+            for container in _all(spec)
+            if resource not in (container.resources.limits if kind == "limits" else requests_of(container.resources))
         ]
         if containers:
             missing.append(f"{name} for: {','.join(containers)}")
