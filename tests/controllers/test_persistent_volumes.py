@@ -189,6 +189,16 @@ def test_a_volume_is_provisioned_as_the_claim_wants_it_where_the_node_is() -> No
     assert rig.volume(name).raw["status"]["phase"] == "Bound"
 
 
+def test_a_provisioned_volume_has_what_its_claim_and_its_class_say_about_it() -> None:
+    wanted = {"volumeMode": "Block", "volumeAttributesClassName": "gold"}
+    rig = Volumes(claim(**wanted), {**storage_class(), "mountOptions": ["ro"]}, node("n1"))
+
+    name = rig.bind("").raw["spec"]["volumeName"]
+
+    assert (wanted | {"mountOptions": ["ro"]}).items() <= rig.volume(name).raw["spec"].items()
+    assert rig.claim().raw["status"]["currentVolumeAttributesClassName"] == "gold"
+
+
 def test_a_driver_without_topology_provisions_for_every_node() -> None:
     rig = Volumes(claim(), storage_class(), node("n1", zone="a"), csi_node())
 

@@ -200,10 +200,8 @@ def test_a_deleted_attributes_class_stays_until_no_volume_and_no_claim_has_it() 
     volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/"}}
     with ControlPlane() as cluster:
         for name in ("free", "gold"):
-            cluster.apply({**kind, "metadata": {"name": name}})
-            assert found(cluster, "VolumeAttributesClass", name)["metadata"]["finalizers"] == [
-                "kubernetes.io/vac-protection"
-            ]
+            [made] = cluster.apply({**kind, "metadata": {"name": name}})
+            assert made["metadata"]["finalizers"] == ["kubernetes.io/vac-protection"]
         for of, name, spec in (("PersistentVolumeClaim", "c", claim), ("PersistentVolume", "v", volume)):
             raw = {"apiVersion": "v1", "kind": of, "metadata": {"name": name}}
             cluster.apply({**raw, "spec": {**spec, "volumeAttributesClassName": "gold"}})

@@ -76,6 +76,36 @@ def test_an_absent_field_has_its_default_value_in_selectors() -> None:
 
 
 @pytest.mark.parametrize(
+    ("selector", "selected"),
+    [("spec.driver=a", ["a"]), ("spec.nodeName=n1", ["b"]), ("spec.nodeName=,spec.driver!=c", ["a"])],
+)
+def test_slices_are_selected_by_their_driver_and_node(selector: str, selected: list[str]) -> None:
+    store = Store()
+    for driver, place in (("a", {"allNodes": True}), ("b", {"nodeName": "n1"}), ("c", {"allNodes": True})):
+        spec = {"driver": driver, "pool": {"name": driver, "generation": 1, "resourceSliceCount": 1}, **place}
+        kind = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+        store.create({**kind, "metadata": {"name": driver}, "spec": spec}, now=0)
+
+    page = store.page("ResourceSlice", options=ListOptions(field_selector=selector))
+
+    assert [one.key for one in page.items] == selected
+
+
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [("spec.type=NodePort", ["b"]), ("spec.clusterIP=None", ["a"]), ("spec.clusterIP!=None", ["b"])],
+)
+def test_services_are_selected_by_their_type_and_address(selector: str, selected: list[str]) -> None:
+    store = Store()
+    for name, spec in (("a", {"type": "ClusterIP", "clusterIP": "None"}), ("b", {"type": "NodePort"})):
+        store.create({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}, now=0)
+
+    page = store.page("Service", options=ListOptions(field_selector=selector))
+
+    assert [one.object.metadata.name for one in page.items] == selected
+
+
+@pytest.mark.parametrize(
     "selector",
     [
         {"label_selector": "a in ("},

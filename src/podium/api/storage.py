@@ -25,6 +25,9 @@ CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 """The finalizer of a volume that may be bound."""
 
+CLASS_PROTECTION = "kubernetes.io/vac-protection"
+"""The finalizer of a VolumeAttributesClass that volumes may have."""
+
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 """The annotation of a claim that is bound to its volume, and the volume to it."""
 
@@ -142,6 +145,7 @@ class StorageClass(Kubernetes, frozen=True, kw_only=True):
     reclaim_policy: str = "Delete"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
     allow_volume_expansion: bool = False
+    mount_options: tuple[str, ...] = ()
 
     @property
     def binds_late(self) -> bool:

@@ -18,7 +18,7 @@ from podium.api.node import NOT_READY
 from podium.api.pod import MIRROR_ANNOTATION
 from podium.api.pod_group import GROUP_PROTECTION
 from podium.api.schemas.schema import findings, without_unknown
-from podium.api.storage import CLAIM_PROTECTION, VOLUME_PROTECTION
+from podium.api.storage import CLAIM_PROTECTION, CLASS_PROTECTION, VOLUME_PROTECTION
 from podium.api.structural.structural import TooLargeError, shaped
 from podium.api.times import format_time
 from podium.apirequests.request import Request, Response, check_name
@@ -190,6 +190,7 @@ _ADDED: Mapping[str, tuple[str, str, Any]] = {
     "PersistentVolume": ("metadata", "finalizers", VOLUME_PROTECTION),
     "PersistentVolumeClaim": ("metadata", "finalizers", CLAIM_PROTECTION),
     "PodGroup": ("metadata", "finalizers", GROUP_PROTECTION),
+    "VolumeAttributesClass": ("metadata", "finalizers", CLASS_PROTECTION),
 }
 # The kinds whose defaults depend on other objects or the time, or that admission changes when they are created.
 _DEPENDENT = frozenset((*_ADDED, *defaults.TAINTING, "Namespace", "Pod", "Service"))

@@ -290,6 +290,8 @@ def provisioned(
 ) -> Raw:
     """Return a volume for the claim, made by the class's driver for a node; None for any."""
     spec, driver, name = raw.get("spec", {}), class_.provisioner, f"pvc-{claim.metadata.uid}"
+    optional = {**spec, "mountOptions": list(class_.mount_options)}
+    copied = ("volumeMode", "volumeAttributesClassName", "mountOptions")
     volume: Raw = {
         "capacity": spec.get("resources", {}).get("requests", {}),
         "accessModes": spec.get("accessModes", []),
@@ -297,9 +299,8 @@ def provisioned(
         "claimRef": _reference_to(claim),
         "persistentVolumeReclaimPolicy": class_.reclaim_policy,
         "csi": {"driver": driver, "volumeHandle": name},
+        **{field: optional[field] for field in copied if optional.get(field)},
     }
-    if "volumeMode" in spec:
-        volume["volumeMode"] = spec["volumeMode"]
     # The topology labels of the driver on the node.
     labels = {} if node is None else node.metadata.labels
     drivers = csi_node.spec.drivers if isinstance(csi_node, CSINode) else ()

@@ -15,8 +15,10 @@ from podium.api.errors import InputError
 from podium.api.meta import Raw, object_at, objects_at, value_at
 from podium.api.policy import ResourceQuota
 from podium.api.selectors import LabelSelector, Selector, compile_label_selector
+from podium.api.storage import CLASS_PROTECTION
 from podium.apirequests.admission.policies import type_checks
 from podium.controlplane.component_names import ROLE_AGGREGATION, ROOT_CA_PUBLISHER, SERVICE_ACCOUNTS
+from podium.store.admission.quotas import attributes_classes
 from podium.store.admission.service_addresses import IN_USE_RANGE, RANGE_FINALIZER, READY_RANGE, is_range_needed
 from podium.store.errors import StoreError
 from podium.store.initial_objects import dangling_condition
@@ -30,8 +32,7 @@ _FLOW, _LEVEL = "FlowSchema", "PriorityLevelConfiguration"
 _LEVEL_NAME = ("spec", "priorityLevelConfiguration", "name")
 # By kind: the kind whose objects' status may depend on it.
 _CONCERNED = {_FLOW: (_FLOW,), _LEVEL: (_FLOW,), _RANGE: (_RANGE,), _SERVICE: (_RANGE,)}
-_CLASS, _CLASS_PROTECTION = "VolumeAttributesClass", "kubernetes.io/vac-protection"
-_IN_CLASS = ("PersistentVolume", "PersistentVolumeClaim")
+_CLASS, _IN_CLASS = "VolumeAttributesClass", ("PersistentVolume", "PersistentVolumeClaim")
 _CONCERNED |= dict.fromkeys((_CLASS, *_IN_CLASS), (_CLASS,))
 _POLICY, _SEEN = "ValidatingAdmissionPolicy", ("status", "observedGeneration")
 # The total length of the expressions of policies whose types are checked at once.
@@ -84,9 +85,8 @@ class RequiredObjects:
             self._due[stored.object.metadata.namespace] = None
         elif stored.kind == _ROLE:
             self._has_new_roles = True
-        elif isinstance(stored.object, ResourceQuota):
-            is_stale = stored.object.status.hard != stored.object.spec.hard
-            self._stale |= {(stored.kind, stored.key): None} if is_stale else {}
+        elif isinstance(stored.object, ResourceQuota) and stored.object.status.hard != stored.object.spec.hard:
+            self._stale[stored.kind, stored.key] = None
         elif stored.kind == _POLICY:
             seen, generation = (value_at(stored.raw, *path) for path in (_SEEN, ("metadata", "generation")))
             self._stale |= {(stored.kind, stored.key): None} if seen != generation else {}
@@ -207,19 +207,12 @@ def _keep_range(store: Store, stored: Stored, now: int) -> None:
 def _keep_class(store: Store, stored: Stored) -> None:
     """Keep a deleted class until no volume and no claim has it, or is to get it (vac_protection_controller.go)."""
     before = stored.object.metadata.finalizers
-    left = [finalizer for finalizer in before if finalizer != _CLASS_PROTECTION]
-    named = (value_at(raw, *path) for kind in _IN_CLASS for raw in _raws(store, kind) for path in _CLASS_NAMES)
+    left = [finalizer for finalizer in before if finalizer != CLASS_PROTECTION]
+    named = (name for kind in _IN_CLASS for raw in _raws(store, kind) for name in attributes_classes(raw))
     is_kept = stored.object.metadata.deletion_timestamp is None or stored.key in named
-    if is_kept is not (_CLASS_PROTECTION in before):
-        finalizers = [*left, _CLASS_PROTECTION] if is_kept else left
+    if is_kept is not (CLASS_PROTECTION in before):
+        finalizers = [*left, CLASS_PROTECTION] if is_kept else left
         store.update({**stored.raw, "metadata": {**stored.raw["metadata"], "finalizers": finalizers}})
-
-
-_CLASS_NAMES = (
-    ("spec", "volumeAttributesClassName"),
-    ("status", "currentVolumeAttributesClassName"),
-    ("status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
-)
 
 
 def _raws(store: Store, kind: str) -> list[Raw]:

@@ -150,7 +150,9 @@ Pod spec.nodeName= spec.restartPolicy=Always spec.schedulerName= spec.serviceAcc
 Pod status.phase= status.podIP= status.nominatedNodeName=
 ReplicaSet status.replicas=0
 ReplicationController status.replicas=0
+ResourceSlice spec.driver= spec.nodeName=
 Secret type=
+Service spec.clusterIP= spec.type=
 """
 _SELECTABLE = dict[str, tuple[tuple[str, str], ...]]()
 for _kind, *_fields in map(str.split, _SELECTABLE_FIELDS.strip().splitlines()):

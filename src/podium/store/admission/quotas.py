@@ -5,7 +5,7 @@ Amounts are integers: milli-units for cpu, bytes for memory and storage, counts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -99,22 +99,19 @@ def is_counted(quota: ResourceQuota, stored: Stored) -> bool:
     for requirement in quota.requirements:
         if requirement.scope_name == ATTRIBUTES_CLASS:
             condition = Requirement(ATTRIBUTES_CLASS, requirement.operator, requirement.values)
-            names: list[str | None] = [*_attributes_classes(stored)]
-            if stored.kind != "PersistentVolumeClaim" or not any(map(condition.matches, names or [None])):
+            names = attributes_classes(stored.raw) or [None]
+            if stored.kind != "PersistentVolumeClaim" or not any(map(condition.matches, names)):
                 return False
         elif not isinstance(stored.object, Pod) or not _is_met(requirement, stored.object, stored):
             return False
     return True
 
 
-def _attributes_classes(stored: Stored) -> list[str]:
-    """Return the volume attributes classes that a claim has, wants, or is given; none for other kinds."""
-    status = object_at(stored.raw, "status") if stored.kind == "PersistentVolumeClaim" else {}
-    names = (
-        value_at(stored.raw, "spec", "volumeAttributesClassName"),
-        status.get("currentVolumeAttributesClassName"),
-        value_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName"),
-    )
+def attributes_classes(raw: Raw) -> Sequence[str | None]:
+    """Return the volume attributes classes that a claim or volume has, wants, or is given."""
+    spec, status = object_at(raw, "spec"), object_at(raw, "status")
+    target = value_at(status, "modifyVolumeStatus", "targetVolumeAttributesClassName")
+    names = (spec.get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
     return [name for name in names if name]
 
 
@@ -157,10 +154,7 @@ def _pod_usage(pod: Pod) -> dict[str, int]:
             if any(name in container.resources.limits for container in _all(spec))
         },
     )
-    for name, amount in pod_requests(limited).items():
-        if name in _BOUNDED:
-            usage[f"limits.{name}"] = amount
-    return usage
+    return usage | {f"limits.{name}": amount for name, amount in pod_requests(limited).items() if name in _BOUNDED}
 
 
 def _is_met(requirement: ScopeRequirement, pod: Pod, stored: Stored) -> bool:
@@ -212,7 +206,7 @@ class QuotaAccounting(Struct, frozen=True):
                 (
                     stored.raw.get("spec"),
                     stored.raw.get("status", {}).get("phase"),
-                    effective_spec(stored.object) if isinstance(stored.object, Pod) else _attributes_classes(stored),
+                    effective_spec(stored.object) if isinstance(stored.object, Pod) else attributes_classes(stored.raw),
                 )
                 for stored in (previous, after)
             )
