@@ -203,14 +203,14 @@ def test_claims_of_pods_on_nodes_must_be_there() -> None:
     assert found["device-claims-missing"].names == ("default/e", "default/g", "default/h")
 
 
-def test_only_skipped_kinds_that_may_create_pods_are_reported() -> None:
+def test_only_skipped_kinds_that_may_affect_pods_are_reported() -> None:
     clusters = [{"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {"name": name}} for name in "abc"]
     maps = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in "ab"]
 
     caveat = caveats(*clusters, *maps)["kinds-passed-over"]
 
     assert caveat.count == 3
-    assert caveat.message == "passed over, though they may make or change pods: 3 RayCluster (ray.io/v1)"
+    assert caveat.message == "passed over, though they may make, change or refuse pods: 3 RayCluster (ray.io/v1)"
 
 
 def test_warnings_are_summed_up_by_reason() -> None:

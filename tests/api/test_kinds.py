@@ -1,6 +1,6 @@
 import pytest
 
-from podium.api.kinds import KEPT_KINDS, KIND_OF, KINDS, Kind, may_create_pods, right_group, right_name
+from podium.api.kinds import KEPT_KINDS, KIND_OF, KINDS, Kind, may_affect_pods, right_group, right_name
 
 
 def test_no_kind_is_both_read_and_only_kept() -> None:
@@ -48,8 +48,11 @@ def test_a_kind_that_a_group_really_has_is_not_sought_in_another() -> None:
         ("rbac.authorization.k8s.io", "Role", False),
         ("batch", "CronJob", False),
         ("autoscaling", "HorizontalPodAutoscaler", True),
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration", True),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy", True),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", False),
         ("kubeflow.org", "MPIJob", True),
     ],
 )
-def test_built_in_kinds_state_whether_they_create_pods(group: str, kind: str, may: bool) -> None:
-    assert may_create_pods(group, kind) is may
+def test_built_in_kinds_state_whether_they_affect_pods(group: str, kind: str, may: bool) -> None:
+    assert may_affect_pods(group, kind) is may

@@ -84,6 +84,17 @@ def test_an_unreadable_snapshot_names_its_field(fields: dict[str, Any], problem:
         podium.simulate([NODE, POD, {**FULL.to_dict(), **fields}])
 
 
+def test_a_second_snapshot_of_a_cluster_is_named_and_not_its_first_object(tmp_path: Path) -> None:
+    for name in "ab":
+        node = NODE | {"metadata": {"name": "n1", "labels": {"of": name}}}
+        (tmp_path / f"{name}.podium").write_bytes(written(node, POD, FULL.to_dict()))
+
+    with pytest.raises(
+        InputError, match=r"b\.podium: is a snapshot or recording of a cluster, as is .*a\.podium; give"
+    ):
+        podium.simulate(tmp_path)
+
+
 def test_an_answer_from_a_snapshot_says_of_when_and_of_what_it_is() -> None:
     report = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").caveats}
 

@@ -178,6 +178,7 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
 @pytest.mark.parametrize(
     ("target", "report"),
     [
+        ("web", "pod shop/web is not in the input; for the pods of that workload write deployment/shop/web"),
         ("deploy/wep", "Deployment shop/wep is not in the input; there is: shop/web"),
         ("dploy/web", '"dploy/web" is not a pod of the input; did you mean deploy/web?'),
         ("a/b/c/d", '"a/b/c/d" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),

@@ -59,6 +59,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert enter(folder, "use", "--stop").stdout == "ended\n"
 
 
+def test_a_session_answers_the_same_environment_by_any_name_of_its_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = client.identity()
+    monkeypatch.setattr(sys, "executable", f"{sys.executable}-another-name")
+    assert client.identity() == own
+
+    monkeypatch.setattr(sys, "prefix", "/another/environment")
+    assert client.identity() != own
+
+
 def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
 

@@ -105,6 +105,15 @@ def test_the_action_passes_without_findings_that_fail_it(tmp_path: Path) -> None
     assert files["GITHUB_OUTPUT"].startswith("code=0\n")
 
 
+def test_the_action_passes_with_any_finding_if_none_fails_it(tmp_path: Path) -> None:
+    manifests, cluster = str(COOKBOOK / "deploy-checkout.yaml"), str(COOKBOOK / "deploy.yaml")
+    code, printed, files = plan_step(tmp_path, **{"manifests": manifests, "cluster": cluster, "fail-on": ""})
+
+    assert code == 0
+    assert "title=podium preempt::4 pods are preempted" in printed
+    assert files["GITHUB_OUTPUT"].startswith("code=0\n")
+
+
 def test_the_action_says_what_is_wrong_with_its_input(tmp_path: Path) -> None:
     code, _, files = plan_step(tmp_path, manifests="none.yaml", cluster=str(COOKBOOK / "deploy.yaml"))
 

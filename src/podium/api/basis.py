@@ -16,7 +16,7 @@ from podium.api.devices import ResourceClaim
 from podium.api.errors import InputWarning, Reason
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import passed_over, snapshots_of
-from podium.api.kinds import group_of, may_create_pods
+from podium.api.kinds import group_of, may_affect_pods
 from podium.api.node import Namespace, Node, is_ready
 from podium.api.pod import Pod
 
@@ -93,12 +93,12 @@ def lacks_status(document: Document) -> bool:
     return is_budget and "disruptionsAllowed" not in document.raw.get("status", {})
 
 
-def _kinds_passed_over(basis: Basis) -> Iterator[Caveat]:
+def kinds_passed_over(documents: Sequence[Document]) -> Iterator[Caveat]:
     """Yield a caveat for unsupported kinds whose objects may create pods that are missing in the answer."""
-    found = passed_over(basis.found.documents)
-    makers = [each for each in found if may_create_pods(group_of(each.api_version), each.kind)]
+    found = passed_over(documents)
+    makers = [each for each in found if may_affect_pods(group_of(each.api_version), each.kind)]
     kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
-    message = f"passed over, though they may make or change pods: {_listed(kinds)}"
+    message = f"passed over, though they may make, change or refuse pods: {_listed(kinds)}"
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
@@ -260,7 +260,7 @@ _WARNED: dict[Reason, str] = {
 _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (
     _no_objects,
     _snapshots,
-    _kinds_passed_over,
+    lambda basis: kinds_passed_over(basis.found.documents),
     _missing_owners,
     _missing_pods,
     _budgets_without_status,

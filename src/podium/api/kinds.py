@@ -233,8 +233,11 @@ _ALIASES = {(group_of(version), kind.name): kind for kind in KINDS.values() for 
 SERVED_KINDS = {(kind.group, kind.name): kind for kind in (*KEPT_KINDS, *KINDS.values())}
 """All kinds that a store holds, including those that not every version serves."""
 
-# Kinds that create or scale pods, besides those that are read.
-_WITH_PODS = frozenset((("autoscaling", "HorizontalPodAutoscaler"),))
+# Kubernetes' own kinds that create, scale, change or refuse pods, besides those that are read.
+_WITH_PODS = frozenset(
+    "HorizontalPodAutoscaler MutatingAdmissionPolicy MutatingWebhookConfiguration ValidatingAdmissionPolicy "
+    "ValidatingWebhookConfiguration".split()
+)
 
 _BUILT_IN = {(kind.group, kind.name) for kind, _ in _LINES}
 _BUILT_IN_GROUPS = frozenset((*(group for group, _ in _BUILT_IN), "extensions"))
@@ -271,9 +274,9 @@ def known_names(group: str) -> list[str] | None:
     return sorted(name for of, name in _BUILT_IN if of == group) if group in _BUILT_IN_GROUPS else None
 
 
-def may_create_pods(group: str, kind: str) -> bool:
-    """Return whether objects of a kind that is not read may create pods, or scale them.
+def may_affect_pods(group: str, kind: str) -> bool:
+    """Return whether objects of a kind that is not read may create, scale, change or refuse pods.
 
     For Kubernetes' own kinds that is known; an operator may create pods for any of its kinds.
     """
-    return ((group, kind) not in _BUILT_IN and (group, kind) not in _ALIASES) or (group, kind) in _WITH_PODS
+    return ((group, kind) not in _BUILT_IN and (group, kind) not in _ALIASES) or kind in _WITH_PODS

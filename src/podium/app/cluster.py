@@ -384,5 +384,5 @@ class KeyedObjects:
         for target, values in fields.items():
             document = found.find(target)
             changed = ChangedObject.of(document, with_fields(document, assignments_of(values)))
-            found = found.with_documents(load_text(msgspec.json.encode(changed.after), document.source))
+            found = found.with_documents(load_text(msgspec.json.encode(changed.after.raw), document.source))
         return found

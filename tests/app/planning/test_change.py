@@ -62,10 +62,55 @@ def test_pods_that_have_their_priority_of_it_keep_that(tmp_path: Path, known: Ra
     assert ready_at_the_end(answer) == {}
 
 
-def test_a_class_of_a_cluster_changes_for_pods_that_come_later(tmp_path: Path) -> None:
-    of_cluster = priority_class("web", 100)
-    of_cluster["metadata"]["uid"] = "uid-class"
-    cluster = written(tmp_path, node("a"), of_cluster, BATCH_CLASS, WEB, BATCH)
+def of_cluster() -> Raw:
+    """Return the class `web` as a cluster has it."""
+    found = priority_class("web", 100)
+    found["metadata"]["uid"] = "uid-class"
+    return found
 
-    assert ready_at_the_end(reported("change", "pc/web", "value=1000", "-f", cluster)) == {}
-    assert "value: 100 -> 1000" in ask("change", "pc/web", "value=1000", "-f", cluster).output
+
+@pytest.mark.parametrize("class_", [priority_class("web", 100), of_cluster()], ids=["written", "stored"])
+@pytest.mark.parametrize(
+    ("known", "then"),
+    [
+        ([], {"web": 1, "batch": 0}),
+        ([placed()], {}),
+        ([stated()], {}),
+        # Its replacement, for a pod of `batch` that preempts it, is of the new class and preempts that.
+        ([pod("web-0", "3", on="a", owner="web", priority=100, priorityClassName="web")], {"web": 1, "batch": 0}),
+    ],
+    ids=["none", "placed", "stated", "stored"],
+)
+def test_a_changed_class_counts_for_the_same_pods_as_the_class_of_another_setting(
+    tmp_path: Path, class_: Raw, known: list[Raw], then: dict[str, int]
+) -> None:
+    cluster = written(tmp_path, node("a"), class_, BATCH_CLASS, WEB, BATCH, *known)
+    after = written(tmp_path, priority_class("web", 1000), name="after.json")
+
+    changed = reported("change", "pc/web", "value=1000", "-f", cluster)
+    compared = reported("diff", "--after", after, "-f", cluster)
+
+    assert ready_at_the_end(changed) == then
+    assert changed["impact"] == compared["impact"]
+    assert [each for each in changed["caveats"] if each["about"] == "priorities-kept"] == [
+        each for each in compared["caveats"] if each["about"] == "priorities-kept"
+    ]
+
+
+def test_a_changed_class_names_the_pods_that_keep_their_priority(tmp_path: Path) -> None:
+    old, new = (
+        pod(name, on="a", priority=value, priorityClassName="web") for name, value in (("old", 100), ("new", 7))
+    )
+    cluster = written(tmp_path, node("a"), of_cluster(), old, new)
+
+    (caveat,) = [
+        each
+        for each in reported("change", "pc/web", "value=7", "-f", cluster)["caveats"]
+        if each["about"] == "priorities-kept"
+    ]
+
+    assert caveat["names"] == ["default/old"]
+    assert caveat["message"].startswith("1 pod keeps the priority of before")
+    changed = ask("change", "pc/web", "description=text", "-f", cluster).output
+    assert "description: nothing -> text" in changed
+    assert "1 pod keeps the priority" in changed

@@ -175,6 +175,19 @@ def test_a_class_that_no_cluster_defines_is_created_for_its_pods(tmp_path: Path)
     assert found(answer) == {}
 
 
+def test_a_policy_that_changes_alone_is_renewed_as_well(tmp_path: Path) -> None:
+    high = pod("web", "3", priority=1000, priorityClassName="high", preemptionPolicy="PreemptLowerPriority")
+    low = pod("old-0", "3", on="a", owner="old")
+    cluster = written(tmp_path, priority_class("high", 1000), node("a"), replica_set("old", 1, "3"), low, high)
+    after = written(tmp_path, priority_class("high", 1000, preemptionPolicy="Never"), name="after.json")
+
+    kept = reported("diff", "-f", cluster, "--after", after)
+    renewed = reported("diff", "-f", cluster, "--after", after, "--renew-priorities")
+
+    assert found(kept) == {}
+    assert found(renewed) == {"Pod default/web": "loses", "ReplicaSet default/old": "gains"}
+
+
 def test_the_priority_of_a_pod_group_is_renewed_as_well(tmp_path: Path) -> None:
     group = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",

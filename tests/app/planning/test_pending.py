@@ -355,3 +355,35 @@ def test_nodes_with_the_same_obstacle_are_counted_together_whatever_else_they_to
     (cause,) = reported("pending", "-f", cluster)["causes"]
 
     assert cause["cause"] == "2 nodes: asks for more cpu than the node has; 1 node: taint other=true:NoSchedule"
+
+
+def test_a_cause_names_the_change_that_the_headline_names(tmp_path: Path) -> None:
+    # Either class spares three nodes: `mid` places six pods and preempts three, `high` seven and four.
+    full = [node(name, "2") for name in "abc"] + [pod(f"low-{name}", "2", on=name, priority=10) for name in "abc"]
+    cluster = written(
+        tmp_path,
+        *full,
+        node("d", "1"),
+        pod("dear", "1", on="d", priority=100),
+        priority_class("mid", 50),
+        priority_class("high", 1000),
+        *[pod(f"web-{number}", owner="web") for number in range(7)],
+    )
+
+    answer = reported("pending", "-f", cluster)
+
+    text = "priorityClassName mid (50) for ReplicaSet default/web"
+    assert answer["headline"].endswith(f"{text} places 6, and preempts 3")
+    assert [(cause["change"], cause["placed"]) for cause in answer["causes"]] == [(text, 6)]
+
+
+def test_pods_in_the_room_of_the_victims_of_others_are_counted_as_if_these_had_ended(tmp_path: Path) -> None:
+    waiting = [pod(f"web-{number}", "2", priority=50) for number in range(2)]
+    cluster = written(tmp_path, node("a"), pod("low", "4", on="a"), *waiting)
+
+    caveats = {each["about"]: each["names"] for each in reported("pending", "-f", cluster)["caveats"]}
+    survives = {each["about"]: each["names"] for each in reported("survive", "low", "-f", cluster)["caveats"]}
+    alone = reported("pending", "-f", written(tmp_path, node("a"), pod("low", "4", on="a"), waiting[0]))
+
+    assert caveats["room-of-victims"] == survives["room-of-victims"] == ["default/web-1"]
+    assert "room-of-victims" not in {each["about"] for each in alone["caveats"]}

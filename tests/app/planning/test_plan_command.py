@@ -184,6 +184,25 @@ def test_a_deployment_without_containers_is_refused_by_its_file(cluster: Path, t
     assert f"{file}, {place}: Required value: a pod has at least one container" in error
 
 
+def test_a_deployment_passes_over_kinds_that_are_not_read_and_names_those_that_may_affect_pods(
+    cluster: Path, tmp_path: Path
+) -> None:
+    others = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "a", "namespace": "shop"}}
+        for version, kind in (("v1", "ConfigMap"), ("networking.k8s.io/v1", "Ingress"), ("argoproj.io/v1", "Rollout"))
+    ]
+    pod = {"containers": [{"name": "a", "image": "a"}]}
+    new = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "shop"}, "spec": pod}
+    file = tmp_path / "new.yaml"
+    file.write_text(yaml.safe_dump_all([*others, new]))
+
+    result = ask("deploy", str(file), "-f", str(cluster))
+
+    assert "deploying Pod shop/new: its one pod finds a node" in result.stdout
+    caveat = "  passed over, though they may make, change or refuse pods: 1 Rollout (argoproj.io/v1)\n"
+    assert caveat in result.stdout
+
+
 def test_a_deployment_plan_lists_its_victims_round_by_round(cluster: Path, tmp_path: Path) -> None:
     new = written(tmp_path, deployment("shop", 5, "7", "high"))
     answer = reported("deploy", "-f", str(cluster), new)

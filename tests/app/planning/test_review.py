@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 import podium
 from podium.api.basis import Caveat
+from podium.app.console.command import podium as podium_command
 from podium.app.console.page import Section
 from podium.app.planning.answer import MOST_BYTES, diff_line, plan_markdown, workflow_commands
 from podium.app.planning.impact import PlanFinding, WorkloadImpact
@@ -94,6 +97,23 @@ def test_the_sign_of_a_workload_is_its_worst_difference(tmp_path: Path, changes:
     assert f"\n{sign} ReplicaSet default/web: " in plan_markdown(answer)
 
 
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"short_seconds": -9.0, "pending_seconds": -5.0}, "+ A: short for 9s less, waits for 5s less"),
+        ({"pending_seconds": 5.0}, "~ A: waits for 5s longer"),
+        ({"wanted": 1}, "~ A: 2 ready"),
+        ({"ready_after": 3, "why": "exceeded quota"}, "+ A: 1 more ready"),
+        ({"stuck": 1, "why": "no room"}, "- A: 1 of a rollout waits for a node at the end, no room"),
+        ({"missing": 2, "why": "no room"}, "- A: 2 missing at the end, no room"),
+    ],
+)
+def test_the_line_of_a_workload_says_what_differs_and_why_pods_are_missing(changes: Raw, line: str) -> None:
+    same = WorkloadImpact("A", 2, 2, 2, 2, 2, 0, 0, 0, 0.0, 0.0, {}, (), False, "")
+
+    assert diff_line(msgspec.structs.replace(same, **changes)) == line
+
+
 def test_markdown_of_a_large_answer_is_cut_at_lines_and_keeps_all_its_parts(tmp_path: Path) -> None:
     answer = podium.load(cluster(tmp_path)).plan().deploy(WAITING)
     large = replace(
@@ -161,3 +181,22 @@ def test_github_gets_annotations_and_the_summary_of_the_job(tmp_path: Path, monk
     assert levels[0] == "::notice"
     assert {"::warning", "::error"} >= set(levels[1:])
     assert summary.read_text().startswith("before\n**Plan: 1 placed")
+
+
+def test_a_finding_about_other_objects_is_annotated_on_the_first_file_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    file = written(folder, WAITING, name="waits.json")
+
+    printed = ask("deploy", "-f", cluster(tmp_path), str(folder), "-o", "github").stdout
+
+    assert f"::warning file={file},title=podium preempt::" in printed
+
+
+def test_findings_about_standard_input_name_no_file(tmp_path: Path) -> None:
+    command = ["plan", "deploy", "-", "-f", cluster(tmp_path), "-o", "github"]
+
+    printed = CliRunner().invoke(podium_command, command, input=json.dumps(WAITING)).stdout
+
+    assert "::warning title=podium preempt::" in printed
+    assert "file=" not in printed

@@ -197,9 +197,10 @@ def passed_over(documents: Iterable[Document]) -> list[KindCount]:
     return [found[key] for key in sorted(found)]
 
 
-def without_repeats(documents: Iterable[Document]) -> list[Document]:
+def without_repeats(documents: Sequence[Document]) -> list[Document]:
     """Return the documents without repetitions in a dump. Raises InputError for two that differ."""
     first: dict[tuple[str, ...], Document] = {}
+    snapshots = {document.source for _, document in snapshots_of(documents)}
     kept: list[Document] = []
     for document in documents:
         typed = document.object
@@ -211,6 +212,9 @@ def without_repeats(documents: Iterable[Document]) -> list[Document]:
         if other is document:
             kept.append(document)
         elif not metadata.uid or other.raw != document.raw:
+            if document.source != other.source and {document.source, other.source} <= snapshots:
+                problem = f"is a snapshot or recording of a cluster, as is {other.source}; give one of them"
+                raise InputError(problem, source=document.source)
             problem = f"is given twice, first in {other.source}, document {other.index}; remove one"
             raise document.located(InputError(problem))
     return kept

@@ -274,8 +274,7 @@ def answer_of(account: Account, query: LedgerQuery) -> LedgerAnswer:
 def _summed(name: str, records: Sequence[Disruption]) -> DisruptionGroup:
     work: Counter[str] = Counter()
     for record in records:
-        for resource, amount in record.loss.work.items():
-            work[resource] += amount  # type: ignore[assignment] # cores are fractions
+        work.update(record.loss.work)
     ready = [
         record.replacement.ready_after
         for record in records

@@ -107,15 +107,13 @@ def _account(file: str | None, data_dir: str | None, cluster: options.ClusterSou
 
     if file is not None and data_dir is not None:
         raise click.UsageError("Name one thing to read: -f FILE, or --data-dir DIR.")
-    kept = None
-    if file is not None or data_dir is not None:
-        kept = read_account(file) if file is not None else directory_account(data_dir or "")
-    if cluster is None and kept is None and options.is_asked_by_kubectl():
-        cluster = options.ClusterSource()
-    if cluster is None and kept is None:
-        raise click.UsageError("Name one thing to read: -f FILE, --data-dir DIR, or a cluster with --context.")
+    kept = read_account(file) if file is not None else None if data_dir is None else directory_account(data_dir)
     if cluster is None and kept is not None:
         return kept
+    if cluster is None and options.is_asked_by_kubectl():
+        cluster = options.ClusterSource()
+    if cluster is None:
+        raise click.UsageError("Name one thing to read: -f FILE, --data-dir DIR, or a cluster with --context.")
     if kept is not None and not kept.is_dated:
         raise click.UsageError("A simulation has no dates: with --context, use the ledger of that cluster.")
-    return cluster_account(cluster or options.ClusterSource(), kept)
+    return cluster_account(cluster, kept)

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from podium.api.quantity import CPU, MEMORY, is_bytes
 from podium.api.quantity import PODS as POD_COUNT
 from podium.api.times import SECOND, format_duration
 from podium.app.accounting.account import Account, DisruptionGroup, LedgerAnswer, LedgerQuery, chain_pods
-from podium.app.console.cells import NODES, PODS, WORKLOADS
+from podium.app.console.cells import NODES, PODS, WORKLOADS, by_key
 from podium.app.console.output import in_csv
 from podium.app.console.page import Cell, Name, Page, Part, counted
 from podium.controllers.ledger.disruption import Disruption, Seconds, UsageEntry
@@ -146,16 +148,13 @@ class UsageAnswer:
     @property
     def totals(self) -> tuple[UsageEntry, ...]:
         """Return the totals of each namespace and priority, each with its first hour."""
-        sums: dict[tuple[str, str, int], tuple[int, Counter[str]]] = {}
-        for used in self.rows:
-            key = (used.namespace, used.priority_class, used.priority)
-            total = sums.setdefault(key, (used.hour, Counter()))[1]
-            for name, amount in used.requested.items():
-                total[name] += amount  # type: ignore[assignment] # hours are fractions
-        found = [
-            UsageEntry(hour=hour, namespace=namespace, priority_class=name, priority=priority, requested=dict(total))
-            for (namespace, name, priority), (hour, total) in sums.items()
-        ]
+        found = []
+        groups = by_key(((used.namespace, used.priority_class, used.priority), used) for used in self.rows)
+        for some in groups.values():
+            total: Counter[str] = Counter()
+            for used in some:
+                total.update(used.requested)
+            found.append(replace(some[0], requested=dict(total)))
         return tuple(sorted(found, key=lambda used: (used.namespace, -used.priority, used.priority_class)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -204,10 +203,7 @@ def write_usage(page: Page, answer: UsageAnswer, *, every: bool) -> None:
         where = counted(len({used.namespace for used in answer.rows}), "namespace")
         page.paragraph(Cell(f"requested by the pods of {where} within {counted(hours, 'hour')}", "bold"), hanging=2)
         page.line()
-        rows: Sequence[UsageEntry] = answer.rows if every else answer.totals
-        _write_table(page, answer.account, rows if every else rows[:_MAX_ROWS], by_hour=every)
-        if not every and len(rows) > _MAX_ROWS:
-            page.line(Cell(f"and {len(rows) - _MAX_ROWS:,} more; -o csv has all", "dim"), indent=2)
+        _write_table(page, answer.account, answer.rows if every else answer.totals, by_hour=every)
     page.caveats(answer.account.usage_caveats)
 
 
@@ -221,12 +217,10 @@ def _write_table(page: Page, account: Account, rows: Sequence[UsageEntry], *, by
     table = []
     for used in rows:
         places = (_hour(account, used), used.namespace) if by_hour else (used.namespace,)
-        amounts = [
-            f"{used.requested.get(name, 0.0) / _GIB if is_bytes(name) else used.requested.get(name, 0.0):,.2f}"
-            for name in names
-        ]
-        table.append([*map(str, places), used.priority_class or "none", str(used.priority), *amounts])
-    page.table(table, headings, right=range(len(first) + 1, len(headings)))
+        amounts = [used.requested.get(name, 0.0) / (_GIB if is_bytes(name) else 1) for name in names]
+        first_cells = (*map(str, places), used.priority_class or "none", str(used.priority))
+        table.append([*first_cells, *map("{:,.2f}".format, amounts)])
+    page.table(table, headings, most=None if by_hour else _MAX_ROWS, right=range(len(first) + 1, len(headings)))
 
 
 def _hour(account: Account, used: UsageEntry) -> str | int:

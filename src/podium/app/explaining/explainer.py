@@ -22,6 +22,7 @@ from podium.api.pod_group import PodGroup
 from podium.api.policy import LimitRange, PriorityClass
 from podium.api.storage import PersistentVolumeClaim, StorageClass, default_class
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.api.workloads import WORKLOADS
 from podium.app.console.cells import listed
 from podium.app.explaining.attempts import explain_placed, explain_with_group
 from podium.app.explaining.explanation import Explanation
@@ -113,6 +114,8 @@ class Explainer:
         ended = next((item for item in self.objects if isinstance(item, Pod) and item.key == key), None)
         if ended is not None:
             return PodiumError(f"pod {key} has ended ({ended.status.phase}), and is not scheduled again")
+        named = (f"{item.kind.lower()}/{key}" for item in self.objects if item.key == key and item.kind in WORKLOADS)
+        hint = next((f"; for the pods of that workload write {name}" for name in named), hint)
         return PodiumError(f"pod {key} is not in the input{hint}")
 
     def explain_made(self, pod: Pod, claims: Iterable[PersistentVolumeClaim] = (), scheduler: str = "") -> Explanation:

@@ -171,8 +171,8 @@ class Tools:
     ) -> ToolAnswer:
         """Predict what happens if objects change: fields of `target`, such as `deploy/web` with `{"replicas": 5}`.
 
-        Short names such as `requests.cpu` and `image` are known; null removes a field. `patch` (YAML or JSON) changes
-        any fields of any object: it names kind, name and the changed fields.
+        Short names such as `requests.cpu` are known; null removes a field. `patch` (YAML or JSON) changes any fields of
+        any object, such as `image`: it names kind, name and the changed fields.
         """
         patches = objects_in(_checked(patch).encode(), "patch") if patch else []
         return self._plan(lambda plans: plans.change(target, fields, namespace, patches=patches))

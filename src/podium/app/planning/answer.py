@@ -414,13 +414,16 @@ def diff_line(impact: WorkloadImpact) -> str:
     counts = [
         (impact.ready_after - impact.ready_without_plan, "more ready"),
         (impact.missing, "missing at the end"),
-        (impact.stuck, "of a rollout wait for a node at the end"),
+        (impact.stuck, f"of a rollout {agreeing(impact.stuck, 'waits')} for a node at the end"),
         *((number, f"disrupted by {cause}") for cause, number in impact.disruptions.items()),
     ]
     what = [f"{number:,} {said}" for number, said in counts if number > 0]
     lasts = f"short for {lasting_text(impact)}" if impact.short_seconds > 0 else ""
-    what += filter(None, (lasts, *_held_texts(impact), impact.why))
-    return f"{_sign(impact)} {impact.workload}: {', '.join(what) or 'waits longer for nodes'}"
+    what += filter(None, (lasts, *_held_texts(impact), impact.why if impact.missing or impact.stuck else ""))
+    if not what:
+        times = (("short", impact.short_seconds), ("waits", impact.pending_seconds))
+        what = [f"{said} for {_duration_text(abs(by))} {'less' if by < 0 else 'longer'}" for said, by in times if by]
+    return f"{_sign(impact)} {impact.workload}: {', '.join(what) or f'{impact.ready_after:,} ready'}"
 
 
 def _escaped(text: str) -> str:

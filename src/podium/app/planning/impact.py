@@ -384,11 +384,29 @@ def _drains(result: Result, baseline: Result) -> Iterator[PlanFinding]:
     anyway = {(drain["node"], drain["state"]) for drain in baseline.summary["drains"]}
     for drain in result.summary["drains"]:
         if drain["state"] in _DRAIN_CODES and (drain["node"], drain["state"]) not in anyway:
-            left = [pod for pod in drain["pods"] if pod["state"] not in ("gone", "left")]
-            first = next((pod for pod in left if pod["reason"]), None)
-            reason = f"{first['pod']}: {first['reason']}" if first else drain["message"] or "not finished"
-            message = f"drain of {drain['node']}, {drain['state']}: {reason}"
-            yield PlanFinding(_DRAIN_CODES[drain["state"]], message, (drain["node"], *(pod["pod"] for pod in left)))
+            message = f"drain of {drain['node']}, {drain['state']}: {drain_reason(result, drain)}"
+            pods = (pod["pod"] for pod in pods_left(drain))
+            yield PlanFinding(_DRAIN_CODES[drain["state"]], message, (drain["node"], *pods))
+
+
+def pods_left(drain: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the pods of a drain that are still on its node."""
+    return [pod for pod in drain["pods"] if pod["state"] not in ("gone", "left")]
+
+
+def drain_reason(result: Result, drain: dict[str, Any]) -> str:
+    """Return the reason that a drain is held: the budget and its pods, or the first pod's own reason."""
+    left = pods_left(drain)
+    holds = {hold.pod: hold for hold in result.measures.holds if hold.until_ns is None and hold.budgets}
+    held = [holds[pod["pod"]] for pod in left if pod["pod"] in holds]
+    if held:
+        more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
+        return f"budget {held[0].budgets[0]} holds {held[0].pod}{more}"
+    refused = [pod for pod in left if pod["reason"]]
+    if refused:
+        more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
+        return f"{refused[0]['pod']}: {refused[0]['reason']}{more}"
+    return f"{left[0]['pod']} is {left[0]['state']}" if left else drain["message"] or "no pod is left"
 
 
 def _refusals(result: Result, baseline: Result) -> Iterator[PlanFinding]:

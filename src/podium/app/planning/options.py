@@ -209,7 +209,8 @@ class QuestionInputs:
         files = [*context.params.get("manifests", ()), *context.params.get("after_files", ())]
         # Standard input cannot be read again, and a patch is only a part of its object.
         documents = [] if "-" in files else self.documents(files)
-        files += context.params.get("patch_files", ())
+        # Each is a file: a folder has no lines.
+        files = [*(each.source for each in documents), *context.params.get("patch_files", ())]
         click.echo("\n".join(workflow_commands(answer, documents, files[0] if files else "")))
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a", encoding="utf-8") as file:

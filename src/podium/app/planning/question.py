@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import count
+from typing import Any
 
 from msgspec import Struct
 
@@ -51,8 +52,8 @@ class PlanQuestion:
 class PlayedPlan:
     """A question that was played: `result` with the steps, `baseline` without them, over the same time.
 
-    `read` is the input, `scenario` what was played, with these `options`. `caveats` are those of the comparison.
-    `outcomes` are sampled ones, None if that was not asked for.
+    `read` is the input, `scenario` what was played, with these `options`. `outcomes` are sampled ones, None if that was
+    not asked for.
     """
 
     read: Input
@@ -61,16 +62,17 @@ class PlayedPlan:
     result: SimulationResult
     baseline: SimulationResult
     scenario: Raw
-    caveats: tuple[Caveat, ...] = ()
     outcomes: SampledOutcomes | None = None
 
     @cached_property
     def impact(self) -> tuple[WorkloadImpact, ...]:
         return impact_of(self.result, self.baseline)
 
-    def answer(self, headline: str = "", *, sections: Sequence[Section] = ()) -> PlanAnswer:
-        """Return the answer; its default headline is the impact."""
-        result, baseline, caveats = self.result, self.baseline, [*self.result.caveats, *self.caveats]
+    def answer(
+        self, headline: str = "", *, sections: Sequence[Section] = (), caveats: Iterable[Caveat] = (), **others: Any
+    ) -> PlanAnswer:
+        """Return the answer, with further caveats and ``others`` of its fields; its default headline is the impact."""
+        result, baseline, caveats = self.result, self.baseline, [*self.result.caveats, *caveats]
         if not self.options.start_delay_ns:
             message = "pods are assumed to run as soon as they are bound, which hides gaps; set --start-delay"
             caveats.append(Caveat("start-delay", message, 1))
@@ -89,7 +91,12 @@ class PlayedPlan:
             scenario=self.scenario,
             options=self.options,
             sections=(*sections, *(() if self.outcomes is None else self.outcomes.sections())),
+            **others,
         )
+
+
+Side = tuple[Input, Mapping[str, Any]]
+"""One of two settings: the cluster with it, and the fields in which its run options differ."""
 
 
 class PlanRun(Struct, frozen=True):
@@ -114,21 +121,12 @@ class PlanRun(Struct, frozen=True):
         """
         return self._sampled(partial(_play_once, self, question))
 
-    def compare(
-        self,
-        name: str,
-        before: Callable[[RunOptions], tuple[Input, RunOptions]],
-        after: Callable[[RunOptions], tuple[Input, RunOptions]],
-        caveats: Sequence[Caveat] = (),
-    ) -> PlayedPlan:
-        """Play the cluster with two settings, for the same time and with the same seed.
-
-        Each setting is the input and the options that follow from those of the run. Raises as `play` does.
-        """
+    def compare(self, name: str, before: Side, after: Side) -> PlayedPlan:
+        """Play the cluster with two settings, for the same time and with the same seed. Raises as `play` does."""
 
         def play(options: RunOptions, progress: PlanProgress | None) -> PlayedPlan:
-            read, deciding = after(options)
-            sides = (before(replace(options, on_attempt=None)), (read, deciding))
+            read, deciding = after[0], replace(options, **after[1])
+            sides = ((before[0], replace(options, on_attempt=None, **before[1])), (read, deciding))
             results, lasted = [], []
             for place, side in enumerate(sides):
                 free_cycles()
@@ -144,7 +142,7 @@ class PlanRun(Struct, frozen=True):
                     results[place] = play_shown(side[0], longer, part)
             baseline, result = results
             scenario = scenario_of_spec(read, name, {})
-            return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario, tuple(caveats))
+            return PlayedPlan(read, deciding, PlanQuestion(name), result, baseline, scenario)
 
         return self._sampled(play)
 

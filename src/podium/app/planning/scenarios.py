@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from podium.api import selectors, times, workloads
+from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.errors import InputError, escape, node_hint, nodes_named, os_error_as
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION
 from podium.api.meta import Kubernetes, Raw
+from podium.api.pod import Pod
+from podium.api.pod_group import PodGroup
+from podium.api.policy import PriorityClass
+from podium.app.console.cells import by_key, counted
 from podium.app.console.output import in_yaml
 from podium.sim.run_options import DURATIONS, RunOptions
 
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
 SCENARIO = "Scenario"
 _MAX_COMMENT = 1_000
 _MAX_NAMES = 3
+_NOT_CARRIED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 class Remedy(Struct, frozen=True):
@@ -70,6 +77,57 @@ def makes_pods(item: Kubernetes) -> bool:
 def step(name: str, what: Any, at: str = "0s") -> Raw:
     """Return one step of a scenario."""
     return {"at": at, name: what}
+
+
+def recreated(item: Kubernetes, raw: Raw) -> list[Raw]:
+    """Return the steps that delete an object, a pod without its grace period, and create it as in ``raw``."""
+    gone = {"kind": item.kind, "name": item.metadata.name}
+    gone |= {"namespace": item.metadata.namespace} if item.metadata.namespace else {}
+    metadata = {key: value for key, value in raw["metadata"].items() if key not in _NOT_CARRIED}
+    new = {key: value for key, value in raw.items() if key != "status"} | {"metadata": metadata}
+    return [step("delete", gone | ({"outright": True} if isinstance(item, Pod) else {})), step("apply", [new])]
+
+
+def changed_at_start(read: Input, changed: Sequence[Document]) -> tuple[list[Document], list[Raw]]:
+    """Return the changed objects that replace those of the input before anything happens, and steps for the others.
+
+    The others are PriorityClasses, deleted and created again, whose old value pods or groups keep that were in no
+    cluster: they run, or state the value, which the new class would refuse.
+    """
+    items = [document.object for document in read.documents]
+    kept = {
+        item.spec.priority_class_name
+        for item in items
+        if isinstance(item, Pod | PodGroup)
+        and (not item.metadata.uid if item.spec.priority is not None else isinstance(item, Pod) and item.spec.node_name)
+    }
+    classes = [item for item in items if isinstance(item, PriorityClass) and item.metadata.name in kept]
+    values = attrgetter("value", "preemption_policy")
+    known = {item.metadata.name: values(item) for item in classes}
+    first, steps = list[Document](), list[Raw]()
+    for document in changed:
+        item = document.object
+        if isinstance(item, PriorityClass) and known.get(item.metadata.name, values(item)) != values(item):
+            steps += recreated(item, document.raw)
+        else:
+            first.append(document)
+    return first, steps
+
+
+def kept_priorities(read: Input, changed: Sequence[Document]) -> list[Caveat]:
+    """Return the caveat that pods keep their priority although their classes change, if there are such pods."""
+    classes = (document.object for document in changed)
+    values = by_key((item.metadata.name, item.value) for item in classes if isinstance(item, PriorityClass))
+    pods = [
+        pod.key
+        for pod in (document.object for document in read.documents)
+        if isinstance(pod, Pod)
+        and (pod.spec.node_name or pod.spec.priority is not None)
+        and any(value != pod.spec.priority for value in values.get(pod.spec.priority_class_name, ()))
+    ]
+    what = f"{counted(len(pods), 'pod', 'keeps')} the priority of before, as in a cluster, though the classes change"
+    message = f"{what}; plan diff --renew-priorities gives the new one"
+    return [Caveat("priorities-kept", message, len(pods), tuple(pods[:MOST_NAMES]))] if pods else []
 
 
 def chosen_nodes(read: Input, names: Sequence[str], selector: str = "") -> list[str]:

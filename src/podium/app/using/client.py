@@ -34,8 +34,8 @@ class NotForSessionError(BaseException):
 
 
 def identity() -> list[str]:
-    """Return what a client and its session must have in common: the interpreter and the package."""
-    return [sys.executable, sys.version, os.path.dirname(__file__)]
+    """Return what a client and its session must have in common: the environment, its Python and the package."""
+    return [sys.prefix, sys.version, os.path.dirname(__file__)]
 
 
 def socket_path() -> str:

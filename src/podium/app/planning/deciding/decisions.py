@@ -16,11 +16,12 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from podium.api import storage
+from podium.api.basis import MOST_NAMES, Caveat
 from podium.api.input.codec import Document
 from podium.api.meta import Kubernetes, plain
 from podium.api.pod import Pod
 from podium.app.cluster import Cluster as LoadedCluster
-from podium.app.console.cells import by_key
+from podium.app.console.cells import by_key, counted
 from podium.app.console.page import Section
 from podium.app.explaining.explainer import Explainer
 from podium.app.explaining.gang import GangDecision, decide_gang, gang_plugin
@@ -78,6 +79,19 @@ class QueueResult(Struct, frozen=True):
     def preemptors(self) -> dict[str, PlacedPod]:
         """The preemptor of each victim, by the victim's uid."""
         return {victim.uid: each for each in self.placed for victim in each.victims}
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """The caveat about pods that get a node on which earlier ones preempt; a gang preempts once for all of it."""
+        preempting, pods = set[str](), list[str]()
+        for each in self.placed:
+            if each.node in preempting and not each.pod.pod_class.pod_group:
+                pods.append(each.pod.key)
+            if each.victims:
+                preempting.add(each.node)
+        what = f"{counted(len(pods), 'pod', 'gets')} room of pods preempted for others, which are taken to end at once"
+        message = f"{what}; until they have, kube-scheduler may preempt more, as podium simulate shows"
+        return (Caveat("room-of-victims", message, len(pods), tuple(pods[:MOST_NAMES])),) if pods else ()
 
     def victims_by(self, workloads: Workloads) -> Counter[str]:
         return Counter(workloads.of(victim) for each in self.placed for victim in each.victims)

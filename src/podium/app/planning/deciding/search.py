@@ -58,6 +58,10 @@ class VerifiedChange:
         change = self.change
         return self.preempted - self.placed, self.preempted, change.objects, TYPES.index(change.type), change.text
 
+    def to_dict(self) -> dict[str, Any]:
+        change, counts = self.change, {"placed": self.placed, "preempted": self.preempted}
+        return {"type": change.type, "change": change.text, **counts, "objects": change.objects}
+
 
 def verify(
     decisions: Decisions, change: ProposedChange, waiting: Iterable[PodRecord], *, protects: bool = False

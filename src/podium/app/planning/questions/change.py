@@ -14,7 +14,6 @@ from podium.api.kinds import KINDS
 from podium.api.meta import Raw
 from podium.api.objects import label_of, read_object
 from podium.api.pod import Pod
-from podium.api.pod_group import PodGroup
 from podium.api.policy import PriorityClass
 from podium.api.schemas.schema import ListOf, Object, fields_of, is_type
 from podium.api.workloads import POD_PATHS
@@ -22,7 +21,7 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.impact import impact_text
 from podium.app.planning.question import PlanQuestion, PlanRun
-from podium.app.planning.scenarios import step
+from podium.app.planning.scenarios import changed_at_start, kept_priorities, recreated, step
 from podium.store.errors import StoreError
 from podium.store.strategic_patch import merge_schema_of, strategic_patch
 
@@ -31,15 +30,15 @@ _MAX_LENGTH = 80
 # The names behind these are single names that may contain dots.
 _MAPS = ("labels", "annotations", "nodeSelector", "allocatable", "capacity", "requests", "limits", "matchLabels")
 _AMOUNTS = ("requests", "limits")
-_NOT_CARRIED = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedObject:
     """One object before and after a change, and its differences as text."""
 
+    label: str
     before: Document
-    after: Raw
+    after: Document
     differences: tuple[str, ...]
 
     @classmethod
@@ -47,15 +46,11 @@ class ChangedObject:
         """Return the change of an object. Raises InputError for an invalid object, and if nothing changes."""
         label = label_of(document.raw)
         with locating(object=label):
-            read_object(after)
+            read = read_object(after)
         differences = tuple(_differences(document.raw, after, ""))
         if not differences:
             raise InputError(f"{label}: nothing changes; the object already has these values")
-        return cls(document, after, differences)
-
-    @property
-    def label(self) -> str:
-        return label_of(self.before.raw)
+        return cls(label, document, msgspec.structs.replace(document, written=after, object=read.object), differences)
 
 
 def change(
@@ -85,7 +80,8 @@ def change(
     rows = tuple((each.label, text) for each in changes for text in each.differences[:12])
     data = [{"object": each.label, "changes": list(each.differences)} for each in changes]
     sections = [Section("changes", "Changed", rows, data=data)]
-    return played.answer(f"changing {what}: {impact_text(played.impact)}", sections=sections)
+    kept = kept_priorities(run.read, [each.after for each in changes])
+    return played.answer(f"changing {what}: {impact_text(played.impact)}", sections=sections, caveats=kept)
 
 
 def _patched_object(read: Input, patch: Raw, own: Document | None) -> Document:
@@ -101,44 +97,24 @@ def _patched_object(read: Input, patch: Raw, own: Document | None) -> Document:
 
 
 def _question(read: Input, changes: Sequence[ChangedObject]) -> PlanQuestion:
-    """Return the question what happens if objects are changed at the start.
+    """Return the question what happens if objects are changed at the start, classes before anything else.
 
-    A PriorityClass, which cannot be updated, is deleted and created again, and so is a pending pod; running pods keep
-    their priority. A class that was in no cluster is changed before its first pods are created. Raises InputError for
-    a running pod, which only its workload changes.
+    A pending pod, which cannot be updated, is deleted and created again. Raises InputError for a running pod, which
+    only its workload changes.
     """
-    steps: list[Raw] = []
-    begins_with: list[Document] = []
+    classes = [change.after for change in changes if isinstance(change.after.object, PriorityClass)]
+    first, steps = changed_at_start(read, classes)
     for change in changes:
-        object_, raw = change.before.object, change.after
-        if isinstance(object_, PriorityClass) and _is_new(object_, read):
-            begins_with.append(msgspec.structs.replace(change.before, written=raw, object=read_object(raw).object))
-            continue
-        if isinstance(object_, Pod) and object_.spec.node_name:
-            raise InputError(f"{change.label} is running and cannot be changed; change its workload or node")
-        # A status that does not change would be reset to what it was.
-        is_kept = not isinstance(object_, PriorityClass | Pod) and raw.get("status") != change.before.raw.get("status")
-        kept = raw if is_kept else {key: value for key, value in raw.items() if key != "status"}
-        if isinstance(object_, PriorityClass | Pod):
-            metadata = {key: value for key, value in raw["metadata"].items() if key not in _NOT_CARRIED}
-            gone = {"kind": str(raw["kind"]), "name": metadata["name"]}
-            gone |= {"namespace": object_.metadata.namespace} if object_.metadata.namespace else {}
-            steps.append(step("delete", gone | ({"outright": True} if isinstance(object_, Pod) else {})))
-            kept = {**kept, "metadata": metadata}
-        steps.append(step("apply", [kept]))
-    return PlanQuestion("change", tuple(steps), tuple(begins_with))
-
-
-def _is_new(class_: PriorityClass, read: Input) -> bool:
-    """Return whether the class was in no cluster, and no pod or group keeps its old value."""
-    if class_.metadata.uid:
-        return False
-    for item in (document.object for document in read.documents):
-        if isinstance(item, Pod | PodGroup) and item.spec.priority_class_name == class_.metadata.name:
-            runs = isinstance(item, Pod) and bool(item.spec.node_name)
-            if runs if item.spec.priority is None else not item.metadata.uid:
-                return False
-    return True
+        object_, raw = change.before.object, change.after.raw
+        if isinstance(object_, Pod):
+            if object_.spec.node_name:
+                raise InputError(f"{change.label} is running and cannot be changed; change its workload or node")
+            steps += recreated(object_, raw)
+        elif not isinstance(object_, PriorityClass):
+            # A status that does not change would be reset to what it was.
+            is_kept = raw.get("status") != change.before.raw.get("status")
+            steps.append(step("apply", [raw if is_kept else {key: raw[key] for key in raw if key != "status"}]))
+    return PlanQuestion("change", tuple(steps), tuple(first))
 
 
 def with_fields(document: Document, assignments: Sequence[str]) -> Raw:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from podium.api.basis import kinds_passed_over
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, refuse_empty_pods
 from podium.api.workloads import WORKLOADS
@@ -25,21 +26,15 @@ _MAX_NODES = 2
 def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     """Answer what happens when the objects are created, or updated to what the files say.
 
-    Raises InputError if no object makes a pod, for pods without containers, and for a kind that no simulation plays.
+    Objects of kinds that Podium does not read are passed over. Raises InputError if no object makes a pod, and for pods
+    without containers.
     """
     refuse_empty_pods(objects)
-    for document in objects:
-        if document.object is None:
-            problem = f"the kind {document.raw.get('kind')} is not simulated"
-            raise document.located(InputError(problem, path=".kind"))
-    labels = [
-        f"{type(document.object).__name__} {document.object.key}"
-        for document in objects
-        if document.object is not None and scenarios.makes_pods(document.object)
-    ]
+    read = [(document.object, document.raw) for document in objects if document.object is not None]
+    labels = [f"{item.kind} {item.key}" for item, _ in read if scenarios.makes_pods(item)]
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
-    played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [document.raw for document in objects]),)))
+    played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [raw for _, raw in read]),)))
     # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
     # cancels the one that is most like it.
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)
@@ -54,7 +49,8 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
         rows.append((Name(each.workload, cells.WORKLOADS), counted(each.total, "pod"), waiting, nodes))
     sections = [Section("placed", "Where they go", tuple(rows), data=msgspec.to_builtins(created))]
     sections += [_cascade_section(preemptions)] if preemptions else []
-    return played.answer(_headline(played, labels, created, preemptions), sections=sections)
+    caveats = [caveat for caveat in kinds_passed_over(objects) if caveat.count]
+    return played.answer(_headline(played, labels, created, preemptions), sections=sections, caveats=caveats)
 
 
 class _CreatedPods(msgspec.Struct, frozen=True):

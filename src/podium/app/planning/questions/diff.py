@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import structs
 
-from podium.api.basis import Caveat
 from podium.api.errors import InputError
 from podium.api.input.codec import Document, Input
 from podium.api.input.documents import API_VERSION, overridden, passed_over
@@ -30,8 +29,15 @@ from podium.app.console import cells
 from podium.app.console.cells import Name, Part, agreeing, by_key, counted
 from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
-from podium.app.planning.question import PlanRun, PlayedPlan
-from podium.app.planning.scenarios import SCENARIO, is_scenario, scenario_of_spec, step, with_scenario
+from podium.app.planning.question import PlanRun, PlayedPlan, Side
+from podium.app.planning.scenarios import (
+    SCENARIO,
+    changed_at_start,
+    is_scenario,
+    kept_priorities,
+    scenario_of_spec,
+    with_scenario,
+)
 from podium.framework.rescheduling.configuration import KIND as RESCHEDULER
 from podium.framework.rescheduling.configuration import read_rescheduler
 from podium.framework.rescheduling.descheduler import KIND as DESCHEDULER
@@ -39,7 +45,6 @@ from podium.framework.settings.configuration import KIND as SCHEDULER
 from podium.framework.settings.configuration import Configuration, read_configuration
 from podium.sim.results.readiness import WorkloadReadiness
 from podium.sim.results.result import Result
-from podium.sim.run_options import RunOptions
 
 UNCHANGED = "the cluster as it is"
 """The name of the setting without changes."""
@@ -73,25 +78,11 @@ class Setting:
     def input(self, read: Input, *, renews_priorities: bool = False) -> Input:
         """Return the cluster with this setting. Raises InputError for objects that cannot be read then.
 
-        A changed PriorityClass applies before anything happens. Pods of a cluster keep the priority that they have;
-        with ``renews_priorities`` they get that of their class. If pods that were in no cluster state the priority of a
-        changed class, which the class would refuse, the class is deleted and created again at the start.
+        Pods of a cluster keep the priority that they have; with ``renews_priorities`` they get that of their class.
         """
         later, steps = list(self.objects), list[Raw]()
-        if not renews_priorities and any(
-            isinstance(item, Pod | PodGroup)
-            and not item.metadata.uid
-            and item.spec.priority is not None
-            and item.spec.priority_class_name in self.classes
-            for item in (document.object for document in read.documents)
-        ):
-            known = _classes(read.documents)
-            for name, item in self.classes.items():
-                before = known.get(name)
-                if before and (before.value, before.preemption_policy) != (item.value, item.preemption_policy):
-                    replaced = next(document for document in later if document.object is item)
-                    later.remove(replaced)
-                    steps += [step("delete", {"kind": "PriorityClass", "name": name}), step("apply", [replaced.raw])]
+        if not renews_priorities:
+            later, steps = changed_at_start(read, later)
         documents = overridden(read.documents, later)
         if renews_priorities:
             classes = _classes(documents)
@@ -105,10 +96,6 @@ class Setting:
         # The classes change before the scenario's own steps at the start.
         scenario["spec"]["steps"] = [*steps, *scenario["spec"]["steps"]]
         return with_scenario(found, scenario)
-
-    @property
-    def classes(self) -> dict[str, PriorityClass]:
-        return _classes(self.objects)
 
 
 def read_setting(name: str, documents: Sequence[Document]) -> Setting:
@@ -145,19 +132,6 @@ def _check_once(document: Document, *, is_second: bool, path: str = "") -> None:
         raise document.located(InputError("is given twice in one setting; give it once", path=path))
 
 
-def _kept_priorities(read: Input, settings: Sequence[Setting]) -> tuple[Caveat, ...]:
-    """Return the caveat that pods keep their priority although classes change."""
-    changed = {name for setting in settings for name in setting.classes}
-    found = (document.object for document in read.documents)
-    prioritized = (item for item in found if isinstance(item, Pod) and item.spec.priority is not None)
-    pods = [pod.key for pod in prioritized if pod.spec.priority_class_name in changed]
-    if not pods:
-        return ()
-    what = f"{counted(len(pods), 'pod', 'keeps')} the priority"
-    message = f"{what} of before, as in a cluster, though the classes change; --renew-priorities gives the new one"
-    return (Caveat("priorities-kept", message, len(pods), tuple(pods[:_MAX_NAMES])),)
-
-
 def _classes(documents: Iterable[Document]) -> dict[str, PriorityClass]:
     items = (document.object for document in documents)
     return {item.metadata.name: item for item in items if isinstance(item, PriorityClass)}
@@ -169,7 +143,10 @@ def _with_priority(document: Document, classes: dict[str, PriorityClass]) -> Doc
     if not isinstance(item, Pod | PodGroup) or item.spec.priority is None:
         return document
     named = classes.get(item.spec.priority_class_name)
-    if named is None or named.value == item.spec.priority:
+    if named is None:
+        return document
+    policy = item.spec.preemption_policy if isinstance(item, Pod) else None
+    if named.value == item.spec.priority and policy in (None, named.preemption_policy):
         return document
     raw = document.raw
     spec = {**raw["spec"], "priority": named.value}
@@ -208,17 +185,16 @@ def diff(run: PlanRun, before: Setting, after: Setting, *, renews_priorities: bo
     Raises InputError and LimitError.
     """
 
-    def side(setting: Setting) -> Callable[[RunOptions], tuple[Input, RunOptions]]:
-        read = setting.input(run.read, renews_priorities=renews_priorities)
-        own = setting.configuration
-        return lambda options: (read, options if own is None else replace(options, configuration=own))
+    def side(setting: Setting) -> Side:
+        own = {} if setting.configuration is None else {"configuration": setting.configuration}
+        return setting.input(run.read, renews_priorities=renews_priorities), own
 
-    kept = () if renews_priorities else _kept_priorities(run.read, (before, after))
-    played = run.compare("diff", side(before), side(after), kept)
+    kept = () if renews_priorities else kept_priorities(run.read, (*before.objects, *after.objects))
+    played = run.compare("diff", side(before), side(after))
     found = differences(played.baseline, played.result)
     runs = (before.name, after.name)
-    answer = played.answer(_headline(played, found, *runs), sections=[difference_section(found, *runs)])
-    return replace(answer, runs=runs)
+    sections = [difference_section(found, *runs)]
+    return played.answer(_headline(played, found, *runs), sections=sections, caveats=kept, runs=runs)
 
 
 def differences(before: Result, after: Result) -> tuple[WorkloadDifference, ...]:
@@ -312,10 +288,8 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
     if (after.minor, after.patch) == (before.minor, before.patch):
         raise InputError(f"the cluster has version {before} already; name another one with --to")
 
-    def side(release: Release) -> Callable[[RunOptions], tuple[Input, RunOptions]]:
-        return lambda options: (run.read, replace(options, release=ReleaseChoice.exactly(release)))
-
-    played = run.compare("upgrade", side(before), side(after), guesses)
+    sides = [(run.read, {"release": ReleaseChoice.exactly(release)}) for release in (before, after)]
+    played = run.compare("upgrade", *sides)
     runs = str(before), str(after)
     found = differences(played.baseline, played.result)
     pods = list(_pods(played.baseline, played.result))
@@ -332,8 +306,8 @@ def upgrade(run: PlanRun, to: str) -> PlanAnswer:
         sections.append(_section("gates", "Gates that go away", [(name, why) for name in lost], list(lost)))
     # Pods whose names differ between the runs are seen by their workloads alone.
     parts = [] if pods else _workload_parts(found)
-    answer = played.answer(_upgrade_headline(f"{after} in place of {before}", parts, pods, fields), sections=sections)
-    return replace(answer, runs=runs)
+    headline = _upgrade_headline(f"{after} in place of {before}", parts, pods, fields)
+    return played.answer(headline, sections=sections, caveats=guesses, runs=runs)
 
 
 def _section(name: str, title: str, rows: Sequence[tuple[Part, ...]], data: Any) -> Section:
@@ -386,10 +360,8 @@ def _changes(before: Release, after: Release) -> Iterator[dict[str, str]]:
     for behavior in Behavior:
         if before.has(behavior) != after.has(behavior):
             change = behavior.value
-            yield {
-                "name": change.area,
-                "what": change.now if after.has(behavior) else f"{change.now} -> {change.before}",
-            }
+            what = change.now if after.has(behavior) else f"{change.now} -> {change.before}"
+            yield {"name": change.area, "what": what}
 
 
 def _fields(read: Input, before: Release, after: Release) -> Iterator[dict[str, Any]]:

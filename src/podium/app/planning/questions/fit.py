@@ -333,7 +333,7 @@ def _replicas_answer(
         ),
         outcomes,
         findings=tuple(findings),
-        caveats=caveats,
+        caveats=(*caveats, *result.caveats),
         scenario=_scenario(decisions.loaded.read, target, options, replicas),
         further=(Section("nodes", "All nodes", every_node, ("node", "pods")),),
         table=Frame.of_rows("table", by_node, kinds("node", "pods")),

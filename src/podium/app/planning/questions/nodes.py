@@ -20,7 +20,7 @@ from podium.app.console.page import Section
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_ADDED_NODES
 from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
-from podium.app.planning.impact import impact_text, new_holds
+from podium.app.planning.impact import drain_reason, impact_text, new_holds, pods_left
 from podium.app.planning.question import PlanQuestion, PlanRun, PlayedPlan
 from podium.app.planning.scenarios import chosen_nodes, nodes_text, step
 from podium.decide.node_reports import NodeReport
@@ -67,7 +67,7 @@ def drain(run: PlanRun, names: Sequence[str], selector: str, options: PlannedDra
     if bad:
         headline = f"drain of {bad[0]['node']}" if len(nodes) > 1 else headline
         done = f" ({len(reports) - len(bad):,} of {len(nodes):,} nodes are drained)" if len(nodes) > 1 else ""
-        headline += f" {_state(played, bad[0])}: {_reason(played, bad[0])}{done}"
+        headline += f" {_state(played, bad[0])}: {drain_reason(played.result, bad[0])}{done}"
     elif len(reports) < len(nodes):
         headline += f" reaches {len(reports):,} of {len(nodes):,} nodes"
     else:
@@ -83,9 +83,9 @@ def _drain_sections(played: PlayedPlan) -> list[Section]:
     """Return the sections on how far each drain came, and how to unblock those that are stuck."""
 
     def row(report: dict[str, Any]) -> tuple[Part, ...]:
-        gone, left = sum(pod["state"] == "gone" for pod in report["pods"]), len(_pods_left(report))
+        gone, left = sum(pod["state"] == "gone" for pod in report["pods"]), len(pods_left(report))
         rest = f", {left:,} left" if left else ""
-        reason = "" if report["state"] == "drained" else _reason(played, report)
+        reason = "" if report["state"] == "drained" else drain_reason(played.result, report)
         return Name(report["node"], NODES), str(report["state"]), f"{gone:,} gone{rest}", reason
 
     reports, holds = _reports(played), new_holds(played.result, played.baseline)
@@ -113,10 +113,6 @@ def _reports(played: PlayedPlan) -> list[dict[str, Any]]:
     return [report for report in played.result.summary["drains"] if report["node"] in drained]
 
 
-def _pods_left(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [pod for pod in report["pods"] if pod["state"] not in ("gone", "left")]
-
-
 def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
     drains = (each.get("drain", {}) for each in played.question.steps)
     timeout = next((drain.get("timeout", "") for drain in drains if drain.get("name") == report["node"]), "")
@@ -126,23 +122,6 @@ def _state(played: PlayedPlan, report: dict[str, Any]) -> str:
         "withdrawn": "was withdrawn",
         "blocked": "is blocked",
     }.get(report["state"], "is not finished at the end")
-
-
-def _reason(played: PlayedPlan, report: dict[str, Any]) -> str:
-    """Return the reason that a drain is held: the budget and its pods, or the first pod's own reason."""
-    left = _pods_left(report)
-    holds = {hold.pod: hold for hold in played.result.measures.holds if hold.until_ns is None and hold.budgets}
-    held = [holds[pod["pod"]] for pod in left if pod["pod"] in holds]
-    if held:
-        more = f" and {len(held) - 1:,} more" if len(held) > 1 else ""
-        return f"budget {held[0].budgets[0]} holds {held[0].pod}{more}"
-    refused = [pod for pod in left if pod["reason"]]
-    if refused:
-        more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
-        return f"{refused[0]['pod']}: {refused[0]['reason']}{more}"
-    if left:
-        return f"{left[0]['pod']} is {left[0]['state']}"
-    return str(report["message"] or "no pod is left")
 
 
 def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
@@ -204,7 +183,7 @@ def change_nodes(
         added += _copies(document, reports, add or 1, run.read)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
     if not added and not removed:
-        raise InputError("no node is added or removed; give --add with --like or -f, or --remove")
+        raise InputError("no node is added or removed; give --add with --like or a file of nodes, or --remove")
     steps = [step("apply", added)] if added else []
     if removed:
         steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
@@ -215,7 +194,7 @@ def change_nodes(
     text = impact_text(played.impact)
     bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
     if bad is not None:
-        text = f"the drain of {bad['node']} {_state(played, bad)}: {_reason(played, bad)}"
+        text = f"the drain of {bad['node']} {_state(played, bad)}: {drain_reason(played.result, bad)}"
     before, after = (sum(pod["state"] == "pending" for pod in run.pods) for run in (played.baseline, played.result))
     if before or after:
         text = f"{counted(after, 'pod', 'waits')} for a node at the end, {before:,} without it; {text}"

@@ -29,7 +29,7 @@ _MAX_NAMES = 2
 
 @dataclass(frozen=True, slots=True)
 class PendingCause:
-    """One cause in words, with the pods that wait for it; `best` places the most of them, None if no change does.
+    """One cause in words, with the pods that wait for it; `best` is the change that helps them most, None for none.
 
     `workloads` has the number of pods of each, the most first, then by name.
     """
@@ -83,10 +83,7 @@ def pending_answer(
             _placed_section(decisions, result),
         )
         table: list[dict[str, Any]] = [
-            {
-                **{"workload": workload, "pods": number},
-                **{"cause": cause.text, "change": cause.change, "placed": cause.placed},
-            }
+            {"workload": workload, "pods": number, "cause": cause.text, "change": cause.change, "placed": cause.placed}
             for cause in causes
             for workload, number in cause.workloads.items()
         ]
@@ -98,6 +95,7 @@ def pending_answer(
         sections,
         outcomes,
         findings=tuple(_findings(causes, refused, result)),
+        caveats=(*loaded.caveats, *result.caveats),
         remedy=remedy,
         further=(_pods_section(decisions, causes, result), _obstacles_section(decisions, waiting)),
         table=Frame.of_rows("table", table, {**kinds("workload", "pods"), **kinds("cause change", "placed")}),
@@ -114,9 +112,7 @@ def pending_causes(
         pods = tuple(pod for each in group for pod in each.pods)
         uids = {pod.uid for pod in pods}
         counts = [(sum(each.pod.uid in uids for each in change.result.placed), change) for change in changes]
-        placed, best = max(
-            counts, key=lambda item: (item[0] - item[1].preempted, item[0], -item[1].change.objects), default=(0, None)
-        )
+        placed, best = min(counts, key=lambda each: (each[1].preempted - each[0], each[1].order), default=(0, None))
         of = Counter(map(decisions.workloads.of, pods))
         workloads = dict(sorted(of.items(), key=lambda item: (-item[1], item[0])))
         # The words are those of the kind with the most pods.
@@ -238,16 +234,7 @@ def _obstacles_section(decisions: Decisions, waiting: Sequence[BlockedPods]) -> 
 def _changes_section(
     changes: Sequence[VerifiedChange], untried: int, number: int, more: dict[str, Any] | None
 ) -> Section:
-    data: list[dict[str, Any]] = [
-        {
-            "type": each.change.type,
-            "change": each.change.text,
-            "placed": each.placed,
-            "preempted": each.preempted,
-            "objects": each.change.objects,
-        }
-        for each in changes
-    ]
+    data = [each.to_dict() for each in changes]
     shown = data[:_MAX_CHANGES]
     if more is not None:
         data.append(more)

@@ -87,6 +87,7 @@ def survive_answer(loaded: Cluster, text: str, namespace: str = "default", *, sa
         ),
         outcomes,
         findings=tuple(findings),
+        caveats=(*loaded.caveats, *result.caveats),
         remedy=remedy_of(decisions, changes[0].change, decisions.pending) if changes else None,
         further=(pods,),
         table=table,
@@ -211,15 +212,7 @@ def _changes_section(
         parts += [f"{waiting[name]:,} of {name} {agreeing(waiting[name], 'waits')}" for name in sorted(waiting)]
         consequence = listed(parts, _MAX_NAMES) if parts else "no other pod is preempted or waits"
         rows += [(each.change.type, each.change.text), ("", f"-> {consequence}")]
-    data = [
-        {
-            "type": each.change.type,
-            "change": each.change.text,
-            "preempted": each.preempted,
-            "waiting": len(each.result.waiting),
-        }
-        for each in changes
-    ]
+    data = [each.to_dict() | {"waiting": len(each.result.waiting)} for each in changes]
     rest = "the smallest change of each type, decided again"
     return Section("changes", "Changes that would protect it", tuple(rows), rest=rest, data=data)
 
