@@ -12,9 +12,9 @@ from tests.store.objects import Raw, node, pod
 ZONE = "topology.kubernetes.io/zone"
 
 
-def nodes(count: int, zone: str = "a") -> list[Raw]:
+def nodes(count: int, zone: str = "a", label: str = ZONE) -> list[Raw]:
     found = [node(f"{zone}{index}") for index in range(count)]
-    return [{**raw, "metadata": {**raw["metadata"], "labels": {ZONE: zone}}} for raw in found]
+    return [{**raw, "metadata": {**raw["metadata"], "labels": {label: zone}}} for raw in found]
 
 
 def running(name: str, on: str = "n1", ready: str = "True") -> Raw:
@@ -259,6 +259,17 @@ def test_one_node_per_zone_is_tainted_every_10_s() -> None:
     rig.pass_to(60)
     assert given_up(rig) == ["a0", "a1", "b0"]
     assert rig.is_at_rest()
+
+
+def test_labels_of_the_older_names_tell_zones_apart_too() -> None:
+    rig = Rig(NodeLifecycle)
+    old = "failure-domain.beta.kubernetes.io/zone"
+    rig.apply(*nodes(5, "a", old), *nodes(5, "b", old))
+
+    rig.fail("a0", "a1", "b0")
+    rig.pass_to(50)
+
+    assert given_up(rig) == ["a0", "b0"]
 
 
 def test_a_small_zone_in_which_most_nodes_fail_gives_none_up() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from podium.api.pod import PodCondition
+from podium.api.pod import Container, PodCondition
 from podium.api.workloads import PodFailurePolicy
 from podium.controllers.workloads.job_pods import PodFailure, failure_result, finished_ns
 from podium.controllers.workloads.owned_pods import OwnedPod
@@ -98,6 +98,17 @@ def test_a_pod_has_ended_when_its_last_container_has() -> None:
     ends = [{"name": str(one), "state": {"terminated": {"finishedAt": at(one)}}} for one in (20, 30)]
 
     assert finished_ns(owned_pod(failed().pod, {"containerStatuses": ends})) == DAY_ONE_NS + 30 * SECOND
+
+
+def test_a_sidecar_ends_after_the_containers_and_a_setup_before_them() -> None:
+    def end(name: str, second: int) -> Any:
+        return {"name": name, "state": {"terminated": {"finishedAt": at(second)}}}
+
+    pod = failed().pod
+    spec = replace(pod.spec, init_containers=(Container(name="setup"), Container(name="log", restart_policy="Always")))
+    status = {"containerStatuses": [end("main", 20)], "initContainerStatuses": [end("setup", 50), end("log", 25)]}
+
+    assert finished_ns(owned_pod(replace(pod, spec=spec), status)) == DAY_ONE_NS + 25 * SECOND
 
 
 def test_a_pod_without_container_times_finished_when_it_became_unready() -> None:

@@ -71,6 +71,23 @@ def test_a_pod_waits_for_its_template() -> None:
     assert len(rig.names("ResourceClaim")) == 1
 
 
+def test_a_deleted_claim_is_made_again_unless_its_pod_is_being_deleted() -> None:
+    rig = rig_of(claim_template("gpu"), using(user("web"), template="gpu"))
+    (first,) = rig.names("ResourceClaim")
+
+    rig.store.delete("ResourceClaim", f"default/{first}", now=0)
+    rig.settle()
+    (second,) = rig.names("ResourceClaim")
+    assert second != first
+    assert rig.get("Pod", "web")["status"]["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": second}]
+
+    rig.store.bind("default/web", "n1", now=0)
+    rig.store.delete("Pod", "default/web", now=0)
+    rig.store.delete("ResourceClaim", f"default/{second}", now=0)
+    rig.settle()
+    assert rig.names("ResourceClaim") == []
+
+
 def test_a_claim_that_was_made_without_an_answer_is_not_made_again() -> None:
     rig = Rig(ResourceClaims, claim_template("gpu"), using(user("web"), template="gpu"))
     rig.problems = [NO_ANSWER]

@@ -28,6 +28,12 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
+def region_and_zone(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return where a node is, "" each if unknown; its labels of the older names come first (GetZoneKey)."""
+    keys = ("failure-domain.beta.kubernetes.io/", "topology.kubernetes.io/")
+    return tuple(next((labels[key + one] for key in keys if key + one in labels), "") for one in ("region", "zone"))
+
+
 class Taint(APIStruct, frozen=True, kw_only=True):
     """A property of a node that repels pods without a matching toleration."""
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from msgspec import Struct
 
-from podium.api.node import Node, Taint
+from podium.api.node import Node, Taint, region_and_zone
 from podium.api.resource_requests import SUMMABLE_PODS, node_allocatable
 from podium.cluster.arrays import Bools, ChangeLog, Int32s, Int64s, UInt64s, grown, stable_hash, take_out
 
@@ -120,10 +120,6 @@ class NameOrder:
         self.rank_of = ranks.data
 
 
-_BETA = "failure-domain.beta.kubernetes.io/"
-_TOPOLOGY = "topology.kubernetes.io/"
-
-
 class NodeTree:
     """The order in which kube-scheduler examines nodes: node names by zone.
 
@@ -143,8 +139,8 @@ class NodeTree:
 
     def put(self, node: Node) -> None:
         """Add a node, or move it to the end of its new zone if it has another one than before."""
-        name, labels = node.metadata.name, node.metadata.labels
-        region, zone = (labels.get(_BETA + key, labels.get(_TOPOLOGY + key, "")) for key in ("region", "zone"))
+        name = node.metadata.name
+        region, zone = region_and_zone(node.metadata.labels)
         zone = f"{region}:\0:{zone}" if region or zone else ""
         before = self._zone_of.get(name)
         if before == zone:

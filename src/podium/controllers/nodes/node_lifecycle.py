@@ -289,7 +289,6 @@ class NodeLifecycle(Reconciler[str]):
         return versioned_patch(object_, patch, _NAME, "status" if "status" in patch else "", message)
 
 
-_LABELS = (nodes.REGION_LABEL, nodes.ZONE_LABEL)
 # The defaults of --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
 # --unhealthy-zone-threshold.
 _INTERVAL_NS = 10 * SECOND
@@ -379,7 +378,7 @@ class ZoneDisruption:
 
     def replace(self, name: str, node: nodes.Node | None, *, is_healthy: bool = False) -> list[str]:
         """Count a node, None to forget it; return the unhealthy nodes if that changes the rates, else none."""
-        zone: Zone = () if node is None else tuple(node.metadata.labels.get(label, "") for label in _LABELS)
+        zone: Zone = () if node is None else nodes.region_and_zone(node.metadata.labels)
         before, after = self._nodes.pop(name, None), None if node is None else (zone, is_healthy)
         has_moved = before is not None and after is not None and before[0] != after[0]
         if before is not None and has_moved:

@@ -5,7 +5,7 @@ Source: pkg/controller/resourceclaim/controller.go (syncPod, syncClaim), pkg/con
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from podium.api.devices import DELETE_PROTECTION, POD_CLAIM_NAME, ResourceClaim, ResourceClaimTemplate
 from podium.api.meta import Kubernetes, OwnerReference, Raw
@@ -38,6 +38,8 @@ class ResourceClaims(Reconciler[_Key]):
         # Pods that need claims by key, and the pods that wait for a template, by its key.
         self._pods: dict[str, Pod] = {}
         self._waiting: MultiMap[str, str] = MultiMap()
+        # The names of deleted claims that were made for a pod, by its key.
+        self._lost: MultiMap[str, str] = MultiMap()
         # The uids of all pods, by key.
         self._uid_of: dict[str, str] = {}
         self._templates: dict[str, Raw] = {}
@@ -58,16 +60,18 @@ class ResourceClaims(Reconciler[_Key]):
             if self._uid_of.get(key) == object_.metadata.uid:
                 del self._uid_of[key]
             self._pod_gone(key, object_.metadata.uid)
-        elif isinstance(object_, ResourceClaim) and shown is None:
-            self.claims.remove(key)
-            self._forget(("ResourceClaim", key))
         elif isinstance(object_, ResourceClaim):
-            self.claims.put(object_)
+            self.claims.put(key, None if shown is None else object_)
             owner = pod_made_for(object_)
             pod = "" if owner is None else f"{object_.metadata.namespace}/{owner.name}"
             if pod in self._pods:
                 self._queue.add(("Pod", pod))
-            self._queue.add(("ResourceClaim", key))
+                if shown is None:
+                    self._lost.add(pod, object_.metadata.name)
+            if shown is None:
+                self._forget(("ResourceClaim", key))
+            else:
+                self._queue.add(("ResourceClaim", key))
         elif isinstance(object_, ResourceClaimTemplate):
             exchange(self._templates, key, None if shown is None else shown.raw)
             if shown is not None:
@@ -87,8 +91,8 @@ class ResourceClaims(Reconciler[_Key]):
         self.claims.ended[uid] = ended
         if has_ended:
             self._add_claims_of(uid)
-        claims = pod.spec.resource_claims
-        if claims and not ended and any(claim.resource_claim_template_name for claim in claims):
+        needs_claims = any(claim.resource_claim_template_name for claim in pod.spec.resource_claims)
+        if needs_claims and not ended and not pod.is_terminating:
             self._pods[pod.key] = pod
             self._queue.add(("Pod", pod.key))
             return True
@@ -108,6 +112,7 @@ class ResourceClaims(Reconciler[_Key]):
             return
         self._forget(("Pod", key))
         self._unseen.pop(key, None)
+        self._lost.pop(key, ())
         for resource_claim in pod.spec.resource_claims:
             self._waiting.discard(f"{pod.metadata.namespace}/{resource_claim.resource_claim_template_name}", key)
 
@@ -130,7 +135,8 @@ class ResourceClaims(Reconciler[_Key]):
         pod = self._pods.get(key)
         if pod is None:
             return []
-        known = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        named = ((status.name, status.resource_claim_name) for status in pod.status.resource_claim_statuses)
+        known = {name: claim for name, claim in named if claim not in self._lost.get(key, ())}
         metas = (claim.metadata for claim in self.claims.made_for(pod.metadata.uid))
         made = {meta.annotations.get(POD_CLAIM_NAME): meta.name for meta in metas}
         actions: list[Action] = []
@@ -209,7 +215,7 @@ _FREED: Raw = {"allocation": None, "devices": None}
 
 
 class ClaimIndex(dict[str, ResourceClaim]):
-    """Claims by key, and by the uids of their consumers and owners; change it by `put` and `remove`.
+    """Claims by key, and by the uids of their consumers and owners; change it by `put`.
 
     It knows whether a pod has ended for all existing pods, and for deleted ones that a claim names.
     """
@@ -224,15 +230,10 @@ class ClaimIndex(dict[str, ResourceClaim]):
         self.missed: dict[tuple[str, str], int] = {}
         """When an unobserved consumer was first missed, by claim and uid."""
 
-    def put(self, claim: ResourceClaim) -> None:
-        before, after = _pods_of(self.get(claim.key)), _pods_of(claim)
-        self[claim.key] = claim
-        self._naming.replace(claim.key, before, after)
-        self._forget_pods(before)
-
-    def remove(self, key: str) -> None:
-        before = _pods_of(self.pop(key, None))
-        self._naming.replace(key, before, ())
+    def put(self, key: str, claim: ResourceClaim | None) -> None:
+        """Add, replace or remove a claim."""
+        before = _pods_of(exchange(self, key, claim))
+        self._naming.replace(key, before, _pods_of(claim))
         self._forget_pods(before)
 
     def pod_gone(self, uid: str) -> None:
@@ -293,9 +294,8 @@ def device_claim(pod: Pod, uid: str, pod_claim: PodResourceClaim, template: Raw)
     return {**claim, "spec": spec.get("spec", {})}
 
 
-def volume_claims(pod: Pod, uid: str) -> list[Raw]:
-    """Return the PersistentVolumeClaims of a pod's ephemeral volumes, in their order."""
-    found = []
+def volume_claims(pod: Pod, uid: str) -> Iterator[Raw]:
+    """Yield the PersistentVolumeClaims of a pod's ephemeral volumes, in their order."""
     for volume in pod.spec.volumes:
         if volume.ephemeral is not None:
             template = volume.ephemeral.volume_claim_template
@@ -307,8 +307,7 @@ def volume_claims(pod: Pod, uid: str) -> list[Raw]:
                 **{field: like[field] for field in ("annotations", "labels") if like.get(field)},
             }
             spec = template.get("spec", {})
-            found.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
-    return found
+            yield {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}
 
 
 _EPHEMERAL_VOLUME_CONTROLLER = "ephemeral-volume-controller"

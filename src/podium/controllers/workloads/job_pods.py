@@ -400,9 +400,10 @@ def restarts_of(pods: Iterable[OwnedPod]) -> int:
 
 
 def finished_ns(pod: OwnedPod) -> int:
-    """Return when a pod ended: the end of its last container, of readiness, its deletion, or its creation."""
-    ends = [time_of(state.get("finishedAt")) or 0 for _, state in _terminated(pod, "containerStatuses")]
-    if all(ends) and len(ends) == len(pod.status.get("containerStatuses", ())) > 0:
+    """Return when a pod ended: the end of its last container or sidecar, of readiness, its deletion, or creation."""
+    first = {one.name for one in pod.pod.spec.init_containers if one.restart_policy != "Always"}
+    ends = [time_of(state.get("finishedAt")) or 0 for name, state in _ends(pod) if name not in first]
+    if ends and all(ends):
         return max(ends)
     condition = pod.pod.status.condition("Ready")
     if condition is not None and condition.status == "False" and (since := pod.ready_since_ns()):
@@ -416,8 +417,7 @@ def finished_ns(pod: OwnedPod) -> int:
 def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
     """Return what a rule matches, in words; "" for nothing."""
     if (codes := rule.on_exit_codes) is not None:
-        ended = (each for field in ("containerStatuses", "initContainerStatuses") for each in _terminated(pod, field))
-        for name, state in ended:
+        for name, state in _ends(pod):
             code = state.get("exitCode")
             is_failure = isinstance(code, int) and code and codes.container_name in (None, name)
             if is_failure and (code in codes.values) == (codes.operator == "In"):
@@ -428,7 +428,7 @@ def _matched(rule: PodFailurePolicyRule, pod: OwnedPod) -> str:
     return next((f"pod {pod.pod.key} has condition {type_}" for type_ in found), "")
 
 
-def _terminated(pod: OwnedPod, field: str) -> Iterator[tuple[str, Raw]]:
-    for status in pod.status.get(field, ()):
-        if (state := status.get("state", {}).get("terminated")) is not None:
-            yield status.get("name", ""), state
+def _ends(pod: OwnedPod) -> Iterator[tuple[str, Raw]]:
+    """Yield how each container has ended, by name; empty for those that have not."""
+    for status in (*pod.status.get("containerStatuses", ()), *pod.status.get("initContainerStatuses", ())):
+        yield status.get("name", ""), status.get("state", {}).get("terminated") or {}
