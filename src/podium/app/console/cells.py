@@ -67,10 +67,7 @@ def text_of(part: Part) -> str:
     """Return the whole text of a part."""
     if isinstance(part, str | int):
         return part if isinstance(part, str) else f"{part:,}"
-    if isinstance(part, Names):
-        names = [name.text for name in part.names]
-        return ", ".join(names) if part.most is None else listed(names, part.most)
-    return part.text
+    return listed([name.text for name in part.names], part.most) if isinstance(part, Names) else part.text
 
 
 def style_of(part: Part) -> str:
@@ -78,9 +75,9 @@ def style_of(part: Part) -> str:
     return "" if isinstance(part, str | int) else part.style
 
 
-def listed(names: Sequence[str], most: int) -> str:
-    """Return the names in one line; those beyond `most` are counted."""
-    if len(names) <= most + 1:
+def listed(names: Sequence[str], most: int | None) -> str:
+    """Return the names in one line; those beyond `most` are counted, if there are more than one."""
+    if most is None or len(names) <= most + 1:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most:,} more"
 
