@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from podium.api.disruption_policy import Rate
 from podium.api.meta import value_at
 from podium.api.times import SECOND
 from podium.apirequests.actions import conversation_of, is_repeatable
@@ -85,7 +86,9 @@ class HTTPTransport:
     is_podium_server: bool = True
     counts: TransportCounts = field(default_factory=TransportCounts)
     _room: asyncio.Semaphore = field(init=False)
-    _rate: RequestRate = field(init=False)
+    _rate: Rate | None = field(init=False)
+    # The time at which all tokens of the rate are or will be back.
+    _full_ns: int = 0
     # By object, the queued actions after the one in flight.
     _lanes: dict[tuple[str, str], deque[RequestedAction]] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -95,7 +98,8 @@ class HTTPTransport:
 
     def __post_init__(self) -> None:
         self._room = asyncio.Semaphore(self.settings.concurrency)
-        self._rate = RequestRate(self.settings.per_second, self.settings.burst)
+        per_second, burst = self.settings.per_second, max(1, self.settings.burst)
+        self._rate = Rate(burst, int(burst * SECOND / per_second)) if per_second > 0 else None
 
     def send(self, requested: RequestedAction, now: int) -> None:
         if isinstance(requested.action, Record):
@@ -256,9 +260,12 @@ class HTTPTransport:
         return await self._sent(request)
 
     async def _sent(self, request: Request) -> Response:
-        wait_ns = self._rate.take(self.now())
-        if wait_ns:
-            await asyncio.sleep(wait_ns / 1e9)
+        if self._rate is not None:
+            now = self.now()
+            wait_ns = self._rate.next_ns(self._full_ns, now) - now
+            self._full_ns = self._rate.taken(self._full_ns, now)
+            if wait_ns:
+                await asyncio.sleep(wait_ns / 1e9)
         async with self._room:
             self.counts.sent += 1
             if request.verb in _READS:
@@ -317,23 +324,6 @@ def _wait_asked_s(request: Request, response: Response) -> float | None:
     is_judged = request.subresource == "eviction" and response.code == 429
     seconds = response.error.details.get("retryAfterSeconds")
     return None if is_judged or not seconds else float(seconds)
-
-
-class RequestRate:
-    """A token bucket with capacity ``burst`` and ``per_second`` new tokens; 0 means unlimited."""
-
-    def __init__(self, per_second: float, burst: int) -> None:
-        self._interval_ns = int(SECOND / per_second) if per_second > 0 else 0
-        self._most_ns = self._interval_ns * max(1, burst)
-        # The time at which the bucket was or will be full again.
-        self._full_ns = 0
-
-    def take(self, now: int) -> int:
-        """Take a token; return how long to wait before sending, in nanoseconds."""
-        if not self._interval_ns:
-            return 0
-        self._full_ns = max(self._full_ns, now) + self._interval_ns
-        return max(0, self._full_ns - self._most_ns - now)
 
 
 @dataclass(slots=True, eq=False)
