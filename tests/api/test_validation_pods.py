@@ -22,6 +22,13 @@ def problems(raw: Raw) -> list[str]:
     return [str(one) for one in find_problems(raw)]
 
 
+def file_key(**changes: str) -> dict[str, Any]:
+    """Return changes by which a container has a variable from a file in a volume."""
+    source = {"volumeName": "files", "path": "settings.env", "key": "A", **changes}
+    volumes = [{"name": "files"}, {"name": "claim", "persistentVolumeClaim": {"claimName": "a"}}]
+    return {"volumes": volumes, "containers.0.env": [{"name": "A", "valueFrom": {"fileKeyRef": source}}]}
+
+
 # What is changed in the spec of a valid pod, and what kube-apiserver says to it.
 REFUSED: list[tuple[dict[str, Any], str]] = [
     # Containers.
@@ -68,6 +75,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"containers.0.env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.odd"}}}]},
         '.fieldPath: Unsupported value: "spec.odd"',
     ),
+    (file_key(volumeName="other"), '.fileKeyRef.volumeName: Not found: "other"'),
+    (file_key(volumeName="claim"), '.fileKeyRef.volumeName: Invalid value: "claim": referenced volume must be of type'),
+    (file_key(path="a/../b"), '.fileKeyRef.path: Invalid value: "a/../b"'),
+    (file_key(path=""), ".fileKeyRef.path: Required value"),
+    (file_key(key="A="), '.fileKeyRef.key: Invalid value: "A="'),
     ({"containers.0.envFrom": [{}]}, ".envFrom[0]: Invalid value"),
     ({"containers.0.volumeMounts": [{"name": "a", "mountPath": "/a"}]}, '.volumeMounts[0].name: Not found: "a"'),
     (
@@ -322,6 +334,8 @@ TAKEN: list[dict[str, Any]] = [
     {"terminationGracePeriodSeconds": 0},
     {"os": {"name": "linux"}, "securityContext": {"runAsUser": 0}},
     {"dnsConfig": {"searches": [".", "a_b.example.com."]}},
+    file_key(),
+    file_key(path="conf/settings.env", key="a.b-c d"),
     {"containers.0.env": [
         {"name": "a.b-c", "value": ""},
         {"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app']"}}},

@@ -39,6 +39,15 @@ def test_a_strategy_that_does_not_roll_has_nothing_more() -> None:
     assert raw["spec"]["strategy"] == {"type": "Recreate"}
 
 
+def test_a_variable_from_a_file_is_required() -> None:
+    source = {"volumeName": "files", "path": "settings.env", "key": "A"}
+    container = {"name": "main", "image": "app", "env": [{"name": "A", "valueFrom": {"fileKeyRef": source}}]}
+    raw = created("Pod", "v1", spec={"containers": [container], "volumes": [{"name": "files", "emptyDir": {}}]})
+
+    [variable] = raw["spec"]["containers"][0]["env"]
+    assert variable["valueFrom"]["fileKeyRef"] == {**source, "optional": False}
+
+
 def test_text_in_a_secret_becomes_data() -> None:
     raw = created("Secret", "v1", data={"a": "MQ=="}, stringData={"b": "2"})
 

@@ -91,6 +91,31 @@ def test_a_container_restarts_for_resources_whose_policy_says_so() -> None:
         assert main["lastState"]["terminated"]["finishedAt"] == main["state"]["running"]["startedAt"]
 
 
+def test_a_container_without_a_limit_restarts_for_that_of_its_pod() -> None:
+    def limited(**amounts: str) -> Raw:
+        return {"resources": {"requests": amounts, "limits": amounts}}
+
+    restarts = {"resourceName": "cpu", "restartPolicy": "RestartContainer"}
+    [main] = bare()["spec"]["containers"]
+    own, of_pod = {**main, "name": "own", **limited(cpu="1")}, {**main, "name": "of-pod"}
+    containers = [{**one, "resizePolicy": [restarts]} for one in (own, of_pod)]
+    with Cluster(nodes=1) as cluster:
+        cluster.apply(
+            [
+                pod("a", spec={"containers": containers, **limited(cpu="2", memory="1Gi")}),
+                pod("b", spec={"containers": containers[:1], **limited(cpu="2", memory="1Gi")}),
+            ]
+        )
+
+        def restarted(name: str, **amounts: str) -> int:
+            cluster.patch("Pod", name, {"spec": limited(**amounts)}, subresource="resize")
+            return int(status(cluster, name)["containerStatuses"][-1]["restartCount"])
+
+        assert restarted("a", cpu="2", memory="2Gi") == 0
+        assert restarted("a", cpu="1500m", memory="2Gi") == 1
+        assert restarted("b", cpu="1500m", memory="2Gi") == 0
+
+
 def test_a_resize_waits_for_room_and_says_so() -> None:
     """Smaller requests of others make the room."""
     with Cluster(nodes=1) as cluster:

@@ -92,7 +92,7 @@ EventSeries: count:int lastObservedTime:microtime
 EventSource: component host
 ExecAction: command:[str]
 FCVolumeSource: targetWWNs:[str] lun!:int fsType readOnly:bool wwids:[str]
-FileKeySelector~: volumeName! path! key! optional!:bool
+FileKeySelector~: volumeName! path! key! optional!:bool=false
 FlexPersistentVolumeSource: driver! fsType secretRef!:SecretReference readOnly:bool options:{str}
 FlexVolumeSource: driver! fsType secretRef!:LocalObjectReference readOnly:bool options:{str}
 FlockerVolumeSource: datasetName datasetUUID

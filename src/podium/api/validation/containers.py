@@ -38,8 +38,9 @@ ContainerRestartRule: action!:Restart|RestartAllContainers exitCodes!
 ContainerRestartRuleOnExitCodes: operator!:In|NotIn values:..255
 EnvFromSource: prefix:environment-name @one_reference configMapRef secretRef
 EnvVar: name!:environment-name valueFrom @value_source
-EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef
+EnvVarSource: fieldRef resourceFieldRef configMapKeyRef secretKeyRef fileKeyRef
 ExecAction: command!
+FileKeySelector: volumeName!:label path!:path-without-backsteps key!:environment-name @environment_file
 GRPCAction TCPSocketAction: port::port-or-name
 HTTPGetAction: port::port-or-name scheme:HTTP|HTTPS httpHeaders
 HTTPHeader: name::header
@@ -91,9 +92,7 @@ def _containers(spec: Place) -> None:
 @rules.check
 def _host_network(spec: Place) -> None:
     """Check that host ports equal container ports on the host network; unset ones default to these."""
-    if not spec.flag("hostNetwork"):
-        return
-    for container in spec.objects("containers"):
+    for container in spec.objects("containers") if spec.flag("hostNetwork") else ():
         for port in container.objects("ports"):
             on_host, inside = port.number("hostPort") or 0, port.number("containerPort") or 0
             if on_host != inside and on_host:
@@ -113,10 +112,8 @@ def _check_running(container: Place) -> None:
     """Check the probes, lifecycle hooks and restarts of a container."""
     for probe in filter(None, map(container.child, _PROBES_AND_LIFECYCLE[1:])):
         rules.check_type(probe, "Probe")
-    for name in ("postStart", "preStop"):
-        handler = container.child_or_empty("lifecycle").child(name)
-        if handler is not None:
-            rules.check_type(handler, "LifecycleHandler")
+    for handler in filter(None, map(container.child_or_empty("lifecycle").child, ("postStart", "preStop"))):
+        rules.check_type(handler, "LifecycleHandler")
     _check_restarts(container)
 
 
@@ -124,8 +121,7 @@ def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
     for name in ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE):
         if container.value.get(name):
             container.forbidden(name, "cannot be set for an Ephemeral Container")
-    target = container.text("targetContainerName")
-    if target and target not in running:
+    if (target := container.text("targetContainerName")) and target not in running:
         container.not_found("targetContainerName", target)
     for mount in container.objects("volumeMounts"):
         for name in ("subPath", "subPathExpr"):
@@ -148,8 +144,7 @@ def _check_restarts(container: Place) -> None:
 def _port_names(container: Place) -> None:
     names: set[str] = set()
     for port in container.objects("ports"):
-        name = port.text("name")
-        if name:
+        if name := port.text("name"):
             problem = rules.port_name_problem(name)
             port.check("name", problem)
             if problem is None and name in names:
@@ -262,13 +257,21 @@ def _check_single(source: Place, given: list[str], known: str) -> None:
 
 
 @rules.check
+def _environment_file(reference: Place) -> None:
+    name, volumes = reference.text("volumeName"), reference.context.volumes
+    if name not in volumes:
+        reference.not_found("volumeName", name)
+    elif volumes[name].keys() - {"name", "emptyDir"}:
+        reference.invalid("volumeName", name, "referenced volume must be of type emptyDir")
+
+
+@rules.check
 def _field(reference: Place) -> None:
     """Check a reference to a field of the pod, or to one label or annotation (validateObjectFieldSelector)."""
     path, fields = reference.text("fieldPath"), _POD_FIELDS if reference.owner.field == "valueFrom" else _FILE_FIELDS
-    subscripted = _SUBSCRIPTED.fullmatch(path)
     if not path:
         reference.required("fieldPath")
-    elif subscripted:
+    elif subscripted := _SUBSCRIPTED.fullmatch(path):
         key = subscripted[2]
         reference.check("", label_key_problem(key.lower() if "annotations" in subscripted[1] else key))
     elif _ALIASES.get(path, path) not in fields:
@@ -289,15 +292,13 @@ def _resource(reference: Place) -> None:
 
 @rules.check
 def _probe(probe: Place) -> None:
-    seconds = probe.number("terminationGracePeriodSeconds")
-    if probe.field == "readinessProbe":
-        if seconds is not None:
-            probe.invalid("terminationGracePeriodSeconds", seconds, "must not be set for readinessProbes")
-        return
-    if seconds is not None and seconds <= 0:
+    seconds, successes = probe.number("terminationGracePeriodSeconds"), probe.number("successThreshold") or 1
+    is_readiness = probe.field == "readinessProbe"
+    if seconds is not None and is_readiness:
+        probe.invalid("terminationGracePeriodSeconds", seconds, "must not be set for readinessProbes")
+    elif seconds is not None and seconds <= 0:
         probe.invalid("terminationGracePeriodSeconds", seconds, "must be greater than 0")
-    successes = probe.number("successThreshold")
-    if successes is not None and successes > 1:
+    if successes > 1 and not is_readiness:
         probe.invalid("successThreshold", successes, "must be 1")
 
 

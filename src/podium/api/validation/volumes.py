@@ -135,8 +135,7 @@ def _size_limit(source: Place) -> None:
 
 @check
 def _iscsi(source: Place) -> None:
-    name = source.text("iqn")
-    if name and not name.startswith(("iqn", "eui", "naa")):
+    if (name := source.text("iqn")) and not name.startswith(("iqn", "eui", "naa")):
         source.invalid("iqn", name, "must be valid format starting with iqn, eui, or naa")
     if (source.flag("chapAuthDiscovery") or source.flag("chapAuthSession")) and not source.has("secretRef"):
         source.required("secretRef")

@@ -431,12 +431,18 @@ def _resources(spec: Raw) -> list[Raw]:
     return [object_at(each, "resources") for each in (spec, *spec["containers"], *objects_at(spec, "initContainers"))]
 
 
+def _effective(spec: Raw) -> list[Raw]:
+    """Return the resources of the containers; one without a limit of its own has that of the pod."""
+    of_pod, *own = _resources(spec)
+    return [{**each, "limits": object_at(of_pod, "limits") | object_at(each, "limits")} for each in own]
+
+
 def restarts_for(before: Raw, after: Raw) -> bool:
     """Return whether the containers restart because one does for a resource that changes (its `resizePolicy`)."""
     return any(
         policy["restartPolicy"] == "RestartContainer"
         and value_at(old, part, policy["resourceName"]) != value_at(new, part, policy["resourceName"])
-        for container, old, new in zip(after["containers"], _resources(before)[1:], _resources(after)[1:], strict=False)
+        for container, old, new in zip(after["containers"], _effective(before), _effective(after), strict=False)
         for policy in objects_at(container, "resizePolicy")
         for part in ("limits", "requests")
     )

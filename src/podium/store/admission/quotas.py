@@ -61,11 +61,10 @@ def _claim_usage(claim: Raw) -> dict[str, int]:
 def _service_usage(service: Raw) -> dict[str, int]:
     """Return the node ports and load balancers of a service."""
     spec = object_at(service, "spec")
-    ports = objects_at(spec, "ports")
     if spec.get("type") not in ("LoadBalancer", "NodePort"):
         return {}
-    if spec.get("allocateLoadBalancerNodePorts") is False:
-        ports = [port for port in ports if port.get("nodePort")]
+    is_allocated = spec.get("allocateLoadBalancerNodePorts") is not False
+    ports = [port for port in objects_at(spec, "ports") if is_allocated or port.get("nodePort")]
     return {"services.nodeports": len(ports), "services.loadbalancers": int(spec["type"] == "LoadBalancer")}
 
 
