@@ -62,9 +62,10 @@ LEFT_OUT_VARIABLE = "PODIUM_LEFT_OUT"
 _OWN = "podium.dev/"
 _ANNOTATIONS = """
 batch.kubernetes.io/cronjob-scheduled-timestamp batch.kubernetes.io/job-completion-index
-batch.kubernetes.io/job-index-failure-count cluster-autoscaler.kubernetes.io/safe-to-evict
-cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes cluster-autoscaler.kubernetes.io/scale-down-disabled
-controller.kubernetes.io/pod-deletion-cost deployment.kubernetes.io/revision deployment.kubernetes.io/revision-history
+batch.kubernetes.io/job-index-failure-count cluster-autoscaler.kubernetes.io/daemonset-pod
+cluster-autoscaler.kubernetes.io/safe-to-evict cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes
+cluster-autoscaler.kubernetes.io/scale-down-disabled controller.kubernetes.io/pod-deletion-cost
+deployment.kubernetes.io/revision deployment.kubernetes.io/revision-history
 descheduler.alpha.kubernetes.io/prefer-no-eviction karpenter.sh/do-not-disrupt karpenter.sh/do-not-evict
 kubernetes.io/config.mirror kubernetes.io/config.source kubernetes.io/service-account.name
 pv.kubernetes.io/bind-completed pv.kubernetes.io/bound-by-controller pv.kubernetes.io/provisioned-by
