@@ -158,6 +158,21 @@ def test_a_pod_that_is_deleted_is_replaced_once_it_is_gone() -> None:
 
 
 @pytest.mark.failure(62)
+def test_a_deleted_pod_that_has_ended_but_is_kept_by_a_finalizer_is_replaced() -> None:
+    rig = DaemonRig(*NODES, log())
+    rig.pass_to(5)
+    old = rig.on("n1")
+    rig.store.patch("Pod", f"default/{old}", {"metadata": {"finalizers": ["example.com/keep"]}}, "merge")
+    rig.runs = False
+
+    rig.store.delete("Pod", f"default/{old}", now=rig.now, grace_seconds=0)
+    rig.settle()
+    assert rig.nodes() == ["n2", "n3"]
+
+    rig.finish(old)
+    assert rig.nodes() == ["n1", "n2", "n3"]
+
+
 def test_a_pod_that_fails_is_replaced_after_a_wait_that_grows_for_its_node() -> None:
     rig = DaemonRig(*NODES, log(), runs=False)
     for _ in range(5):
@@ -463,3 +478,27 @@ def test_an_old_pod_that_is_not_ready_goes_at_once_when_there_is_a_new_one() -> 
 
     assert notes_on(rig, "n2") == ["b"]
     assert notes_on(rig, "n1") == ["a", "b"]
+
+
+def test_with_surge_a_deleted_pod_is_replaced_before_it_is_gone() -> None:
+    rig = DaemonRig(*NODES, surging("a"))
+    rig.pass_to(5)
+    rig.runs = False
+
+    rig.store.delete("Pod", f"default/{rig.on('n1')}", now=rig.now, grace_seconds=60)
+    rig.settle()
+
+    assert notes_on(rig, "n1") == ["a"]
+    assert sum(target_node(pod) == "n1" for pod in rig.pods().values()) == 2
+
+
+def test_with_a_share_of_surge_a_restart_deletes_neither_pod_of_a_node() -> None:
+    rig = DaemonRig(*NODES, surging("a", "30%"))
+    rig.runs = False
+    rig.apply(surging("b", "30%"))
+    assert notes_on(rig, "n1") == ["a", "b"]
+    rig.actions.clear()
+
+    rig.restart()
+
+    assert not any(isinstance(action, DeleteObject) for action in rig.actions)

@@ -253,20 +253,21 @@ class DaemonSets(RevisionedController[DaemonSet]):
         return state
 
     def _on(self, workload: _Workload, node_name: str) -> list[OwnedPod]:
-        return list(self._places.get(workload.uid, {}).get(node_name, {}).values())
+        """Return the pods on a node or for it, but for those that are being deleted and have ended."""
+        found = self._places.get(workload.uid, {}).get(node_name, {}).values()
+        return [pod for pod in found if not (pod.pod.is_terminating and pod.pod.is_terminal)]
 
     def _keep(self, workload: _Workload, state: _DaemonSetState, now: int) -> list[Action]:
         """Create and delete pods on touched nodes; nodes that must wait stay touched."""
         touched, state.touched = state.touched, {}
         actions: list[Action] = []
-        created = 0
         for node_name in touched:
             found = self._keep_node(workload, state, node_name, now)
-            created += sum(isinstance(action, CreateObject) for action in found)
             actions += found
             if found:
                 # A request may fail: check the node again after it.
                 state.touched[node_name] = None
+        created = sum(isinstance(action, CreateObject) for action in actions)
         self._expectations.expect_creations(workload.uid, created, now)
         return actions
 
@@ -280,14 +281,15 @@ class DaemonSets(RevisionedController[DaemonSet]):
         is_wanted, may_stay = state.fitness.of(node)
         if not may_stay:
             return [self._delete(workload, pod.pod, now) for pod in kept]
-        if is_wanted and not pods:
-            return self._make(workload, state, node_name, now)
         if len(pods) == 1 and pods[0].is_active:
             return []
         running = sorted((pod for pod in kept if not pod.pod.is_terminal), key=daemon_order)
+        surge = _surge(workload, 1)
+        # With a surge, the end of a pod is not awaited.
+        made = self._make(workload, state, node_name, now) if is_wanted and not (running if surge else pods) else []
         surplus = [pod for pod in kept if pod.pod.is_terminal and self._may_go(workload, state, pod, now)]
-        surplus += self._surplus_of_surge(workload, state, running, now) if _surge(workload, state) else running[1:]
-        return [self._delete(workload, pod.pod, now) for pod in surplus]
+        surplus += self._surplus_of_surge(workload, state, running, now) if surge else running[1:]
+        return [*made, *(self._delete(workload, pod.pod, now) for pod in surplus)]
 
     def _surplus_of_surge(
         self, workload: _Workload, state: _DaemonSetState, running: list[OwnedPod], now: int
@@ -341,7 +343,7 @@ class DaemonSets(RevisionedController[DaemonSet]):
         if strategy.type != "RollingUpdate" or not state.replaceable:
             return []
         sums = state.sums
-        if surge := _surge(workload, state):
+        if surge := _surge(workload, sums["desired"]):
             names = state.exchangeable(surge - sums["surging"])
             actions = [action for name in names for action in self._make(workload, state, name, now)]
             self._expectations.expect_creations(workload.uid, len(actions), now)
@@ -385,12 +387,10 @@ def _suitability_of(node: Node) -> tuple[object, ...]:
     return node.metadata.uid, node.metadata.labels, node.spec.taints
 
 
-def _surge(workload: _Workload, state: _DaemonSetState) -> int:
-    """Return on how many nodes an update may add a second pod; 0 if it replaces pods."""
+def _surge(workload: _Workload, nodes: int) -> int:
+    """Return on how many of the nodes an update may add a second pod; 0 if it replaces pods."""
     strategy = workload.object.spec.update_strategy
-    if strategy.type != "RollingUpdate":
-        return 0
-    return pods_of_share(strategy.rolling_update.max_surge, state.sums["desired"])
+    return pods_of_share(strategy.rolling_update.max_surge, nodes) if strategy.type == "RollingUpdate" else 0
 
 
 def _status(workload: _Workload, state: _DaemonSetState) -> Raw:
