@@ -402,7 +402,36 @@ def test_pods_that_cannot_be_read_are_counted_and_passed_over(damage: Raw) -> No
     assert [(caveat.about, caveat.count) for caveat in found.caveats[1:]] == [("unread", 1), ("guessed", 1)]
 
 
-@pytest.mark.parametrize("given", [[1, None, "x"], [{"kind": 3}], [{"kind": "Event"}], [{"kind": "Pod"}] * 3, []])
+def test_a_dump_with_items_that_are_no_objects_is_refused_by_their_place() -> None:
+    done = CliRunner().invoke(command, ["ledger", "-f", "-"], input=json.dumps({"items": [{"kind": "Pod"}, 1]}))
+
+    assert done.exit_code == 1
+    assert "standard input, .items[1]: an object with apiVersion and kind is expected, not 1" in done.output
+
+
+def test_pods_of_snapshots_and_of_lists_of_pods_are_read(tmp_path: Path) -> None:
+    # So many pods are in a table of the snapshot.
+    pods = [pod(f"web-{number}", 0, "n") for number in range(20)]
+    evicted = condition("DisruptionTarget", 60, reason="EvictionByEvictionAPI")
+    items = [*pods, terminating(pod("low", 0, "n"), 60, evicted)]
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    bare = [{key: value for key, value in item.items() if key not in ("apiVersion", "kind")} for item in items]
+    given = {
+        "dump.json": {"apiVersion": "v1", "kind": "List", "items": [node, *items]},
+        "pods.json": {"apiVersion": "v1", "kind": "PodList", "items": bare},
+    }
+    for name, raw in given.items():
+        (tmp_path / name).write_text(json.dumps(raw))
+    saved = tmp_path / "dump.podium"
+    words = ["snapshot", "-f", str(tmp_path / "dump.json"), "--save", str(saved)]
+    assert CliRunner().invoke(command, words).exit_code == 0
+
+    for file in (*(tmp_path / name for name in given), saved):
+        done = CliRunner().invoke(command, ["ledger", "-f", str(file), "-o", "json"])
+        assert [record["pod"] for record in json.loads(done.output)["records"]] == ["shop/low"], file
+
+
+@pytest.mark.parametrize("given", [[{"kind": 3}], [{"kind": "Event"}], [{"kind": "Pod"}] * 3, []])
 def test_a_dump_without_disruptions_reports_none(given: list[Any]) -> None:
     done = CliRunner().invoke(command, ["ledger", "-f", "-"], input=json.dumps({"items": given}))
 

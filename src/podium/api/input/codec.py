@@ -145,7 +145,7 @@ class Reader:
             documents = None if found is None else self._listed(found, reader, source, report)
             if documents is None:
                 roots = documents_in(text_of(_whole(stream)), report)
-                documents = [one for index, root in roots for one in self._document(_objects(root, ""), source, index)]
+                documents = [one for index, root in roots for one in self._document(objects_of(root), source, index)]
         except InputError as error:
             if is_template(_whole(stream)):
                 error.problem = f"{error.problem}; {HELM_ADVICE}"
@@ -205,7 +205,7 @@ class Reader:
             # Generated names are numbered, so nothing may be read twice.
             raise UncertainError
         raw = {**common, **value}
-        for document in self._document(_objects(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
+        for document in self._document(objects_of(raw, f".items[{place}]"), source, _ONLY_DOCUMENT):
             if document.written is not raw:
                 yield document
                 continue
@@ -247,13 +247,13 @@ class Reader:
             raise error.located(object=label_of(raw)) from None
 
 
-def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
+def objects_of(root: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the objects of a document, each with its path in it: the root itself, or the items of a list."""
     if not isinstance(root, dict):
         raise InputError(f"an object with apiVersion and kind is expected, not {shown(root)}", path=path)
     if is_table(root):
         for pod in decoded_rows(root):
-            yield from _objects(pod, path)
+            yield from objects_of(pod, path)
         return
     common = _common(root)
     if common is None:
@@ -268,7 +268,7 @@ def _objects(root: Any, path: str) -> Iterator[tuple[dict[str, Any], str]]:
     if not isinstance(items, list):
         raise InputError(f"{shown(items)} is not a list", path=f"{path}.items")
     for index, item in enumerate(items):
-        yield from _objects({**common, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
+        yield from objects_of({**common, **item} if isinstance(item, dict) else item, f"{path}.items[{index}]")
 
 
 def _common(root: Raw) -> Raw | None:

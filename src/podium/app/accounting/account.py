@@ -13,8 +13,9 @@ import msgspec
 
 from podium.api import meta, reading
 from podium.api.basis import Caveat
-from podium.api.errors import InputError
-from podium.api.input.documents import HiddenKind
+from podium.api.errors import InputError, locating
+from podium.api.input.codec import objects_of
+from podium.api.input.documents import HiddenKind, Snapshot, is_snapshot, read_snapshot
 from podium.api.input.files import FileName, read_bytes, shown_name
 from podium.api.kinds import KEPT_KINDS, KINDS
 from podium.api.pod import Pod
@@ -64,9 +65,7 @@ class Account(msgspec.Struct, frozen=True):
 
     def shown(self, time: Seconds) -> str:
         """Return a time as text."""
-        if self.is_dated:
-            return format_time(int(time * SECOND))
-        return format_duration(int(time * SECOND))
+        return (format_time if self.is_dated else format_duration)(int(time * SECOND))
 
 
 def read_account(name: FileName) -> Account:
@@ -80,10 +79,12 @@ def read_account(name: FileName) -> Account:
         problem = "is neither JSON nor a ledger; use the output of podium simulate -o json, or the ledger of podium up"
         raise InputError(problem, source=source) from None
     if isinstance(raw, dict) and isinstance(raw.get("items"), list):
-        if any(isinstance(item, dict) and is_recording(item) for item in raw["items"]):
+        with locating(source=source):
+            items = [item for item, _ in objects_of({"kind": "List", **raw})]
+        if any(map(is_recording, items)):
             problem = "is a recording; replay it, and use the output of podium simulate -o json"
             raise InputError(problem, source=source)
-        return dumped_account(raw["items"], source)
+        return dumped_account(items, source)
     return _of_result(raw, source)
 
 
@@ -396,15 +397,14 @@ def cluster_account(cluster: options.ClusterSource, kept: Account | None) -> Acc
             cluster, lambda raw: raw, kinds=kinds, progress=lambda share: bar.update(share, lambda: "reading")
         )
     raws = {kind: [msgspec.json.decode(text) for text in objects] for kind, objects in listed}
-    taken_ns = parse_time(snapshot.taken_at)
-    return reconstructed_account(raws, f"context {snapshot.context}", taken_ns, kept, snapshot.hidden)
+    return reconstructed_account(raws, f"context {snapshot.context}", snapshot.taken_ns or 0, kept, snapshot.hidden)
 
 
-def dumped_account(items: Sequence[object], source: str) -> Account:
+def dumped_account(items: Sequence[meta.Raw], source: str) -> Account:
     """Reconstruct the disruptions in a dump: `kubectl get pods,replicasets,statefulsets,jobs,events -A -o json`."""
-    objects = (item for item in items if isinstance(item, dict) and isinstance(item.get("kind"), str))
-    raws = by_key((item["kind"], item) for item in objects)
-    return reconstructed_account(raws, source, 0)
+    raws = by_key((str(item.get("kind")), item) for item in items)
+    snapshot = next(map(read_snapshot, filter(is_snapshot, items)), Snapshot())
+    return reconstructed_account(raws, source, snapshot.taken_ns or 0, hidden=snapshot.hidden)
 
 
 def reconstructed_account(
@@ -415,7 +415,7 @@ def reconstructed_account(
     hidden: Sequence[HiddenKind] = (),
 ) -> Account:
     """Return the account of objects, by kind, that were read at a time; 0: the time of the last Event."""
-    records = () if kept is None else kept.records
+    account = kept or Account(source, (), 0)
     found = [(_read(raw, "Pod"), raw) for raw in raws.get("Pod", ())]
     seen = [PodObject(pod, raw) for pod, raw in found if isinstance(pod, Pod) and _is_dated(pod)]
     objects = {
@@ -425,12 +425,11 @@ def reconstructed_account(
         if (owner := _read(raw, kind)) is not None
     }
     events = event_records(raws.get(_EVENT, ()))
-    last_id = max((record.id for record in records), default=0)
-    reconstruction = Reconstruction(seen, objects, events, {record.uid for record in records}, last_id)
+    last_id = max((record.id for record in account.records), default=0)
+    reconstruction = Reconstruction(seen, objects, events, {record.uid for record in account.records}, last_id)
     reconstructed = reconstruction.run()
-    ordered = sorted((*records, *reconstructed), key=lambda record: (record.time, record.id))
+    ordered = sorted((*account.records, *reconstructed), key=lambda record: (record.time, record.id))
     caveats = (*_of_events(events, hidden), *_of_records(reconstruction, len(found) - len(seen)))
-    account = kept or Account(source, (), 0)
     # A dump was made at an unknown time after its last Event.
     taken_ns = taken_ns or max((event.time_ns for event in events), default=0)
     end = max(taken_ns / SECOND, account.end, *map(last_of, reconstructed))
