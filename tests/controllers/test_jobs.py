@@ -186,6 +186,14 @@ def test_with_indexes_each_is_run_until_it_has_succeeded_the_lowest_first() -> N
     assert "Complete" in ending(rig)
 
 
+def test_the_names_of_pods_keep_the_index_of_a_job_with_a_long_name() -> None:
+    name = "sum-of-many-many-many-many-many-many-many-many-many-numbers"
+    spec = {"template": template(restartPolicy="Never"), "completions": 2, "parallelism": 2}
+    rig = rig_of(workload("Job", name, {**spec, "completionMode": "Indexed"}))
+
+    assert sorted(pod[:-5] for pod in rig.active()) == [f"{name[:55]}-{index}-" for index in range(2)]
+
+
 def test_a_pod_without_an_index_of_its_own_is_given_up() -> None:
     work = job(completions=3, parallelism=3, completionMode="Indexed")
     strays = [owned_by(work, "none", nodeName="n1"), owned_by(work, "twice", nodeName="n1")]

@@ -160,13 +160,12 @@ def new_job_pod(workload: WorkloadObject[Job], index: int | None, failures: tupl
     labels = {**names, **{f"batch.kubernetes.io/{name}": value for name, value in names.items()}}
     metadata: Raw = {
         "generateName": f"{meta.name}-",
-        "finalizers": [
-            *(finalizer for finalizer in given.get("finalizers", ()) if finalizer != JOB_TRACKING),
-            JOB_TRACKING,
-        ],
+        "finalizers": [*(one for one in given.get("finalizers", ()) if one != JOB_TRACKING), JOB_TRACKING],
     }
     if index is not None:
-        metadata["generateName"] = f"{meta.name}-{index}-"
+        suffix = f"-{index}-"
+        # What comes before the generated part has up to 58 characters, and keeps the index.
+        metadata["generateName"] = meta.name[: 58 - len(suffix)] + suffix
         counts = zip((FAILURES, IGNORED_FAILURES), failures or (), strict=False)
         counted = {name: str(count) for name, count in counts if count or name == FAILURES}
         metadata["annotations"] = {**given.get("annotations", {}), INDEX: str(index), **counted}
