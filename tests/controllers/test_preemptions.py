@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from podium.api.node import UNSCHEDULABLE
 from podium.api.pod import Pod
 from podium.controllers.actions import (
     Action,
@@ -803,7 +804,11 @@ class TestTheNomination:
 
         assert driver.nominated(HIGH) == "n1"
 
-    @pytest.mark.parametrize("change", [{"unschedulable": True}, {"taints": ["gone:NoExecute"]}])
+    @pytest.mark.parametrize(
+        "change",
+        [{"unschedulable": True, "taints": [f"{UNSCHEDULABLE}:NoSchedule"]}, {"taints": ["gone:NoExecute"]}],
+        ids=["cordoned", "tainted"],
+    )
     def test_the_nomination_moves_at_once_when_its_node_becomes_unfit_despite_stuck_victims(
         self, change: dict[str, Any]
     ) -> None:

@@ -5,12 +5,15 @@ Row 32 of Kubernetes' tests: TestCoreResourceEnqueue. Volume plugins have their 
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from podium.api.node import Node, NodeStatus
 from podium.api.pod import Container, ContainerRestartRule, Pod
 from podium.cluster.cluster import Cluster
+from podium.cluster.view import UNSCHEDULABLE_TAINT
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.plugin import EnqueuePlugin, PluginContext
 from podium.plugins.registry import IN_TREE
@@ -48,12 +51,13 @@ def pod_changes(
     return ClusterEvent(resource, action, CLUSTER.read(old), CLUSTER.read(new))
 
 
-def itself_changes(action: ActionType) -> ClusterEvent:
-    return pod_changes(action, pod("p"), pod("p"), EventResource.POD)
+def itself_changes(action: ActionType, **changed: Any) -> ClusterEvent:
+    return pod_changes(action, pod("p"), pod("p", **changed), EventResource.POD)
 
 
 TAINTED, FREE = node("n", taints=["gpu:NoSchedule"]), node("n")
 CORDONED = node("n", unschedulable=True)
+GPU_USER = pod("p", tolerations=[tolerate("gpu")])
 CPU2 = pod("p", cpu=2)
 ON_SSD = pod("p", node_selector={"disk": "ssd"})
 SSD = node("n", labels={"disk": "ssd"})
@@ -71,27 +75,39 @@ DECLARING = msgspec.structs.replace(
 )
 DECLARED = ActionType.UPDATE_NODE_DECLARED_FEATURE
 SPREAD = pod("p", labels=WEB, spread=[spread_over(ZONE, "app=web")])
+SPREAD_UNTAINTED = pod("p", labels=WEB, spread=[spread_over(ZONE, "app=web", honors_taints=True)])
+OLD_WEB = {"app": "web", "old": "yes"}
 LABEL, TAINT, ALLOCATABLE = (
     ActionType.UPDATE_NODE_LABEL,
     ActionType.UPDATE_NODE_TAINT,
     ActionType.UPDATE_NODE_ALLOCATABLE,
 )
-SCALE_DOWN, POD_LABEL = ActionType.UPDATE_POD_SCALE_DOWN, ActionType.UPDATE_POD_LABEL
+SCALE_DOWN, POD_LABEL, TOLERATION = (
+    ActionType.UPDATE_POD_SCALE_DOWN,
+    ActionType.UPDATE_POD_LABEL,
+    ActionType.UPDATE_POD_TOLERATION,
+)
 
 CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("NodeUnschedulable", pod("p"), node_comes(FREE), True),
     ("NodeUnschedulable", pod("p"), node_comes(CORDONED), False),
     ("NodeUnschedulable", pod("p"), node_changes(TAINT, CORDONED, FREE), True),
     ("NodeUnschedulable", pod("p"), node_changes(LABEL, CORDONED, FREE), False),
-    ("NodeUnschedulable", pod("p"), itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
+    ("NodeUnschedulable", pod("p"), node_changes(TAINT, TAINTED, FREE), False),
+    ("NodeUnschedulable", pod("p"), itself_changes(TOLERATION, tolerations=[tolerate(UNSCHEDULABLE_TAINT.key)]), True),
+    ("NodeUnschedulable", pod("p"), itself_changes(TOLERATION, tolerations=[tolerate("gpu")]), False),
     ("NodeName", pod("p", on="n"), node_comes(FREE), True),
     ("NodeName", pod("p", on="n"), node_changes(LABEL, FREE, SSD), False),
     ("TaintToleration", pod("p"), node_comes(FREE), True),
     ("TaintToleration", pod("p"), node_comes(TAINTED), False),
-    ("TaintToleration", pod("p", tolerations=[tolerate("gpu")]), node_comes(TAINTED), True),
+    ("TaintToleration", GPU_USER, node_comes(TAINTED), True),
     ("TaintToleration", pod("p"), node_changes(TAINT, TAINTED, FREE), True),
     ("TaintToleration", pod("p"), node_comes(node("n", taints=["gpu:PreferNoSchedule"])), True),
-    ("TaintToleration", pod("p"), itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
+    ("TaintToleration", pod("p"), node_changes(TAINT, CORDONED, FREE), False),
+    ("TaintToleration", pod("p"), node_changes(TAINT, FREE, TAINTED), False),
+    ("TaintToleration", GPU_USER, node_changes(TAINT, FREE, TAINTED), False),
+    ("TaintToleration", GPU_USER, node_changes(TAINT, node("n", taints=["old:NoExecute"]), TAINTED), True),
+    ("TaintToleration", pod("p"), itself_changes(TOLERATION), True),
     ("TaintToleration", pod("p"), itself_changes(POD_LABEL), False),
     ("NodeAffinity", ON_SSD, node_comes(SSD), True),
     ("NodeAffinity", ON_SSD, node_comes(FREE), False),
@@ -105,6 +121,7 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("NodePorts", pod("p", ports=[80]), node_comes(FREE), True),
     ("NodeResourcesFit", CPU2, node_comes(node("n", cpu=2)), True),
     ("NodeResourcesFit", CPU2, node_comes(node("n", cpu=1)), False),
+    ("NodeResourcesFit", CPU2, node_comes(node("n", cpu=2, pods=0)), False),
     ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", cpu=2), node("n", cpu=3)), True),
     ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", cpu=3), node("n", cpu=2)), False),
     ("NodeResourcesFit", CPU2, node_changes(ALLOCATABLE, node("n", pods=1), node("n", pods=2)), True),
@@ -163,8 +180,12 @@ CASES: list[tuple[str, Pod, ClusterEvent, bool]] = [
     ("PodTopologySpread", SPREAD, node_comes(FREE), False),
     ("PodTopologySpread", SPREAD, node_changes(LABEL, node("n", zone="a"), FREE), True),
     ("PodTopologySpread", SPREAD, ClusterEvent(EventResource.NODE, ActionType.DELETE, node("n", zone="a"), None), True),
-    ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL), True),
-    ("PodTopologySpread", SPREAD, itself_changes(ActionType.UPDATE_POD_TOLERATION), True),
+    ("PodTopologySpread", SPREAD, pod_changes(POD_LABEL, pod("q", labels=DB), pod("q", labels=WEB)), True),
+    ("PodTopologySpread", SPREAD, pod_changes(POD_LABEL, pod("q", labels=WEB), pod("q", labels=OLD_WEB)), False),
+    ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL, labels=WEB), True),
+    ("PodTopologySpread", SPREAD, itself_changes(POD_LABEL, labels=DB), False),
+    ("PodTopologySpread", SPREAD, itself_changes(TOLERATION), False),
+    ("PodTopologySpread", SPREAD_UNTAINTED, itself_changes(TOLERATION), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_comes(FREE), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, FREE, DECLARING), True),
     ("NodeDeclaredFeatures", RESTARTS_ALL, node_changes(DECLARED, DECLARING, DECLARING), False),

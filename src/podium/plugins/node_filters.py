@@ -254,14 +254,15 @@ class TaintToleration:
 
     def events_to_register(self) -> Sequence[EventToRegister]:
         return (
-            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _is_tolerated),
+            EventToRegister(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT, _lets_in),
             EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
         )
 
 
-def _is_tolerated(pod: PodRecord, event: ClusterEvent) -> bool:
-    taints = event.new.spec.taints if event.new is not None else ()
-    return not any(repelling_taints(pod.spec.tolerations, taints))
+def _lets_in(pod: PodRecord, event: ClusterEvent) -> bool:
+    """Return whether no taint of the node repels the pod, and the node is new or one did."""
+    repels = [any(repelling_taints(pod.spec.tolerations, node.spec.taints)) for node in (event.old, event.new) if node]
+    return not repels[-1] and all(repels[:-1])
 
 
 _OTHER_NAME = unresolvable("node(s) didn't match the requested node name")
@@ -304,9 +305,15 @@ class NodeUnschedulable(StatelessPlugin):
             EventToRegister(
                 EventResource.NODE,
                 ActionType.ADD | ActionType.UPDATE_NODE_TAINT,
-                lambda _, event: event.new is not None and not event.new.spec.unschedulable,
+                lambda _, event: (
+                    not event.new.spec.unschedulable and (event.old is None or event.old.spec.unschedulable)
+                ),
             ),
-            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION),
+            EventToRegister(
+                EventResource.POD,
+                ActionType.UPDATE_POD_TOLERATION,
+                lambda _, event: tolerated(event.new.spec.tolerations, UNSCHEDULABLE_TAINT),
+            ),
         )
 
 

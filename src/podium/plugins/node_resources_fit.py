@@ -196,7 +196,8 @@ class NodeResourcesFit:
         """Return whether the pod would fit the empty node, and a changed node offers more than before."""
         node: Node = event.new
         amounts = node_allocatable(node.status)
-        wanted = {self._cluster.nodes.resources[index]: amount for index, amount in self._checked(pod.pod_class)}
+        names = self._cluster.nodes.resources
+        wanted = {"pods": 1, **{names[index]: amount for index, amount in self._checked(pod.pod_class)}}
         backed = self._cluster.devices.backed
         if any(
             amount > amounts.get(name, 0) and (amounts.get(name, 0) or name not in backed)
@@ -206,7 +207,9 @@ class NodeResourcesFit:
         if event.old is None:
             return True
         before = node_allocatable(event.old.status)
-        return any(amounts.get(name, 0) > before.get(name, 0) for name in (*wanted, "pods"))
+        return any(
+            amounts.get(name, 0) > before.get(name, 0) or (name in backed and not amounts.get(name)) for name in wanted
+        )
 
 
 def _by_number(explain: Callable[[int], Status], numbers: dict[int, int]) -> Callable[[int], Status]:

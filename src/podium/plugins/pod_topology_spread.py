@@ -312,14 +312,14 @@ class PodTopologySpread:
         return np.where(ignored, 0, MAX_NODE_SCORE * (highest + lowest - scores) // highest)
 
     def events_to_register(self) -> Sequence[EventToRegister]:
-        # With ``nodeTaintsPolicy: Honor`` the pod's tolerations affect which nodes count.
         return (
             EventToRegister(
                 EventResource.ASSIGNED_POD,
                 ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL,
-                self._counts_pod,
+                self._counts_otherwise,
             ),
-            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_LABEL, self._counts_otherwise),
+            EventToRegister(EventResource.POD, ActionType.UPDATE_POD_TOLERATION, self._honors_taints),
             EventToRegister(
                 EventResource.NODE,
                 ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT,
@@ -359,13 +359,21 @@ class PodTopologySpread:
                 ignored |= view.codes(constraint.key) == 0
         return ignored
 
-    def _counts_pod(self, pod: PodRecord, event: ClusterEvent) -> bool:
-        seen = [record.pod_class for record in (event.old, event.new) if record is not None]
-        return any(
-            constraint.predicate.matches(pod_class, self._cluster.namespaces)
-            for constraint in self._hard(pod.pod_class).constraints
-            for pod_class in seen
+    def _counts_otherwise(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Return whether a pod comes, goes or changes between the pods that a constraint counts and others."""
+        predicates = [constraint.predicate for constraint in self._hard(pod.pod_class).constraints]
+        before, after = (
+            [
+                record is not None and predicate.matches(record.pod_class, self._cluster.namespaces)
+                for predicate in predicates
+            ]
+            for record in (event.old, event.new)
         )
+        return before != after
+
+    def _honors_taints(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Return whether the pod's tolerations affect which nodes count."""
+        return any(constraint.honors_taints for constraint in self._hard(pod.pod_class).constraints)
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
         keys = [constraint.key for constraint in self._hard(pod.pod_class).constraints]

@@ -396,7 +396,10 @@ class AssumedPods(dict[str, tuple[Pod, PodRecord]]):
 
 
 # The changes of a node after which a resize may fit or preempt; those of the spec count as changes of taints.
-_MAY_HOLD_MORE = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT
+# Taints and the rest of the specification, since an update of both counts as one of taints.
+_MAY_HOLD_MORE = (
+    ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_TAINT | ActionType.UPDATE_NODE_OTHER
+)
 
 
 # By kind.

@@ -56,14 +56,19 @@ def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
 
 
 def node_changes(old: Node, new: Node) -> ActionType:
-    """Return the changes between two states of a node; no flag if scheduling does not depend on any."""
+    """Return the changes between two states of a node; no flag if scheduling does not depend on any.
+
+    As upstream, an uncordoned node counts as one with other taints.
+    """
     changes = ActionType(0)
-    if old.status.allocatable != new.status.allocatable or old.status.capacity != new.status.capacity:
+    if (old.status.allocatable or old.status.capacity) != (new.status.allocatable or new.status.capacity):
         changes |= ActionType.UPDATE_NODE_ALLOCATABLE
     if old.metadata.labels != new.metadata.labels:
         changes |= ActionType.UPDATE_NODE_LABEL
-    if old.spec != new.spec:
+    if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
         changes |= ActionType.UPDATE_NODE_TAINT
+    elif old.spec != new.spec:
+        changes |= ActionType.UPDATE_NODE_OTHER
     if old.status.declared_features != new.status.declared_features:
         changes |= ActionType.UPDATE_NODE_DECLARED_FEATURE
     if old.status.images != new.status.images:
