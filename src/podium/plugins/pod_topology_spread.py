@@ -376,16 +376,15 @@ class PodTopologySpread:
         return any(constraint.honors_taints for constraint in self._hard(pod.pod_class).constraints)
 
     def _has_keys(self, pod: PodRecord, event: ClusterEvent) -> bool:
+        """Return whether a node comes to, leaves or changes domains of the pod's constraints, or its taints in them."""
         keys = [constraint.key for constraint in self._hard(pod.pod_class).constraints]
 
-        def domains(node: Node | None) -> list[str] | None:
-            labels = {} if node is None else node.metadata.labels
-            return [labels[key] for key in keys] if all(key in labels for key in keys) else None
+        def domains(node: Node | None) -> list[str | None] | None:
+            found = None if node is None else [node.metadata.labels.get(key) for key in keys]
+            return None if found is None or None in found else found
 
         before, after = domains(event.old), domains(event.new)
-        if before is None or after is None or event.old is None or event.new is None:
-            return before is not None or after is not None
-        return before != after or event.old.spec.taints != event.new.spec.taints
+        return before != after or (after is not None and event.old.spec.taints != event.new.spec.taints)
 
 
 def _spread(domains: SpreadDomains, matching: Int64s) -> _Spread:
