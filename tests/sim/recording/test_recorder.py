@@ -141,6 +141,20 @@ def test_the_zone_that_a_binding_adds_to_a_pods_labels_is_no_step() -> None:
     assert relabelled["apply"][0]["metadata"]["labels"] == {"app": "b"}
 
 
+def test_a_changed_pod_keeps_the_volumes_that_its_containers_mount() -> None:
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    volumes = [{"name": "data", "emptyDir": {}}]
+
+    def made(image: str) -> Raw:
+        container = {"name": "main", "image": image, "volumeMounts": mounts}
+        return pod() | {"spec": {"containers": [container], "volumes": volumes, "schedulerName": "own"}}
+
+    seen = Seen(node(), made("a"))
+    (changed,), _ = seen(made("b"))
+
+    assert changed["apply"][0]["spec"] == {"containers": made("b")["spec"]["containers"], "volumes": volumes}
+
+
 def test_a_pod_that_comes_with_its_node_keeps_it_unless_a_scheduler_gave_it() -> None:
     given = pod()
     given["spec"] = {**given["spec"], "nodeName": "n"}
