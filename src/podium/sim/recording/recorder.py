@@ -312,8 +312,8 @@ def change(before: Raw, after: Raw) -> Raw | None:
     place = {name: metadata[name] for name in ("namespace", "name") if name in metadata}
     if kind == "Pod":
         # Few fields of an existing pod can change; those of containers name volumes and claims.
-        names = ("containers", "volumes", "resourceClaims")
-        return {"apply": [{**is_, "spec": {name: is_["spec"][name] for name in names if name in is_["spec"]}}]}
+        spec = {name: is_["spec"][name] for name in ("containers", "volumes", "resourceClaims") if name in is_["spec"]}
+        return {"apply": [{**is_, "spec": spec}]}
     # The only changed field of the spec, "" if more changed.
     old, new = was.get("spec", {}), is_.get("spec", {})
     names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
