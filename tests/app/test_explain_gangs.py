@@ -84,7 +84,7 @@ def test_a_gang_with_too_few_members_is_not_attempted() -> None:
     assert found.outcome == "gated"
     assert found.pre_enqueue is not None
     assert found.pre_enqueue.plugin == "GangScheduling"
-    assert "which has 2 pods; 3 are placed together or none" in found.text
+    assert "which has 2 pods; at least 3 are placed together or none" in found.text
 
 
 def test_placed_members_count_toward_the_gang() -> None:
@@ -119,7 +119,7 @@ def test_without_the_plugin_pods_are_placed_one_by_one_with_a_report() -> None:
 
     found = Explainer(objects, now_ns=0).explain("default/w0")
     assert "gang" not in found.to_dict()
-    assert "2 would be placed, if its profile placed gangs" in found.text
+    assert "at least 2 are placed together or none, but its profile places no gangs" in " ".join(found.text.split())
 
 
 def test_a_gang_preempts_with_the_priority_of_the_class_that_its_group_names() -> None:

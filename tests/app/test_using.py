@@ -291,6 +291,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert after.startswith("default/web fits: node changed\n")
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith(f"podium: error: {file}: ")
+    assert gone.stderr.endswith("; podium use has chosen this cluster, podium use --stop ends that\n")
 
 
 def test_a_session_ends_by_itself_and_by_command(tmp_path: Path) -> None:

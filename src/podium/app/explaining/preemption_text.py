@@ -199,7 +199,7 @@ def write_gang(page: Page, decision: gang.GangDecision) -> None:
     placement = decision.placement
     page.title("Gang", f"{decision.key} {decision.headline}")
     there = f"{counted(decision.there, 'pod')}, {decision.placed:,} of them on nodes"
-    page.paragraph(f"{there}; {decision.least:,} are placed together or none", indent=2)
+    page.paragraph(f"{there}; at least {decision.least:,} are placed together or none", indent=2)
     if placement.domains:
         page.paragraph(Cell(f"all in one of {placement.domains:,} domains, here {placement.domain}", "dim"), indent=2)
     if placement.is_arranged:

@@ -157,8 +157,8 @@ def facts_of(decision: Explanation) -> list[str]:
     if pod.nominated_node_name:
         found.append(f"is nominated to {pod.nominated_node_name}")
     if group is not None and decision.gang is None:
-        places = "are placed" if gang_plugin(decision.runner) else "would be placed, if its profile placed gangs,"
-        least = f"{group.min_count:,} {places} together or none"
+        ignored = "" if gang_plugin(decision.runner) else ", but its profile places no gangs"
+        least = f"at least {group.min_count:,} are placed together or none{ignored}"
         found.append(f"belongs to PodGroup {group.key}, which has {there}; {least}")
     if left is not None:
         gets = avoid_list.gets_in_words(left)

@@ -385,7 +385,7 @@ def use_again(given: dict[str, Any]) -> None:
             _start(found)
     except (PodiumError, OSError, click.ClickException) as error:
         problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        CommandFailure(problem).show()
+        CommandFailure(f"{problem}; podium use has chosen this cluster, podium use --stop ends that").show()
         sys.exit(1)
 
 
