@@ -77,7 +77,7 @@ common/node/configmap.go, common/node/secrets.go | ConfigMap and Secret: as envi
 common/node/container.go, common/node/containers.go, common/node/expansion.go | Containers, Variable Expansion | process
 common/node/container_probe.go | Probing container | process
 common/node/container_restart_policy.go | Container Restart Rules, RestartAllContainers | process
-common/node/downwardapi.go, common/node/file_key.go | Downward API, FileKeyRef | process
+common/node/downwardapi.go, common/node/file_key.go | Downward API, FileKeyRef: what containers read | process
 common/node/ephemeral_containers.go | Ephemeral Containers: what they run | process
 common/node/image_credential_provider.go, common/node/image_volume.go, common/node/runtime.go | images | process
 common/node/init_container.go | InitContainer: those that fail | process
@@ -172,12 +172,15 @@ apps/rc.go, apps/replica_set.go | controllers/test_replica_sets.py, controllers/
 apps/ttl_after_finished.go | controllers/test_jobs.py
 apps/statefulset.go | controllers/test_stateful_sets.py
 dra/dra.go: without drivers | controllers/test_resource_claims.py, controllers/test_taint_eviction.py
+dra/dra.go: slices | store/test_listing.py
 auth/certificates.go, auth/selfsubjectreviews.go, auth/subjectreviews.go | server/test_reviews.py
 auth/service_accounts.go | apirequests/test_object_defaults.py, controlplane/test_required_objects.py
 common/node/configmap.go, common/node/secrets.go, common/node/podtemplates.go | store/test_immutable.py
 common/node/ephemeral_containers.go, common/node/init_container.go | controlplane/test_pod_status.py
 common/node/lease.go, common/node/node_lease.go, node/node_lifecycle.go | controlplane/test_node_leases.py
+common/node/file_key.go | api/test_validation_pods.py
 common/node/pods.go | controlplane/test_pod_status.py
+common/node/pod_admission.go | decide/test_kubelet_admission.py
 common/node/runtimeclass.go, node/runtimeclass.go | store/test_runtime_classes.py
 framework/conformance | store/test_patching.py, apirequests/test_applying.py
 instrumentation/core_events.go, instrumentation/events.go, node/events.go | controlplane/test_events.py
@@ -192,6 +195,7 @@ network/netpol/network_policy_api.go | api/test_validation_of_objects.py
 node/pod_admission.go, node/pods.go | controlplane/test_pod_status.py, apirequests/test_object_defaults.py
 node/taints.go | controllers/test_taint_eviction.py
 node/pod_resize.go, common/node/pod_resize.go | store/test_resizing.py, controlplane/test_resizes.py
+common/node/pod_level_resources_resize.go | controlplane/test_resizes.py
 scheduling/gang_scheduling.go | controllers/test_gangs.py, store/test_group_admission.py
 scheduling/predicates.go | controllers/test_scheduler.py, controlplane/test_pod_status.py
 scheduling/preemption.go | controllers/test_preemptions.py, store/test_priority_classes.py
@@ -200,7 +204,8 @@ scheduling/workload.go | apirequests/test_pod_groups.py, store/test_group_admiss
 scheduling/workload_aware_preemption.go | controllers/test_gang_priorities.py
 storage/csi_inline.go | api/test_validation_of_objects.py
 storage/csi_node.go, storage/csistoragecapacity.go, storage/storageclass.go | store/test_storage_classes.py
-storage/volume_attachment.go, storage/volumeattributesclass.go | store/test_immutable.py
+storage/volume_attachment.go | store/test_immutable.py
+storage/volumeattributesclass.go | store/test_immutable.py, controlplane/test_required_objects.py
 storage/persistent_volumes.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pvc_storageclass.go | controllers/test_persistent_volumes.py, controllers/test_volume_phases.py
 storage/pv_protection.go, storage/pvc_protection.go | controlplane/test_volume_protection.py

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from podium.api.validation.objects import find_problems
+from podium.api.validation.volumes import sources
 from tests.api.manifests import GONE, Raw, changed, pod
 
 HOST_PORT = {"containerPort": 80, "hostPort": 80}
@@ -108,6 +109,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"volumes": [{"name": "a", "emptyDir": {}, "hostPath": {"path": "/"}}]},
         ".spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
     ),
+    ({"volumes": [{"name": "a", "image": {}}]}, ".spec.volumes[0].image.reference: Required value"),
+    ({"volumes": [{"name": "a", "storageos": {}}]}, ".spec.volumes[0].storageos.volumeName: Required value"),
+    ({"volumes": [{"name": "a", "storageos": {"volumeName": "A"}}]}, '.storageos.volumeName: Invalid value: "A"'),
     ({"volumes": [{"name": "a", "hostPath": {}}]}, ".spec.volumes[0].hostPath.path: Required value"),
     ({"volumes": [{"name": "a", "hostPath": {"path": "/../a"}}]}, ".hostPath.path: Invalid value"),
     ({"volumes": [{"name": "a", "persistentVolumeClaim": {}}]}, ".persistentVolumeClaim.claimName: Required value"),
@@ -348,6 +352,20 @@ TAKEN: list[dict[str, Any]] = [
 def test_objects_that_kube_apiserver_accepts_have_no_findings(changes: dict[str, Any]) -> None:
     raw = pod()
     assert problems({**raw, "spec": changed(raw["spec"], changes)}) == []
+
+
+@pytest.mark.parametrize("source", sources("VolumeSource"))
+def test_every_source_of_a_volume_has_rules(source: str) -> None:
+    has_requirements = source not in ("emptyDir", "projected", "downwardAPI")
+
+    assert bool(problems(pod(volumes=[{"name": "a", source: {}}]))) is has_requirements
+
+
+def test_a_template_may_leave_the_image_of_a_volume_open() -> None:
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod(volumes=[{"name": "a", "image": {}}])["spec"]}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+
+    assert problems({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}) == []
 
 
 def test_a_pod_that_was_in_a_cluster_may_have_what_a_new_one_cannot_ask_for() -> None:

@@ -13,7 +13,7 @@ from tests.store.objects import SECOND, Raw, pod
 
 def created(kind: str, api_version: str, api: API | None = None, name: str = "x", **fields: Any) -> Raw:
     raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
-    namespace = "" if kind in ("DeviceTaintRule", "Node", "ResourceSlice") else "default"
+    namespace = "" if kind in ("DeviceTaintRule", "Node", "PersistentVolume", "ResourceSlice") else "default"
     response = (api or API()).ask("create", kind, namespace=namespace, body=raw, field_validation="Strict")
     assert response.code == 201, response.to_dict()
     return response.to_dict()
@@ -46,6 +46,33 @@ def test_a_variable_from_a_file_is_required() -> None:
 
     [variable] = raw["spec"]["containers"][0]["env"]
     assert variable["valueFrom"]["fileKeyRef"] == {**source, "optional": False}
+
+
+VOLUMES = [
+    ({"iscsi": {"targetPortal": "a", "iqn": "iqn.a", "lun": 0}}, {"iscsiInterface": "default"}),
+    ({"rbd": {"monitors": ["a"], "image": "b"}}, {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}),
+    (
+        {"scaleIO": {"gateway": "g", "system": "s", "volumeName": "v", "secretRef": {"name": "a"}}},
+        {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+    ),
+    (
+        {"azureDisk": {"diskName": "a", "diskURI": "b"}},
+        {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    ),
+]
+
+
+@pytest.mark.parametrize(("volume", "filled"), VOLUMES)
+def test_volumes_of_pods_and_persistent_ones_have_the_settings_of_their_kind(volume: Raw, filled: Raw) -> None:
+    [(kind, source)] = volume.items()
+    of_pod = created(
+        "Pod", "v1", spec={"containers": [{"name": "a", "image": "b"}], "volumes": [{"name": "v"} | volume]}
+    )
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], **volume}
+    persistent = created("PersistentVolume", "v1", spec=spec)
+
+    assert of_pod["spec"]["volumes"][0][kind] == {**source, **filled}
+    assert persistent["spec"][kind] == {**source, **filled}
 
 
 def test_text_in_a_secret_becomes_data() -> None:

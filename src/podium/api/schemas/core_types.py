@@ -24,7 +24,7 @@ AWSElasticBlockStoreVolumeSource: volumeID! fsType partition:int readOnly:bool
 Affinity: nodeAffinity!:NodeAffinity podAffinity!:PodAffinity podAntiAffinity!:PodAntiAffinity
 AppArmorProfile SeccompProfile: type! localhostProfile!
 AttachedVolume VolumeDevice: name! devicePath!
-AzureDiskVolumeSource: diskName! diskURI! cachingMode! fsType! readOnly!:bool kind!
+AzureDiskVolumeSource: diskName! diskURI! cachingMode!=ReadWrite fsType!=ext4 readOnly!:bool=false kind!=Shared
 AzureFilePersistentVolumeSource: secretName! shareName! readOnly:bool secretNamespace!
 AzureFileVolumeSource: secretName! shareName! readOnly:bool
 kind Binding: target!:ObjectReference
@@ -106,10 +106,10 @@ HTTPHeader Sysctl: name! value!
 HostAlias: ip! hostnames:[str]
 HostIP PodIP: ip!
 HostPathVolumeSource: path! type!=
-ISCSIPersistentVolumeSource: targetPortal! iqn! lun!:int iscsiInterface fsType readOnly:bool portals:[str]
+ISCSIPersistentVolumeSource: targetPortal! iqn! lun!:int iscsiInterface=default fsType readOnly:bool portals:[str]
   chapAuthDiscovery:bool chapAuthSession@11:bool secretRef@10!:SecretReference initiatorName@12!
-ISCSIVolumeSource: targetPortal! iqn! lun!:int iscsiInterface fsType readOnly:bool portals:[str] chapAuthDiscovery:bool
-  chapAuthSession@11:bool secretRef@10!:LocalObjectReference initiatorName@12!
+ISCSIVolumeSource: targetPortal! iqn! lun!:int iscsiInterface=default fsType readOnly:bool portals:[str]
+  chapAuthDiscovery:bool chapAuthSession@11:bool secretRef@10!:LocalObjectReference initiatorName@12!
 ImageVolumeSource: reference pullPolicy
 ImageVolumeStatus: imageRef
 KeyToPath: key! path! mode!:int
@@ -228,8 +228,10 @@ Probe: !:ProbeHandler initialDelaySeconds:int timeoutSeconds:int=1 periodSeconds
 ProbeHandler: exec!:ExecAction httpGet!:HTTPGetAction tcpSocket!:TCPSocketAction grpc!:GRPCAction
 ProjectedVolumeSource: sources:[VolumeProjection] defaultMode!:int=420
 QuobyteVolumeSource: registry! volume! readOnly:bool user group tenant
-RBDPersistentVolumeSource: monitors:[str] image! fsType pool user keyring secretRef!:SecretReference readOnly:bool
-RBDVolumeSource: monitors:[str] image! fsType pool user keyring secretRef!:LocalObjectReference readOnly:bool
+RBDPersistentVolumeSource: monitors:[str] image! fsType pool=rbd user=admin keyring=/etc/ceph/keyring
+  secretRef!:SecretReference readOnly:bool
+RBDVolumeSource: monitors:[str] image! fsType pool=rbd user=admin keyring=/etc/ceph/keyring
+  secretRef!:LocalObjectReference readOnly:bool
 kind RangeAllocation: range! data!:bytes
 ReplicationControllerCondition: type! status! lastTransitionTime:time reason message
 ReplicationControllerSpec: replicas!:int=1 minReadySeconds@4:int selector@2:{str}~ template!:PodTemplateSpec
@@ -243,9 +245,9 @@ ResourceRequirements: limits:{quantity} requests:{quantity} claims:[ContainerRes
 ResourceStatus: name! resources:[ResourceHealth]##resourceID
 SELinuxOptions: user role type level
 ScaleIOPersistentVolumeSource: gateway! system! secretRef!:SecretReference sslEnabled:bool protectionDomain storagePool
-  storageMode volumeName fsType readOnly:bool
+  storageMode=ThinProvisioned volumeName fsType=xfs readOnly:bool
 ScaleIOVolumeSource: gateway! system! secretRef!:LocalObjectReference sslEnabled:bool protectionDomain storagePool
-  storageMode volumeName fsType readOnly:bool
+  storageMode=ThinProvisioned volumeName fsType=xfs readOnly:bool
 ScopeSelector~: matchExpressions:[ScopedResourceSelectorRequirement]
 ScopedResourceSelectorRequirement: scopeName! operator! values:[str]
 kind Secret: immutable@5!:bool data@2:{bytes} stringData@4:{str} type@3^=Opaque

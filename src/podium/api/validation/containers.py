@@ -101,8 +101,7 @@ def _host_network(spec: Place) -> None:
 
 @rules.check
 def _image(container: Place) -> None:
-    image = container.text("image")
-    if not image:
+    if not (image := container.text("image")):
         container.required("image")
     elif not container.context.is_template and image != image.strip():
         container.invalid("image", image, "must not have leading or trailing whitespace")
@@ -118,15 +117,13 @@ def _check_running(container: Place) -> None:
 
 
 def _check_ephemeral(container: Place, running: Iterable[str]) -> None:
-    for name in ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE):
-        if container.value.get(name):
-            container.forbidden(name, "cannot be set for an Ephemeral Container")
+    for name in filter(container.value.get, ("ports", "resources", "resizePolicy", *_PROBES_AND_LIFECYCLE)):
+        container.forbidden(name, "cannot be set for an Ephemeral Container")
     if (target := container.text("targetContainerName")) and target not in running:
         container.not_found("targetContainerName", target)
     for mount in container.objects("volumeMounts"):
-        for name in ("subPath", "subPathExpr"):
-            if mount.text(name):
-                mount.forbidden(name, "cannot be set for an Ephemeral Container")
+        for name in filter(mount.text, ("subPath", "subPathExpr")):
+            mount.forbidden(name, "cannot be set for an Ephemeral Container")
 
 
 def _check_restarts(container: Place) -> None:
@@ -200,8 +197,7 @@ def _devices(container: Place) -> None:
     volumes, devices = container.context.volumes, container.objects("volumeDevices")
     for number, device in enumerate(devices):
         for field in ("name", "devicePath"):
-            value = device.text(field)
-            if value and value in (other.text(field) for other in devices[:number]):
+            if (value := device.text(field)) and value in (other.text(field) for other in devices[:number]):
                 device.invalid(field, value, "must be unique")
         name = device.text("name")
         if name not in volumes:

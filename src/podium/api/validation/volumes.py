@@ -72,6 +72,7 @@ ScaleIOPersistentVolumeSource: gateway! system! volumeName! secretRef!
 ScaleIOVolumeSource: gateway! system! volumeName!
 SecretVolumeSource: secretName! defaultMode:mode items
 ServiceAccountTokenProjection: path!:local-path @token
+StorageOSPersistentVolumeSource StorageOSVolumeSource: volumeName!:label volumeNamespace:label
 Volume: @source
 VolumeProjection: @one_projection secret configMap downwardAPI serviceAccountToken clusterTrustBundle
 VsphereVirtualDiskVolumeSource: volumePath!
@@ -117,6 +118,8 @@ def _source(volume: Place) -> None:
     source = only_one(volume, given, "", _SEVERAL)
     if source is not None:
         check_type(source, sources("VolumeSource")[given[0]])
+    if given == ["image"] and pod_name:
+        volume.child_or_empty("image").require("reference")
     if given == ["ephemeral"] and pod_name and volume.text("name"):
         volume.check("name", subdomain_problem(f"{pod_name}-{volume.text('name')}"))
     claim = volume.child_or_empty("persistentVolumeClaim")
@@ -218,10 +221,9 @@ def _check_positive(sizes: Place, name: str) -> None:
 
 @check
 def _api_group(source: Place) -> None:
-    group, kind = source.text("apiGroup"), source.text("kind")
-    if group:
+    if group := source.text("apiGroup"):
         source.check("apiGroup", subdomain_problem(group))
-    elif kind and kind != "PersistentVolumeClaim":
+    elif (kind := source.text("kind")) not in ("", "PersistentVolumeClaim"):
         source.invalid("", kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
 
 
