@@ -184,6 +184,26 @@ def test_a_deployment_without_containers_is_refused_by_its_file(cluster: Path, t
     assert f"{file}, {place}: Required value: a pod has at least one container" in error
 
 
+def test_an_object_of_a_deployment_that_the_api_server_refuses_is_named_with_its_file(
+    cluster: Path, tmp_path: Path
+) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}}}
+    earlier = {
+        "apiVersion": "podium.dev/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "s"},
+        "spec": {"steps": [{"at": "1s", "drain": {"name": cloud_name(1)}}]},
+    }
+    file = written(tmp_path, deployment("web", 1, "1"), service)
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(yaml.safe_dump(earlier))
+
+    for given in ([], ["-f", str(scenario)]):
+        error = ask("deploy", file, "-f", str(cluster), *given, code=1).output
+
+        assert f"{file}, document 2: Service default/web is invalid: spec.ports: Required value" in error
+
+
 def test_a_deployment_passes_over_kinds_that_are_not_read_and_names_those_that_may_affect_pods(
     cluster: Path, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -30,11 +31,15 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     without containers.
     """
     refuse_empty_pods(objects)
-    read = [(document.object, document.raw) for document in objects if document.object is not None]
-    labels = [f"{item.kind} {item.key}" for item, _ in read if scenarios.makes_pods(item)]
+    read = [document for document in objects if document.object is not None]
+    items = [document.object for document in read if document.object is not None]
+    labels = [f"{item.kind} {item.key}" for item in items if scenarios.makes_pods(item)]
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
-    played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [raw for _, raw in read]),)))
+    try:
+        played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [document.raw for document in read]),)))
+    except InputError as error:
+        raise _in_files(error, run, read) from None
     # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
     # cancels the one that is most like it.
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)
@@ -51,6 +56,16 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     sections += [_cascade_section(preemptions)] if preemptions else []
     caveats = [caveat for caveat in kinds_passed_over(objects) if caveat.count]
     return played.answer(_headline(played, labels, created, preemptions), sections=sections, caveats=caveats)
+
+
+def _in_files(error: InputError, run: PlanRun, documents: Sequence[Document]) -> InputError:
+    """Return an error about one of the plan's objects with its place in the files; others as they are."""
+    own = len(scenarios.scenario_of_spec(run.read, "deploy", {})["spec"].get("steps", []))
+    found = re.match(rf"\.spec\.steps\[{own}\]\.apply\[(\d+)\](.*)", error.path)
+    if found is None:
+        return error
+    document = documents[int(found[1])]
+    return InputError(error.problem, source=document.source, document=document.index, path=found[2])
 
 
 class _CreatedPods(msgspec.Struct, frozen=True):
