@@ -6,15 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.cluster.arrays import argsort_small, distinct, lexsort
-
-
-@given(st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 5), max_size=70))
-def test_places_are_in_the_order_of_their_keys_and_equal_ones_stay_as_they_are(keys: list[int]) -> None:
-    found = argsort_small(np.array(keys, dtype=np.int64))
-
-    assert found.tolist() == sorted(range(len(keys)), key=keys.__getitem__)
-
+from podium.cluster.arrays import column_ranks, distinct, lexsort
 
 ROWS = st.tuples(
     st.integers(-3, 3), st.sampled_from((-(2**63), 0, 2**40, 2**63 - 1)) | st.integers(0, 2**63 - 1), st.integers(0, 9)
@@ -42,3 +34,12 @@ def test_different_values_come_once_and_each_knows_its_place(values: list[int]) 
 
     assert found.tolist() == sorted(set(values))
     assert [found.tolist()[place] for place in places.tolist()] == values
+
+
+@given(st.lists(ROWS, max_size=30), st.sampled_from((np.int64, np.float64)))
+def test_columns_are_ranked_among_the_distinct_ones(rows: list[tuple[int, int, int]], kind: type[np.generic]) -> None:
+    table = np.array(rows, dtype=kind).reshape(-1, 3).T
+
+    columns = [tuple(column) for column in table.T.tolist()]
+    places = {column: place for place, column in enumerate(sorted(set(columns)))}
+    assert column_ranks(table).tolist() == [places[column] for column in columns]

@@ -109,16 +109,6 @@ class Lists:
         return np.asarray(np.maximum.reduceat(values, self.starts[:-1])) if len(self) else np.empty(0, dtype=np.int64)
 
 
-def argsort_small(keys: Int64s) -> Int64s:
-    """Return the stable argsort of non-negative keys of up to 32 bits.
-
-    Key and index are packed into one number, since numpy sorts numbers much faster than it argsorts them.
-    """
-    bits = len(keys).bit_length()
-    places: Int64s = np.sort((keys << bits) | np.arange(len(keys))) & ((1 << bits) - 1)
-    return places
-
-
 def lexsort(*keys: Int64s) -> Int64s:
     """Return the stable order of rows by several keys, the most significant first.
 
@@ -163,6 +153,18 @@ def distinct_values(values: Int64s, size: int) -> Int64s:
     occurs = np.zeros(size, dtype=np.bool_)
     occurs[values] = True
     return np.flatnonzero(occurs)
+
+
+def column_ranks(table: npt.NDArray[Any]) -> Int64s:
+    """Return the rank of each column among the distinct columns, in lexicographic order.
+
+    Sorts numbers row by row, which is much faster than `numpy.unique` of whole columns.
+    """
+    ranks = np.zeros(table.shape[1], dtype=np.int64)
+    for row in table:
+        values, places = np.unique(row, return_inverse=True)
+        ranks = np.unique(ranks * len(values) + places, return_inverse=True)[1]
+    return ranks
 
 
 def stable_hash(text: str) -> int:

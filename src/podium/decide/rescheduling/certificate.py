@@ -18,7 +18,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, column_ranks
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View
@@ -334,8 +334,7 @@ def best_leavers(
         costs += weight * np.minimum.reduce([state.costs for state in bound.states]) if bound.states else 0.0
     pods = [pod for pod in pods if costs[pod.row] > price]
     relaxation = limited(_relaxed(Departures(picture, pods), policies, price)[0], limits)
-    target = float(relaxation.costs[relaxation.starts].sum())
-    found = ascend(relaxation, target, rounds=1, patience=_LITTLE_PATIENCE)
+    found = ascend(relaxation, float(relaxation.costs[relaxation.starts].sum()), rounds=1, patience=_LITTLE_PATIENCE)
     return frozenset(pods[index].uid for index in np.flatnonzero(found.leaving).tolist())
 
 
@@ -356,8 +355,8 @@ def _relaxed(
     covered = list(_covered(departures, policies, price))
     labels = [bound.labels for *_, bound in covered if bound.labels is not None]
     if labels:
-        stacks, settings = np.unique(np.array(labels), axis=1, return_inverse=True)[1], departures.within_settings
-        departures = Departures(departures.picture, departures.pods, stacks.reshape(-1))
+        settings = departures.within_settings
+        departures = Departures(departures.picture, departures.pods, column_ranks(np.array(labels)))
         departures.within_settings = settings
         covered = list(_covered(departures, policies, price))
     relaxation, everywhere = relax(departures, [(bound, weight) for _, weight, _, bound in covered], price)
@@ -461,8 +460,7 @@ def _combined(
     stack form a group. Those that cost the least leave first: for any number of pods that is the least cost.
     """
     own, further = np.zeros((2, len(departures.pods)))
-    keys = np.array([departures.stacks, *(each.group for each, _ in bounds)])
-    group = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1)
+    group = column_ranks(np.array([departures.stacks, *(each.group for each, _ in bounds)]))
     order = np.argsort(group, kind="stable")
     group = group[order]
     rank = np.arange(len(order)) - np.searchsorted(group, group)
@@ -573,16 +571,16 @@ def _shapes(departures: Departures, resources: Sequence[int]) -> tuple[Int64s, F
     of_class: dict[PodClass, int] = {}
     for pod_class, pod in {pod.pod_class: pod for pod in departures.pods}.items():
         key = _selection(pod)
-        if key not in known:
-            known[key] = len(choices)
+        if (place := known.setdefault(key, len(choices))) == len(choices):
             choices.append(_possible_rows(picture, pod))
-        of_class[pod_class] = known[key]
+        of_class[pod_class] = place
     of_pod = [of_class[pod.pod_class] for pod in departures.pods]
     columns, kinds = np.unique(np.array(choices), axis=1, return_inverse=True)
     slots = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
     table = np.array([*(amounts_of(picture, slots, resource) for resource in resources), np.array(of_pod, dtype=float)])
-    shapes, shape_of = np.unique(table, axis=1, return_inverse=True)
-    return kinds.reshape(-1), shapes[:-1].T.copy(), columns[shapes[-1].astype(np.int64)], shape_of.reshape(-1)
+    shape_of = column_ranks(table)
+    shapes = table[:, np.unique(shape_of, return_index=True)[1]]
+    return kinds.reshape(-1), shapes[:-1].T.copy(), columns[shapes[-1].astype(np.int64)], shape_of
 
 
 _SELECTING = frozenset(("NodeAffinity", "NodeUnschedulable", "TaintToleration"))

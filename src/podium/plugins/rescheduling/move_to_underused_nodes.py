@@ -14,7 +14,7 @@ from sys import maxsize
 import msgspec
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int64s
+from podium.cluster.arrays import Bools, Int64s, column_ranks
 from podium.cluster.pod_classes import PodClass
 from podium.cluster.pods import PodRecord
 from podium.decide.rescheduling.certificate import amounts_of
@@ -179,7 +179,7 @@ class MoveToUnderusedNodes:
         rows, size = departures.rows, len(loads.resources)
         slots = np.array([pod.slot for pod in departures.pods], dtype=np.int64)
         parts = loads.parts_of(picture, slots).astype(np.float64)
-        labels = np.unique(parts, axis=1, return_inverse=True)[1].reshape(-1)
+        labels = column_ranks(parts)
         labels = np.where(situation.excess[departures.pod_rows] > 0, labels, 0)
         if not departures.is_labelled:
             return ObjectiveBound(labels=labels)

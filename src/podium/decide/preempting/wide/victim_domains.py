@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, argsort_small, offsets, runs
+from podium.cluster.arrays import Bools, Int32s, Int64s, Lists, lexsort, offsets, runs
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NO_ROW, PodRecord
 from podium.cluster.what_if_view import WhatIfView
@@ -85,7 +85,7 @@ class PodsByDomain(Lists):
         theirs = codes[pool.rows[members]].astype(np.int64)
         members, theirs = members[theirs != 0], theirs[theirs != 0]
         numbers = np.bincount(theirs, minlength=int(codes.max(initial=0)) + 1)
-        return cls(offsets(numbers), members[argsort_small(theirs)], codes, effect)
+        return cls(offsets(numbers), members[lexsort(theirs)], codes, effect)
 
 
 class VictimDomains:
@@ -299,7 +299,7 @@ class SetEvaluator:
             last += ~pairs.partner
         if self.set_costs.stated is None:
             # The pairs of a row are in the order of their rank already.
-            order = places[argsort_small((owners[places] << 2) | last[places])]
+            order = places[lexsort(owners[places], last[places])]
         else:
             columns, criteria = self.costs_alone(pairs.entries[places])[self._before :], self.set_costs.cost.criteria
             if _VIOLATIONS in criteria:
