@@ -274,6 +274,20 @@ def test_the_ascent_finds_the_prices_of_budgets_that_matter_differently() -> Non
     assert found.value == pytest.approx(best, rel=0.002)
 
 
+def test_an_ascent_that_has_stepped_back_to_prices_of_0_goes_on() -> None:
+    gone = pod("gone", cpu=1, memory="1Gi", example_com__gpu=1, on="small", terminating=True)
+    pods = [pod("a", on="small"), pod("b", cpu=1, on="large"), gone]
+    picture = picture_of([node("small", cpu=0), node("large", cpu=6), *pods])
+    departures, policy = Departures(picture), policy_of("Consolidate", picture)
+    relaxation, _ = relax(departures, [(policy.bound(departures, 0.1), 1.0)], 0.1)  # type: ignore[attr-defined]
+
+    found = ascend(relaxation, policy.objective(picture))
+
+    # Without prices both pods leave; of the large node, "b" uses a sixth.
+    assert relaxation.evaluate(relaxation.free).value == pytest.approx(2 * 0.1)
+    assert found.value == pytest.approx(2 * 0.1 + (2 - 0.1) / 6, abs=0.001)
+
+
 def program_of(relaxation: Relaxation) -> LinearProgram:
     """Return the linear program of a relaxation without limits: mixtures of states, and of the pods that leave."""
     program, departures = LinearProgram(offset=relaxation.base), relaxation.departures

@@ -279,6 +279,9 @@ def _ascent(relaxation: Relaxation, best: PricedBound, ahead: float, power: floa
         way = (way + here) / 2
         # A price of 0 does not fall any further.
         rising = (prices > 0) | (way > 0)
+        if not rising.any():
+            # Only the directions before may point below 0.
+            way, rising = here, here > 0
         way, here = way * rising, here * rising
         norm = float(way @ way)
         if norm <= 0 or ahead <= _GOOD_ENOUGH * max(best.value, 1.0):
