@@ -110,7 +110,7 @@ def reschedule(
         question = PlanSettings(
             rescheduling, configuration, own["honors_avoid_lists"], ignore_extenders, program.release, True
         )
-        with ProgressBar("planning"), collector_paused():
+        with ProgressBar("planning"), collector_paused(keeps_objects=True):
             report = plan_once(read, question)
         show_answer(report, form, lambda page: write_plan(page, report))
         return
