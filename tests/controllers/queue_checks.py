@@ -7,6 +7,14 @@ from podium.controllers.scheduling.queue.queue import SchedulingQueue, _sort_ite
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 
 
+def begun(queue: SchedulingQueue, now: int) -> QueuedPod | None:
+    """Start an attempt at the first pod, and return it; None if none may be attempted."""
+    queued = queue.take(now)
+    if queued is not None:
+        queue.begin(queued, now)
+    return queued
+
+
 def pods_in(queue: SchedulingQueue, place: QueuePlace) -> list[QueuedPod]:
     """Return the pods in a place.
 

@@ -19,7 +19,7 @@ from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, Event
 from podium.framework.verdicts import SUCCESS, PluginError, Status, unresolvable
 from tests.controllers.driving import Driver
 from tests.controllers.pending import pending
-from tests.controllers.queue_checks import check_queue, pods_in
+from tests.controllers.queue_checks import begun, check_queue, pods_in
 
 SECOND = 1_000_000_000
 MINUTE = 60 * SECOND
@@ -81,7 +81,7 @@ def make(
 
 
 def popped(queue: SchedulingQueue, now: int = 0) -> QueuedPod:
-    queued = queue.pop(now)
+    queued = begun(queue, now)
     assert queued is not None
     return queued
 
@@ -105,7 +105,7 @@ def rejected(queue: SchedulingQueue, pod: PodRecord, *plugins: str, now: int = 0
 def order(queue: SchedulingQueue, now: int) -> list[str]:
     """Return the pods that can be popped, in that order."""
     names = []
-    while (queued := queue.pop(now)) is not None:
+    while (queued := begun(queue, now)) is not None:
         names.append(queued.record.name)
         queue.done(queued.record.uid)
     return names
@@ -126,7 +126,7 @@ class TestOrder:
                 queue.add(pod, queued_ns)
             check_queue(queue)
             assert [popped(queue, 9).record.uid for _ in pods] == ["high", "old", "a", "1", "2"]
-            assert queue.pop(9) is None
+            assert begun(queue, 9) is None
 
     @pytest.mark.upstream(37)
     def test_a_pod_that_was_tried_goes_behind_its_equals(self) -> None:
@@ -216,7 +216,7 @@ class TestBackoff:
         assert queue.next_deadline() == SECOND
         queue.flush(SECOND - 1)
         assert queue.where("p") == "backoff"
-        assert queue.pop(SECOND - 1) is None
+        assert begun(queue, SECOND - 1) is None
         queue.flush(SECOND)
         assert queue.where("p") == "active"
 
@@ -298,7 +298,7 @@ class TestPopFromBackoff:
         queue.add_unschedulable(popped(queue), (), 0)
 
         assert queue.where("p") == "backoff"
-        assert queue.pop(2 * SECOND - 1) is None
+        assert begun(queue, 2 * SECOND - 1) is None
         assert popped(queue, 2 * SECOND).record.name == "p"
 
     @pytest.mark.parametrize("failed_first", ["error", "rejection"])
@@ -320,7 +320,7 @@ class TestPopFromBackoff:
 
     def test_popping_from_backoff_can_be_disabled(self) -> None:
         queue = self.backing_off(QueueSettings(pop_from_backoff=False), (pending("p"), 0))
-        assert queue.pop(SECOND - 1) is None
+        assert begun(queue, SECOND - 1) is None
 
 
 @pytest.mark.upstream(35)
@@ -331,7 +331,7 @@ class TestAttemptsAtOneInstant:
         """Return how often a pod is attempted at one instant that is woken each time."""
         queue.add(pending("a"), now)
         count = 0
-        while (queued := queue.pop(now)) is not None:
+        while (queued := begun(queue, now)) is not None:
             count += 1
             queue.add_unschedulable(queued, ["NodeResourcesFit"], now)
             wake()
@@ -358,7 +358,7 @@ class TestAttemptsAtOneInstant:
 
         queue.update(pending("a", labels={"new": "label"}), 0)
 
-        assert queue.pop(0) is None
+        assert begun(queue, 0) is None
         check_queue(queue)
 
     def test_others_are_attempted_meanwhile(self) -> None:
@@ -511,7 +511,7 @@ class TestInFlight:
         queue.move(ALL_CHANGED, 1)
 
         assert queue.where("p") == "in-flight"
-        assert queue.pop(MINUTE) is None
+        assert begun(queue, MINUTE) is None
         check_queue(queue)
 
     def test_an_update_counts_when_the_attempt_has_failed_and_the_newest_reading_stays(self) -> None:
@@ -831,7 +831,7 @@ class TestUpdate:
         queue.delete("p")
         check_queue(queue)
         assert queue.where("p") is None
-        assert (len(queue), queue.count(place), queue.pop(MINUTE), queue.next_deadline()) == (0, 0, None, None)
+        assert (len(queue), queue.count(place), begun(queue, MINUTE), queue.next_deadline()) == (0, 0, None, None)
 
 
 @pytest.mark.upstream(39)
@@ -857,7 +857,7 @@ class TestGates:
         queue.move(ALL_CHANGED, 1)
         queue.flush(10 * MINUTE)
 
-        assert queue.pop(10 * MINUTE) is None
+        assert begun(queue, 10 * MINUTE) is None
         assert (queued.place, queued.attempts, queued.gated_by) == ("gated", 0, "SchedulingGates")
         assert queued.message == "waiting for scheduling gates: ['quota']"
         assert queued.first_attempt_ns is None
@@ -1129,7 +1129,7 @@ class TestLookups:
     def test_can_pop_predicts_the_result_of_pop(self, place: QueuePlace, early: bool) -> None:
         queue = in_place(place, QueueSettings(pop_from_backoff=early))
         report = queue.can_pop()
-        assert report is (queue.pop(0) is not None)
+        assert report is (begun(queue, 0) is not None)
 
     def test_a_backoff_after_an_error_gives_no_pod_to_pop(self) -> None:
         queue = make()

@@ -17,7 +17,7 @@ from podium.framework.events import ActionType, ClusterEvent, EventResource, Eve
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.automata import transitions_of_the_queue
 from tests.controllers.pending import pending
-from tests.controllers.queue_checks import check_queue
+from tests.controllers.queue_checks import begun, check_queue
 
 
 class Step(Enum):
@@ -30,7 +30,7 @@ class Step(Enum):
     FLY_EARLY = "in flight, if no pod is active and its backoff may be cut short"
     HEAR = "stays; counts once the attempt has failed"
     SORT = "stays, sorted again; gated if QueueSort fails"
-    WAKE = "active, unless it was popped too often at this instant"
+    WAKE = "active, unless it was begun too often at this instant"
     RISE = "active, if its backoff has ended"
     LAND = "lands"
     LAND_IF_WOKEN = "lands, if it is woken"
@@ -93,7 +93,7 @@ class Scene:
         self.queue.add(self.record, 0)
         if place is QueuePlace.ACTIVE:
             return
-        self.attempt = self.queue.pop(0)
+        self.attempt = begun(self.queue, 0)
         if place is QueuePlace.IN_FLIGHT:
             return
         if place is QueuePlace.BACKOFF:
@@ -117,7 +117,7 @@ class Scene:
             "add": lambda: queue.add(self.record, now),
             "update": lambda: queue.update(pending("p", labels={"changed": "yes"}), now),
             "delete": lambda: queue.delete("p"),
-            "pop": lambda: queue.pop(now),
+            "pop": lambda: begun(queue, now),
             "add_unschedulable": self.end_attempt,
             "done": lambda: queue.done("p"),
             "move": lambda: queue.move(NODE_ADDED, now),
@@ -247,7 +247,7 @@ def test_a_pod_that_was_popped_too_often_at_an_instant_is_not_made_active() -> N
     waits = {"default-scheduler": {"Waits": WAITS}}
     queue = SchedulingQueue({"default-scheduler": lambda _pod, _ns: ()}, lambda _pod: SUCCESS, waits, settings)
     queue.add(pending("p"), 0)
-    attempt = queue.pop(0)
+    attempt = begun(queue, 0)
     assert attempt is not None
     queue.move(NODE_ADDED, 0)
     queue.add_unschedulable(attempt, ["Waits"], 0)

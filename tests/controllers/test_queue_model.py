@@ -14,7 +14,7 @@ from podium.controllers.scheduling.queue.queued_pod import QueuedPod, QueuePlace
 from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister
 from podium.framework.verdicts import SUCCESS, Status, unresolvable
 from tests.controllers.pending import pending
-from tests.controllers.queue_checks import check_queue, pods_in
+from tests.controllers.queue_checks import begun, check_queue, pods_in
 from tests.fuzzing import usual
 
 SECOND = 1_000_000_000
@@ -142,7 +142,7 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             first = min(candidates, key=self.order, default=None)
 
-        queued = self.queue.pop(self.now)
+        queued = begun(self.queue, self.now)
 
         if first is None:
             assert queued is None

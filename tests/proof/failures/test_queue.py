@@ -17,6 +17,7 @@ from podium.framework.verdicts import Code, Status
 from tests.builders import node, pod
 from tests.controllers.driving import SECOND, Driver, all_of, terminating, with_plugins
 from tests.controllers.preempting import HIGH, LOW, N1, preempting
+from tests.controllers.queue_checks import begun
 from tests.proof.failures.bugs import Right, caught, instead, nothing
 
 A = pod("a", cpu=4)
@@ -159,7 +160,7 @@ def test_a_pod_that_was_deleted_during_its_attempt_comes_back_to_the_queue() -> 
 
     def story() -> None:
         queue = Driver(N1, A).scheduler.queue
-        attempt = queue.pop(0)
+        attempt = begun(queue, 0)
         assert attempt is not None
         queue.delete(A.metadata.uid)
 

@@ -155,19 +155,12 @@ class SchedulingQueue:
         if is_woken or queued.place is GATED:
             self._requeue(queued, hints.AFTER_BACKOFF if is_woken else hints.NO, event.label, now)
 
-    def pop(self, now: int) -> QueuedPod | None:
-        """Start an attempt at the first pod; None if none may be attempted now.
+    def take(self, now: int) -> QueuedPod | None:
+        """Remove the first pod, which the caller must `begin` or `reject` at once; None if none may be attempted now.
 
         The order is: pods that go first, the queue's sort, key, uid. Without active pods, the settings may allow the
         pod whose backoff after a rejection ends first.
         """
-        queued = self.take(now)
-        if queued is not None:
-            self.begin(queued, now)
-        return queued
-
-    def take(self, now: int) -> QueuedPod | None:
-        """Remove the pod that `pop` would return; the caller must `begin` or `reject` it at once."""
         if now >= self._due_ns:
             self._end_backoffs(now)
         uid = self._active.pop()
@@ -200,7 +193,7 @@ class SchedulingQueue:
         return len(self._in_flight.listeners) > 0 or len(self._waiting.uids) > 0
 
     def can_pop(self) -> bool:
-        """Return whether `pop` would return a pod before any further backoff ends."""
+        """Return whether `take` would return a pod before any further backoff ends."""
         return len(self._active.uids) > 0 or (self._settings.pop_from_backoff and len(self._backoff.early.uids) > 0)
 
     @property
