@@ -22,12 +22,12 @@ from podium.controllers.scheduling.futile_preemptions import FutilePreemptions
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailure, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports, fit_error
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemptions
+from podium.controllers.scheduling.queue.hints import assigned_event
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
 from podium.decide.placement import Placement, lower_nominations, place, rejecting_plugins, unfit_nominations
 from podium.decide.post_filter import ask_post_filters
 from podium.decide.preempting.preemption_plan import PreemptionPlan
-from podium.framework.events import ActionType, ClusterEvent, EventResource
 from podium.framework.handle import CycleState
 from podium.framework.plugin import PostFilterResult
 from podium.framework.runner import Runner
@@ -264,9 +264,6 @@ def preemption_grounds(plan: Any) -> Rationale | None:
     return Rationale(rule, what, chosen.node_name, choice.candidates, others)
 
 
-ASSIGNED_POD_DELETE = "AssignedPodDelete"
-# Module constants, because member access of an Enum is slow.
-_ASSIGNED_POD, _DELETE = EventResource.ASSIGNED_POD, ActionType.DELETE
 _UID_OF = attrgetter("uid")
 
 
@@ -289,11 +286,11 @@ class CapacityEvents(msgspec.Struct, frozen=True):
 
     def capacity_freed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` no longer uses its node."""
-        self.queue.move(_pod_left_event(pod), now)
+        self.queue.move(assigned_event(pod, None), now)
 
     def binding_failed(self, pod: PodRecord, now: int) -> None:
         """Handle that ``pod`` failed on the way to a node: its capacity is free for other pods."""
-        self.queue.move(_pod_left_event(pod), now, lambda other: other.uid != pod.uid)
+        self.queue.move(assigned_event(pod, None), now, lambda other: other.uid != pod.uid)
 
     def nomination_ended(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Wake the pods that the ended nomination of ``pod`` kept off a node, and ``pod`` itself."""
@@ -305,7 +302,7 @@ class CapacityEvents(msgspec.Struct, frozen=True):
             except PluginError:
                 return True
 
-        self.queue.move(_pod_left_event(claim), now, was_kept_off)
+        self.queue.move(assigned_event(claim, None), now, was_kept_off)
 
     def bound_elsewhere(self, pod: PodRecord, node_name: str, now: int) -> None:
         """Handle that ``pod`` is placed on another node than it was nominated to (k/k#134859)."""
@@ -365,7 +362,3 @@ class CapacityEvents(msgspec.Struct, frozen=True):
             if self.clearing == "Unfit":
                 self.queue.activate([pod.uid], now)
         return actions
-
-
-def _pod_left_event(pod: PodRecord) -> ClusterEvent:
-    return ClusterEvent(_ASSIGNED_POD, _DELETE, pod, None, ASSIGNED_POD_DELETE)

@@ -25,7 +25,7 @@ from podium.controllers.actions import Action, Nominate, PatchObject
 from podium.controllers.scheduling.attempts import SchedulingAttempts
 from podium.controllers.scheduling.deferred_resizes import DeferredResizes
 from podium.controllers.scheduling.gangs.gangs import Gangs
-from podium.controllers.scheduling.queue.hints import NodeCheck, node_changes, pod_changes
+from podium.controllers.scheduling.queue.hints import NodeCheck, assigned_event, node_changes
 from podium.framework.events import ActionType, ClusterEvent, EventResource
 
 
@@ -138,7 +138,7 @@ class EventHandlers:
         elif before is not record:
             self.cluster.replace_pod(record)
         if self.queue.has_listeners():
-            self.queue.move(_assigned_event(None if is_assumed else before, record), now)
+            self.queue.move(assigned_event(None if is_assumed else before, record), now)
         if before is not None and before.node_name != record.node_name:
             self.capacity.capacity_freed(before, now)
         if nominated not in ("", record.node_name):
@@ -167,7 +167,7 @@ class EventHandlers:
                 # The labels have changed during the binding cycle.
                 changed = replace(record, node_name=before.node_name)
                 self.cluster.replace_pod(changed)
-                self.queue.move(_assigned_event(before, changed), now)
+                self.queue.move(assigned_event(before, changed), now)
         elif wanted and self._holds_place(record):
             self.cluster.nominations.put(record, wanted)
         elif known:
@@ -349,13 +349,6 @@ class EventHandlers:
             self.queue.move(ClusterEvent(EventResource.NODE, changes, old, node, label), now, concerned)
             if changes & _MAY_HOLD_MORE:
                 self.resizes.wake(node.metadata.name)
-
-
-def _assigned_event(before: PodRecord | None, after: PodRecord) -> ClusterEvent:
-    """Return the event of a pod on a node that was added (``before`` None) or changed."""
-    if before is None:
-        return ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, None, after, "AssignedPodAdd")
-    return ClusterEvent(EventResource.ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
 
 
 class AssumedPods(dict[str, tuple[Pod, PodRecord]]):

@@ -35,7 +35,7 @@ from podium.controllers.actions import (
 from podium.controllers.controller import NO_CHANGE, PLACEMENT_KINDS
 from podium.controllers.deadlines import AT_ONCE, NEVER, Deadline, earliest
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Observation, Tick
-from podium.controllers.scheduling.attempts import ASSIGNED_POD_DELETE, CapacityEvents, SchedulingAttempts
+from podium.controllers.scheduling.attempts import CapacityEvents, SchedulingAttempts
 from podium.controllers.scheduling.binding_cycles import BindingCycles
 from podium.controllers.scheduling.binding_stages import StepResult
 from podium.controllers.scheduling.deferred_resizes import DeferredResizes, resize_runners
@@ -46,18 +46,17 @@ from podium.controllers.scheduling.gangs.group_reports import GangState
 from podium.controllers.scheduling.known_failures import DerivedFailures, KnownFailures
 from podium.controllers.scheduling.pod_reports import PodReports
 from podium.controllers.scheduling.preemptions import CapWaits, RunningPreemption, RunningPreemptions
-from podium.controllers.scheduling.queue.hints import check_of_node, without_hints
+from podium.controllers.scheduling.queue.hints import ASSIGNED_POD_DELETE, check_of_node, registrations_of
 from podium.controllers.scheduling.queue.queue import SchedulingQueue
 from podium.controllers.scheduling.queue.queued_pod import QueuePlace, QueueSettings
 from podium.controllers.scheduling.reservations import claim_in_answer
 from podium.decide.placement import lot
-from podium.framework.events import EVERY_EVENT, EventToRegister
-from podium.framework.extenders import EXTENDER, Extenders
+from podium.framework.extenders import Extenders
 from podium.framework.handle import WaitingPods
 from podium.framework.plugin import is_own
 from podium.framework.runner import Runner
 from podium.framework.settings.configuration import Configuration, default_configuration
-from podium.framework.settings.registry import Registry, build_profiles, event_registrations
+from podium.framework.settings.registry import Registry, build_profiles
 from podium.framework.verdicts import SUCCESS, Calling, PluginError, Status, unresolvable
 from podium.plugins.registry import IN_TREE
 
@@ -95,15 +94,12 @@ class Scheduler:
         self.runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
         for runner in self.runners.values():
             runner.extenders = extenders
-        # Extenders register no events: any event wakes the pods that they rejected.
-        of_extenders: dict[str, tuple[EventToRegister, ...]] = {} if extenders is None else {EXTENDER: EVERY_EVENT}
         self._boost = PriorityBoost(cluster.replacements)
         has_hints = release.enabled(Gate.QUEUEING_HINTS)
-        registered = {name: event_registrations(profile) | of_extenders for name, profile in profiles.items()}
         self.queue = SchedulingQueue(
             {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
-            registered if has_hints else without_hints(registered, cluster),
+            registrations_of(cluster, self.runners),
             QueueSettings(
                 configuration.pod_initial_backoff_seconds * 10**9,
                 configuration.pod_max_backoff_seconds * 10**9,

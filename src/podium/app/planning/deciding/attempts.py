@@ -79,6 +79,8 @@ class FailedAttempts:
         self._cluster = cluster
         self.preempts = preempts
         """Whether pods may preempt others."""
+        self.plugins: dict[PodKind, tuple[str, ...]] = {}
+        """The plugins that rejected the kinds of which attempts failed, sorted."""
         self._runners = {name: runner for name, runner in runners.items() if self._is_known(runner)}
         # A pod of each kind, and the rows that filters of single rows reject, also without less important pods.
         self._rejected: dict[PodKind, tuple[PodRecord, Bools]] = {}
@@ -88,6 +90,7 @@ class FailedAttempts:
     def copy(self) -> FailedAttempts:
         """Return attempts that have failed so far, to which others can be added."""
         copied = FailedAttempts(self._cluster, self._runners, preempts=self.preempts)
+        copied.plugins = {**self.plugins}
         copied._rejected = {kind: (pod, rejected.copy()) for kind, (pod, rejected) in self._rejected.items()}
         return copied
 
@@ -98,7 +101,7 @@ class FailedAttempts:
 
     def attempt(self, pod: PodRecord, make: Callable[[], tuple[Found, ...]]) -> tuple[Found, ...]:
         """Make an attempt that returns () if it fails, unless it is certain to fail, and record that."""
-        if self._fails_again(pod):
+        if self.fails_again(pod):
             return ()
         found, kind = make(), kind_of(pod)
         accepted = None if found else self._accepted_beyond(pod)
@@ -116,7 +119,8 @@ class FailedAttempts:
                 if not self._may_be_victim(victim.priority, pod):
                     rejected[row] = False
 
-    def _fails_again(self, pod: PodRecord) -> bool:
+    def fails_again(self, pod: PodRecord) -> bool:
+        """Return whether an attempt is certain to fail again."""
         _, rejected = self._rejected.get(kind_of(pod), (pod, None))
         accepted = None if rejected is None else self._accepted_beyond(pod)
         if rejected is None or accepted is None:
@@ -132,6 +136,8 @@ class FailedAttempts:
             if may_help or len(runner.filter(state, pod, rows).feasible):
                 return False
             rejected[np.setdiff1d(rows, self._cluster.nominations.rows())] = True
+            # Others reject these rows now.
+            self.plugins.pop(kind_of(pod), None)
         return True
 
     def _may_be_victim(self, priority: int, pod: PodRecord) -> bool:

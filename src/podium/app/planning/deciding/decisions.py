@@ -33,8 +33,9 @@ from podium.app.planning.outcomes import SampledOutcomes, SampledRun, TieBreaks,
 from podium.app.planning.scenarios import scenario_of_spec
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import NOT_STARTED_NS, PodRecord
+from podium.controllers.scheduling.queue.hints import Rejections, registrations_of
 from podium.controllers.volumes import provisioned
-from podium.decide.placement import Placement, full_outcome, place
+from podium.decide.placement import Placement, full_outcome, place, rejecting_plugins
 from podium.decide.preempting.eligibility import NOT_ELIGIBLE_TERMINATING
 from podium.decide.transaction import ClusterTransaction
 from podium.framework.handle import CycleState
@@ -345,6 +346,24 @@ class Decisions:
         # Its claims exist already.
         return replace(self.cluster.read(self.admitted(manifest)), made_claims=record.made_claims)
 
+    @cached_property
+    def rejections(self) -> Rejections:
+        """The events for which pods wait that plugins have rejected."""
+        return Rejections(registrations_of(self.cluster, self.runners))
+
+    def rejecting_plugins(self, pod: PodRecord) -> tuple[str, ...]:
+        """Return the plugins that reject the pod, sorted; none if another attempt may succeed, as after an error."""
+        runner = self.runners.get(pod.scheduler_name)
+        if runner is None or self.is_of_gang(pod):
+            return ()
+        gate = runner.pre_enqueue(pod)
+        if not gate.is_success:
+            return (gate.plugin,)
+        try:
+            return _plugins_of(place(runner, pod, self._seed, detailed=False))
+        except PluginError:
+            return ()
+
     def is_of_gang(self, pod: PodRecord) -> bool:
         """Return whether the pod's scheduler places it with others of its group or not at all."""
         runner = self.runners.get(pod.scheduler_name)
@@ -390,6 +409,9 @@ class Decisions:
                     continue
                 placed += found
                 done.update(each.pod.uid for each in found)
+                if pod.uid not in done:
+                    # Only others of its gang fit.
+                    left.append(pod)
                 victims = [victim for each in found for victim in each.victims]
                 if victims:
                     hopeless.clear()
@@ -428,10 +450,11 @@ class Decisions:
                 ties.record(runner, pod, preempts=preempts)
             placement = place(runner, pod, self._seed, detailed=False)
             if placement.row is None:
-                if failed is None or not preempts or placement.error:
+                if failed is None or placement.error:
                     return ()
-                outcome = full_outcome(self.cluster, placement)
-                if not failed.may_preempt(pod, outcome.resolvable()):
+                failed.plugins[kind_of(pod)] = _plugins_of(placement)
+                outcome = full_outcome(self.cluster, placement) if preempts else None
+                if outcome is None or not failed.may_preempt(pod, outcome.resolvable()):
                     return ()
                 return self._preempt(runner, placement, outcome, {} if postponed is None else postponed, nominates)
             name = self.cluster.nodes.name(placement.row)
@@ -494,6 +517,11 @@ class Decisions:
         victims = by_key((each.node_name if each.node_name in nodes else first, each) for each in gang.way_out.victims)
         # The first of several members on one node is the preemptor.
         return tuple(PlacedPod(pod, node, tuple(victims.pop(node, ()))) for pod, node in placements)
+
+
+def _plugins_of(placement: Placement) -> tuple[str, ...]:
+    """Return the plugins that reject a pod, sorted; none after an error, since another attempt may succeed."""
+    return () if placement.error else tuple(sorted(rejecting_plugins(placement)))
 
 
 def replacement(pod: PodRecord, **others: Any) -> PodRecord:

@@ -31,15 +31,14 @@ def deploy(run: PlanRun, objects: Sequence[Document]) -> answer.PlanAnswer:
     without containers.
     """
     refuse_empty_pods(objects)
-    read = [document for document in objects if document.object is not None]
-    items = [document.object for document in read if document.object is not None]
-    labels = [f"{item.kind} {item.key}" for item in items if scenarios.makes_pods(item)]
+    read = [(document, document.object) for document in objects if document.object is not None]
+    labels = [f"{item.kind} {item.key}" for _, item in read if scenarios.makes_pods(item)]
     if not labels:
         raise InputError(f"nothing in the files makes a pod; one of Pod, {', '.join(WORKLOADS)} is needed")
     try:
-        played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [document.raw for document in read]),)))
+        played = run.play(PlanQuestion("deploy", (scenarios.step("apply", [document.raw for document, _ in read]),)))
     except InputError as error:
-        raise _in_files(error, run, read) from None
+        raise _in_files(error, run, [document for document, _ in read]) from None
     # The preemptions less those without the plan: as many of each workload as the impact counts. Each of the latter
     # cancels the one that is most like it.
     preemptions, anyway = _preemptions(played.result), _preemptions(played.baseline)

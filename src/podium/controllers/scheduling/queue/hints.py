@@ -20,16 +20,31 @@ import numpy as np
 from msgspec import Struct
 
 from podium.api.node import Node
+from podium.api.versions.gates import Gate
 from podium.cluster.cluster import Cluster
 from podium.cluster.pods import PodRecord
 from podium.cluster.view import View, tolerated
 from podium.controllers.scheduling.queue.queued_pod import QueuedPod
-from podium.framework.events import ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
+from podium.framework.events import EVERY_EVENT, ActionType, ClusterEvent, EventResource, EventToRegister, QueueingHint
+from podium.framework.extenders import EXTENDER
 from podium.framework.handle import CycleState
 from podium.framework.runner import Runner
+from podium.framework.settings.registry import event_registrations
 from podium.framework.verdicts import is_failure
 
 NOTHING, _OTHER = ActionType(0), ActionType.UPDATE_POD_OTHER
+# Module constants, because member access of an Enum is slow.
+_ASSIGNED_POD, _ADD, _DELETE = EventResource.ASSIGNED_POD, ActionType.ADD, ActionType.DELETE
+ASSIGNED_POD_DELETE = "AssignedPodDelete"
+
+
+def assigned_event(before: PodRecord | None, after: PodRecord | None) -> ClusterEvent:
+    """Return the event of a pod on a node that was added (``before`` None), changed, or has left (``after`` None)."""
+    if before is None:
+        return ClusterEvent(_ASSIGNED_POD, _ADD, None, after, "AssignedPodAdd")
+    if after is None:
+        return ClusterEvent(_ASSIGNED_POD, _DELETE, before, None, ASSIGNED_POD_DELETE)
+    return ClusterEvent(_ASSIGNED_POD, pod_changes(before, after), before, after, "AssignedPodUpdate")
 
 
 def pod_changes(old: PodRecord, new: PodRecord) -> ActionType:
@@ -199,7 +214,19 @@ _SPREAD = "PodTopologySpread"
 _AT_ONCE = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
 
 
-def without_hints(registrations: Registrations, cluster: Cluster) -> Registrations:
+def registrations_of(cluster: Cluster, runners: Mapping[str, Runner]) -> Registrations:
+    """Return the events that schedulers' plugins registered, without hints for a release that has none.
+
+    Extenders register no events: any event wakes the pods that they rejected.
+    """
+    registered = {name: event_registrations(runner.profile) for name, runner in runners.items()}
+    for name, runner in runners.items():
+        if runner.extenders is not None:
+            registered[name][EXTENDER] = EVERY_EVENT
+    return registered if cluster.release.enabled(Gate.QUEUEING_HINTS) else _without_hints(registered, cluster)
+
+
+def _without_hints(registrations: Registrations, cluster: Cluster) -> Registrations:
     """Return the registered events without their hints."""
     hints: dict[bool, QueueingHint] = {
         spreads: _cross_topology(cluster, is_spread=spreads) for spreads in (False, True)
