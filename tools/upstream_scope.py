@@ -246,6 +246,7 @@ apiserver/admissionwebhook | controlplane/test_webhooks.py
 apiserver/apidefinitions | apirequests/test_router.py, apirequests/test_applying.py, store/test_deletion.py
 apiserver/apply | apirequests/test_applying.py, store/test_managed_fields.py, store/test_scale.py
 apiserver/cel | apirequests/test_admission_policies.py, api/test_validation_of_admission.py
+apiserver/flowcontrol | server/test_flow_control.py
 auth: roles and bindings | server/test_reviews.py, api/test_validation_of_objects.py
 client, pods | apirequests/test_router.py, store/test_immutable.py, store/test_resizing.py
 cronjob, namespace | store/test_immutable.py, controllers/test_cron_jobs.py, store/test_namespaces.py
@@ -268,6 +269,7 @@ scheduler: gates, queueing, bindings | controllers/test_scheduler.py, controller
 scheduler/podgroup | controllers/test_gangs.py, controllers/test_gang_priorities.py
 serviceaccount | controlplane/test_required_objects.py, apirequests/test_tokens.py, server/test_reviews.py
 statefulset | controllers/test_stateful_sets.py
+volumescheduling: bindings of volumes | plugins/test_volume_binding.py
 """
 """The same below test/integration."""
 
@@ -279,6 +281,7 @@ apiserver/apply | managed fields count for the size of an object | upstream drop
 apiserver/apply | of list items with the same key, the last one is compared | other managers may keep fields of the rest
 apiserver/cel | all expressions of a policy together may cost what one may upstream | they are evaluated in turn
 client | Events of core/v1 may lack the reporter and the action of an eventTime | they are kept as they are
+dra | of devices in the status of a claim, only that they are allocated is checked | drivers write them
 events | Events of components are those of core/v1, without an action | they are in both APIs
 garbagecollector | no Event says that an owner is in another namespace | the dependent is deleted all the same
 pods | addresses and the states of containers in a status are not validated | a writer of them stands in for a kubelet
