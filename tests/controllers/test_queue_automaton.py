@@ -30,7 +30,7 @@ class Step(Enum):
     FLY_EARLY = "in flight, if no pod is active and its backoff may be cut short"
     HEAR = "stays; counts once the attempt has failed"
     SORT = "stays, sorted again; gated if QueueSort fails"
-    WAKE = "active, unless it was begun too often at this instant"
+    WAKE = "active, unless it was popped too often at this instant"
     RISE = "active, if its backoff has ended"
     LAND = "lands"
     LAND_IF_WOKEN = "lands, if it is woken"

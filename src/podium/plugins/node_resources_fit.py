@@ -204,9 +204,7 @@ class NodeResourcesFit:
             for name, amount in wanted.items()
         ):
             return False
-        if event.old is None:
-            return True
-        before = node_allocatable(event.old.status)
+        before = {} if event.old is None else node_allocatable(event.old.status)
         return any(
             amounts.get(name, 0) > before.get(name, 0) or (name in backed and not amounts.get(name)) for name in wanted
         )

@@ -95,11 +95,11 @@ class Scheduler:
         for runner in self.runners.values():
             runner.extenders = extenders
         self._boost = PriorityBoost(cluster.replacements)
-        has_hints = release.enabled(Gate.QUEUEING_HINTS)
+        registered, has_hints = registrations_of(cluster, self.runners)
         self.queue = SchedulingQueue(
             {name: _sort_key(runner) for name, runner in self.runners.items()},
             self._pre_enqueue,
-            registrations_of(cluster, self.runners),
+            registered,
             QueueSettings(
                 configuration.pod_initial_backoff_seconds * 10**9,
                 configuration.pod_max_backoff_seconds * 10**9,

@@ -349,7 +349,7 @@ class Decisions:
     @cached_property
     def rejections(self) -> Rejections:
         """The events for which pods wait that plugins have rejected."""
-        return Rejections(registrations_of(self.cluster, self.runners))
+        return Rejections(registrations_of(self.cluster, self.runners)[0])
 
     def rejecting_plugins(self, pod: PodRecord) -> tuple[str, ...]:
         """Return the plugins that reject the pod, sorted; none if another attempt may succeed, as after an error."""

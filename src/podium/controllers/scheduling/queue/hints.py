@@ -214,8 +214,8 @@ _SPREAD = "PodTopologySpread"
 _AT_ONCE = ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN
 
 
-def registrations_of(cluster: Cluster, runners: Mapping[str, Runner]) -> Registrations:
-    """Return the events that schedulers' plugins registered, without hints for a release that has none.
+def registrations_of(cluster: Cluster, runners: Mapping[str, Runner]) -> tuple[Registrations, bool]:
+    """Return the events that schedulers' plugins registered, and whether their hints count in the cluster's release.
 
     Extenders register no events: any event wakes the pods that they rejected.
     """
@@ -223,7 +223,8 @@ def registrations_of(cluster: Cluster, runners: Mapping[str, Runner]) -> Registr
     for name, runner in runners.items():
         if runner.extenders is not None:
             registered[name][EXTENDER] = EVERY_EVENT
-    return registered if cluster.release.enabled(Gate.QUEUEING_HINTS) else _without_hints(registered, cluster)
+    has_hints = cluster.release.enabled(Gate.QUEUEING_HINTS)
+    return registered if has_hints else _without_hints(registered, cluster), has_hints
 
 
 def _without_hints(registrations: Registrations, cluster: Cluster) -> Registrations:
