@@ -24,7 +24,7 @@ from podium.decide.autoscaling import (
     Shrinkable,
     plan_scale_down,
     residents,
-    utilisation,
+    utilization,
     why_kept,
 )
 from podium.decide.transaction import ClusterTransaction
@@ -244,7 +244,7 @@ def test_only_so_many_nodes_with_pods_are_looked_into() -> None:
     assert found.kept == {"n2": "others are looked into first", "n3": "others are looked into first"}
 
 
-# Utilisation
+# Utilization
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_only_so_many_nodes_with_pods_are_looked_into() -> None:
 def test_the_larger_share_of_cpu_and_memory_counts(pods: list[Pod], share: Fraction) -> None:
     cluster = cluster_of(node("n1", cpu=8, memory="32Gi"), *pods)
 
-    assert utilisation(scratch_on(cluster), 0, around()) == share
+    assert utilization(scratch_on(cluster), 0, around()) == share
 
 
 def test_a_node_is_little_used_below_the_threshold_and_not_at_it() -> None:

@@ -298,8 +298,8 @@ DAEMON_SET_POD = "cluster-autoscaler.kubernetes.io/daemonset-pod"
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 """Annotation of a node: "true" prevents its removal."""
 
-
-_KINDS_WITH_REPLICAS = frozenset(("Job", "ReplicaSet", "ReplicationController", "StatefulSet"))
+# The kinds of controllers that certainly make a pod again.
+_REPLACING = frozenset(("Job", "ReplicaSet", "ReplicationController", "StatefulSet"))
 
 
 class Residents(Struct, frozen=True):
@@ -401,7 +401,7 @@ def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
         return f"is annotated {SAFE_TO_EVICT}: false"
     if pod.controller is None:
         return "has no controller to make it again"
-    if terms.settings.skip_nodes_with_custom_controller_pods and pod.controller.kind not in _KINDS_WITH_REPLICAS:
+    if terms.settings.skip_nodes_with_custom_controller_pods and pod.controller.kind not in _REPLACING:
         return f"belongs to a {pod.controller.kind}, which may not make it again"
     is_system = pod.namespace == "kube-system" and terms.settings.skip_nodes_with_system_pods
     if is_system and not any(terms.budgets.over(pod.pod_class)):
@@ -409,7 +409,7 @@ def _obstacle(pod: PodRecord, terms: RemovalTerms) -> str:
     return "keeps data on the node" if pod.uid in terms.keeps_data else ""
 
 
-def utilisation(transaction: ClusterTransaction, row: int, terms: RemovalTerms) -> Fraction:
+def utilization(transaction: ClusterTransaction, row: int, terms: RemovalTerms) -> Fraction:
     """Return the larger of the requested shares of a node's CPU and memory; expendable pods do not count."""
     cluster = transaction.cluster
     counting = [_amounts(pod) for pod in cluster.pods_on(row) if pod.priority >= terms.priority_cutoff]
@@ -460,12 +460,12 @@ def plan_scale_down(
 
 
 def _removal_facts(transaction: ClusterTransaction, name: str, terms: RemovalTerms) -> tuple[str, bool, Fraction]:
-    """Return why a node stays, judged alone, or ""; whether it has pods to move; and its utilisation."""
+    """Return why a node stays, judged alone, or ""; whether it has pods to move; and its utilization."""
     nodes = transaction.cluster.nodes
     row = nodes.row_of[name]
     node = nodes.node(row)
     has_pods = bool(residents(transaction.cluster.pods_on(row), terms).moving)
-    used = utilisation(transaction, row, terms)
+    used = utilization(transaction, row, terms)
     reason = ""
     if node.metadata.annotations.get(SCALE_DOWN_DISABLED) == "true":
         reason = f"it is annotated {SCALE_DOWN_DISABLED}: true"
