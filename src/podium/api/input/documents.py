@@ -200,7 +200,6 @@ def passed_over(documents: Iterable[Document]) -> list[KindCount]:
 def without_repeats(documents: Sequence[Document]) -> list[Document]:
     """Return the documents without repetitions in a dump. Raises InputError for two that differ."""
     first: dict[tuple[str, ...], Document] = {}
-    snapshots = {document.source for _, document in snapshots_of(documents)}
     kept: list[Document] = []
     for document in documents:
         typed = document.object
@@ -212,6 +211,7 @@ def without_repeats(documents: Sequence[Document]) -> list[Document]:
         if other is document:
             kept.append(document)
         elif not metadata.uid or other.raw != document.raw:
+            snapshots = {each.source for _, each in snapshots_of(documents)}
             if document.source != other.source and {document.source, other.source} <= snapshots:
                 problem = f"is a snapshot or recording of a cluster, as is {other.source}; give one of them"
                 raise InputError(problem, source=document.source)
