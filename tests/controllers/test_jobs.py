@@ -322,6 +322,20 @@ def test_a_finished_job_is_deleted_after_its_time_to_live(phase: str) -> None:
     assert rig.names("Job") == []
 
 
+def test_the_time_to_live_counts_from_the_end_of_the_job_and_not_from_an_earlier_condition() -> None:
+    rig = rig_of(job(ttlSecondsAfterFinished=60, suspend=True))
+    rig.pass_to(100)
+    rig.patch("Job", "sum", {"spec": {"suspend": None}})
+    rig.pass_to(200)
+    rig.end(*rig.active(), phase="Succeeded")
+
+    rig.pass_to(259)
+    assert rig.names("Job") == ["sum"]
+    rig.pass_to(261)
+
+    assert rig.names("Job") == []
+
+
 def test_a_job_with_a_time_to_live_of_zero_is_deleted_at_its_end_and_one_without_any_stays() -> None:
     gone, kept = rig_of(job(ttlSecondsAfterFinished=0)), rig_of(job())
 
