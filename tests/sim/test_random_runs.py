@@ -31,9 +31,11 @@ def played(seed: int, *, is_faulty: bool) -> RandomRun:
 
 
 def turned_away(run: RandomRun) -> list[SimEvent]:
-    """Return the pods that a kubelet would not take. Those that ended because they were deleted give no reason."""
+    """Return the pods that a kubelet would not take, and not those that ended because they were deleted."""
     events = run.simulation.history.events
-    return [event for event in events if (event.reason, event.by) == ("Failed", "kubelet") and event.message]
+    deleted = {event.pod for event in events if event.reason == "Killing"}
+    failed = [event for event in events if (event.reason, event.by) == ("Failed", "kubelet") and event.message]
+    return [event for event in failed if event.pod not in deleted]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -14,10 +14,10 @@ from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.pod import TERMINAL_PHASES, Pod
 from podium.api.times import parse_time, seconds
-from podium.cluster.pods import PREEMPTED
 from podium.controllers.actions import Record
 from podium.controllers.kubelets.kubelet_reports import read_restarts
 from podium.controllers.ledger.disruption import Disruption, FollowUp, Seconds
+from podium.controllers.ledger.ledger import disruption_target, is_disrupted
 from podium.store.stored import Stored
 from podium.store.watch_log import WatchEvent
 
@@ -199,7 +199,7 @@ class EventHistory:
         if status.container_statuses or meta.deletion_timestamp is not None:
             self._containers_changed(pod, event.stored, previous, time, by)
         if status.phase != was.phase:
-            self._phase_changed(timeline, status.phase, event.stored.raw["status"], time, now, by)
+            self._phase_changed(timeline, pod, event.stored.raw["status"], time, now, by)
 
     def _containers_changed(self, pod: Pod, stored: Stored, previous: Stored, time: Seconds, by: str) -> None:
         """Record restarts and the start of termination."""
@@ -212,8 +212,8 @@ class EventHistory:
         if meta.deletion_timestamp is not None and grace != previous.object.metadata.deletion_grace_period_seconds:
             self._add_pod_event(time, "Killing", key, node, by, f"grace period {grace}s")
 
-    def _phase_changed(self, timeline: PodTimeline, phase: str, status: Raw, time: Seconds, now: int, by: str) -> None:
-        timeline.phase = phase
+    def _phase_changed(self, timeline: PodTimeline, pod: Pod, status: Raw, time: Seconds, now: int, by: str) -> None:
+        timeline.phase = phase = pod.status.phase
         if phase == "Running":
             timeline.started_ns = now
             self._add_pod_event(time, "Started", timeline.pod, timeline.node, by)
@@ -221,6 +221,9 @@ class EventHistory:
             timeline.ended_ns = now
             reason = "Finished" if phase == "Succeeded" else "Failed"
             message = ": ".join([str(status[name]) for name in ("reason", "message") if status.get(name)])
+            target = disruption_target(pod)
+            if not message and phase == "Failed" and target is not None:
+                message = target.message
             self._add_pod_event(time, reason, timeline.pod, timeline.node, by, message)
 
     def _pod_gone(self, pod: Pod, key: str, time: Seconds, now: int, by: str, message: str) -> None:
@@ -263,9 +266,6 @@ def _avoid_list_changes(event: WatchEvent, node: Node) -> str:
     return "; ".join(parts)
 
 
-_BY_KUBELET = "TerminationByKubelet"
-
-
 class PodTimeline(msgspec.Struct):
     """The timeline of one pod; times in nanoseconds, None for what has not happened.
 
@@ -290,17 +290,14 @@ class PodTimeline(msgspec.Struct):
 
 
 def note_disruption(timeline: PodTimeline, pod: Pod, by: str, *, is_gone: bool = False) -> None:
-    """Record why a terminating pod was disrupted, and by which component. A preemption is never overwritten."""
-    target = pod.status.condition("DisruptionTarget")
-    if target is None or target.status != "True" or timeline.disruption == PREEMPTED:
+    """Record why a pod was disrupted first, and by which component; `is_gone`: it has vanished while it ran."""
+    target = disruption_target(pod)
+    if target is None or timeline.disruption or not (is_gone or is_disrupted(pod)):
         return
-    # The kubelet ends a pod without deleting it; others mark the pods that they delete.
-    ends_by_kubelet = pod.status.phase == "Failed" and target.reason == _BY_KUBELET
-    if pod.is_terminating or is_gone or ends_by_kubelet:
-        if not timeline.disruption and target.reason == EVICTED:
-            # For a preemptor, which is a pod, its scheduler acts.
-            timeline.evicted_by = SCHEDULER if "/" in by else by
-        timeline.disruption = target.reason
+    timeline.disruption = target.reason
+    if target.reason == EVICTED:
+        # For a preemptor, which is a pod, its scheduler acts.
+        timeline.evicted_by = SCHEDULER if "/" in by else by
 
 
 # Failures that are retried and may repeat unchanged.

@@ -39,3 +39,34 @@ def test_scale_downs_and_owner_deletions_are_not_disruptions() -> None:
     delete = {"at": "2m", "delete": {"kind": "Deployment", "name": "web"}}
 
     assert reported(scale, delete) == []
+
+
+def test_a_pod_lost_with_its_node_is_a_disruption_and_its_event_says_why() -> None:
+    delete = {"at": "1m", "delete": {"kind": "Node", "name": "n"}}
+    result = podium.simulate([node("n", cpu=9), pod("a", cpu=1, node="n"), scenario(delete, until="5m")])
+
+    assert [(found.pod, found.cause, found.by) for found in result.ledger] == [
+        ("default/a", "node-gone", "pod-garbage-collector")
+    ]
+    assert [event.message for event in result.events if event.reason == "Failed"] == ["PodGC: node no longer exists"]
+    assert result.summary["disruptions"] == {"DeletionByPodGC": 1}
+
+
+def test_a_pod_that_had_ended_before_its_node_is_lost_is_not_disrupted() -> None:
+    ended = pod("a", cpu=1, node="n", metadata={"annotations": {"podium.dev/duration": "10s"}})
+    nodes, down = [node("n", cpu=9), node("m", cpu=9)], scenario({"at": "1m", "nodeDown": {"name": "n"}}, until="10m")
+    result = podium.simulate([*nodes, ended, pod("b", cpu=1, node="n"), down])
+
+    assert [found.pod for found in result.ledger] == ["default/b"]
+    assert [found["pod"] for found in result.pods if found["disruption"]] == ["default/b"]
+    assert result.summary["disruptions"] == {"DeletionByTaintManager": 1}
+
+
+def test_the_first_of_several_reasons_is_that_of_a_disruption() -> None:
+    """The taint evicts the pod, and later its node is deleted."""
+    steps = ({"at": "1m", "nodeDown": {"name": "n"}}, {"at": "8m", "delete": {"kind": "Node", "name": "n"}})
+    nodes = [node("n", cpu=9), node("m", cpu=9)]
+    result = podium.simulate([*nodes, pod("a", cpu=1, node="n"), scenario(*steps, until="10m")])
+
+    assert [found.cause for found in result.ledger] == ["taint"]
+    assert result.summary["disruptions"] == {"DeletionByTaintManager": 1}

@@ -15,7 +15,7 @@ from msgspec import Struct
 from podium.api.avoid_list import EVICTED
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.meta import Kubernetes
-from podium.api.pod import Pod, PodCondition
+from podium.api.pod import TERMINAL_PHASES, Pod, PodCondition
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import seconds, time_of
@@ -31,13 +31,14 @@ from podium.controllers.workloads.template_revisions import REVISION_LABEL
 from podium.decide.evictions import unsaved_ns
 
 _KUBELET = "TerminationByKubelet"
+_NODE_GONE = "DeletionByPodGC"
 _BY_REASON: Mapping[str, tuple[Cause, str]] = {
     PREEMPTED: ("preemption", "scheduler"),
     EVICTED: ("eviction", ""),
     _KUBELET: ("pressure", "kubelet"),
     "DeletionByTaintManager": ("taint", "taint-eviction-controller"),
     "DeletionByDeviceTaintManager": ("taint", "device-taint-eviction-controller"),
-    "DeletionByPodGC": ("node-gone", "pod-garbage-collector"),
+    _NODE_GONE: ("node-gone", "pod-garbage-collector"),
 }
 _BY_COMPONENT: Mapping[str, Cause] = {
     "drain": "drain",
@@ -58,22 +59,14 @@ class Attribution(NamedTuple):
 
 def is_disrupted(pod: Pod) -> bool:
     """Return whether a pod ends, or has ended, for another reason than its own."""
-    if pod.metadata.deletion_timestamp is not None:
-        return pod.status.phase != "Succeeded" and (pod.status.phase != "Failed" or is_ended_by_kubelet(pod))
-    return is_ended_by_kubelet(pod)
-
-
-def is_ended_by_kubelet(pod: Pod) -> bool:
-    """Return whether a kubelet has ended the pod, which it does not delete."""
-    if pod.status.phase != "Failed":
-        return False
-    target = _disruption_target(pod)
-    return target is not None and target.reason == _KUBELET
+    if pod.metadata.deletion_timestamp is not None and pod.status.phase not in TERMINAL_PHASES:
+        return True
+    return _is_failed_first(pod)
 
 
 def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     """Return why a pod ends, from its condition and the request; None for a deletion without either."""
-    target = _disruption_target(pod)
+    target = disruption_target(pod)
     by = "" if announced is None else announced.by
     component = "" if announced is None else announced.component or announced.by
     if target is not None and target.reason in _BY_REASON:
@@ -95,7 +88,14 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     return None
 
 
-def _disruption_target(pod: Pod) -> PodCondition | None:
+def _is_failed_first(pod: Pod) -> bool:
+    """Return whether a component has let the pod fail, as kubelets and the garbage collector do before a deletion."""
+    target = disruption_target(pod) if pod.status.phase == "Failed" else None
+    return target is not None and target.reason in (_KUBELET, _NODE_GONE)
+
+
+def disruption_target(pod: Pod) -> PodCondition | None:
+    """Return the condition that says why the pod is disrupted, or None."""
     target = pod.status.condition("DisruptionTarget") if pod.status.conditions else None
     return target if target is not None and target.status == "True" else None
 
@@ -301,7 +301,7 @@ class DisruptionLedger:
         may_end = meta.deletion_timestamp is not None or pod.status.phase == "Failed"
         if may_end and meta.uid not in self._ending and pod.spec.node_name and is_disrupted(pod):
             self._ending.add(meta.uid)
-            if self._begin(pod, now) and is_ended_by_kubelet(pod):
+            if self._begin(pod, now) and _is_failed_first(pod):
                 self._open_disruptions.on_end(meta.uid, now)
         self._open_disruptions.on_update(pod, now, is_added=is_added)
 
