@@ -1,18 +1,20 @@
 """The time of one look of a rescheduler at a large cluster, by policy, in CPU seconds.
 
-`python -m tools.rescheduler_looks [FILE]`, or the drifted cluster of `podium bench reschedule` with 5,000 nodes. A look
-makes a plan: at first, then with nothing changed, then after a pod was removed and came back.
+`python -m tools.rescheduler_looks [FILE]`, or the cluster of `podium bench reschedule` with 5,000 nodes. A look makes a
+plan: at first, then with nothing changed, then after a pod was removed and came back.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from podium.api.input.codec import read_input
+from podium.api.input.codec import Input, read_input
 from podium.api.pod import Pod
 from podium.api.times import parse_time
-from podium.app.bench.clusters import drifted_cluster
+from podium.app.bench.eks_cluster import EKSCluster
 from podium.cluster.cluster import Cluster
 from podium.decide.rescheduling.guards import PlanInputs
 from podium.decide.rescheduling.planner import Planner
@@ -30,8 +32,8 @@ _NOW = parse_time("2027-02-01T00:00:00Z")
 
 def main(file: str) -> None:
     """Print a line for each policy, and one for the default policies together."""
-    cluster, read = Cluster(), read_input([file]).documents if file else []
-    for item in [each.object for each in read if each.object is not None] or drifted_cluster(5_000, 50_000):
+    cluster = Cluster()
+    for item in (each.object for each in _read(file).documents if each.object is not None):
         if not isinstance(item, Pod):
             cluster.put(item)
         elif item.spec.node_name and not item.is_terminal:
@@ -58,6 +60,16 @@ def main(file: str) -> None:
             trials = found.trials
         name = names[0] if len(names) == 1 else "the default policies"
         print(f"{name:32} " + " ".join(f"{each:7.2f}" for each in taken) + f"  {trials}", flush=True)
+
+
+def _read(file: str) -> Input:
+    """Return the input in a file; "" is a generated cluster."""
+    if file:
+        return read_input([file])
+    with TemporaryDirectory() as folder:
+        generated = Path(folder) / "cluster.json"
+        EKSCluster(5_000).write(generated)
+        return read_input([str(generated)])
 
 
 _ARGS = {"ReplaceOldPods": {"maxAge": "9000h"}}

@@ -40,8 +40,8 @@ from podium.app.bench.measurement import (
     run_of,
     write_measurements,
 )
-from podium.app.bench.scheduling import WorkloadRun, measure_explaining, measure_rescheduling, measure_scheduling
-from podium.app.bench.simulating import SimulationInput, make_trace, measure_score, measure_simulation
+from podium.app.bench.scheduling import WorkloadRun, measure_scheduling
+from podium.app.bench.simulating import SimulationInput, make_trace, measure_simulation
 from podium.app.console.command import podium
 from podium.app.console.page import Page
 from podium.app.library import load
@@ -49,7 +49,7 @@ from tests.app.snapshots.fake_api_server import FakeAPIServer, serving
 
 RELEASE = CLUSTER_RELEASE
 # Of a gang all pods are decided about in one attempt.
-SCHEDULED = sorted(set(BUILDERS) - {"explain", "scale", "preemption-gangs"})
+SCHEDULED = sorted(set(BUILDERS) - {"scale", "preemption-gangs"})
 
 
 @pytest.fixture(autouse=True)
@@ -114,10 +114,6 @@ def test_counted_attempts_are_not_among_the_timed_ones(monkeypatch: pytest.Monke
     assert timed == [5, 5]
 
 
-def test_a_third_of_explained_pods_fit_and_a_third_preempt() -> None:
-    assert measure_explaining(6, 3, RELEASE).counts == {"preempts": 1, "schedulable": 1, "unschedulable": 1}
-
-
 def test_a_simulation_benchmark_is_repeatable_and_written() -> None:
     (first, written), (again, _) = (measure_simulation(SimulationInput((), 8, 10), RELEASE) for _ in range(2))
 
@@ -135,14 +131,6 @@ def test_a_story_from_files_is_played_in_place_of_the_made_one(tmp_path: Path) -
     (measured, _) = measure_simulation(SimulationInput((str(file),), 8, 10), RELEASE)
 
     assert (measured.nodes, measured.pods, measured.counts["bound"]) == (3, 4, 4)
-
-
-def test_a_score_is_compared_with_the_same_story_without_it() -> None:
-    measured = measure_score(SimulationInput((), 6, 8), RELEASE)
-
-    assert measured.workload == "score"
-    assert measured.counts["bound"] == 8
-    assert measured.times_without
 
 
 def test_a_made_trace_is_the_same_for_the_same_seed_and_its_pods_arrive_and_end() -> None:
@@ -163,15 +151,6 @@ def test_a_loaded_dump_is_asked_further_questions() -> None:
     assert asked.counts["schedulable"] > 0
 
 
-def test_a_drifted_cluster_gives_repeatable_plans_that_move_some_pods() -> None:
-    first, again = (measure_rescheduling(60, 600) for _ in range(2))
-
-    assert (first.subject, first.counts) == (again.subject, again.counts)
-    assert (first.nodes, first.pods) == (60, 600)
-    assert first.counts["moved"] > 0
-    assert first.counts["tried"] <= 200
-
-
 def run_here(*arguments: str) -> tuple[bytes, resource.struct_rusage]:
     """Run a command of Podium in this process: one of its own takes long to start."""
     result = CliRunner().invoke(podium, arguments, catch_exceptions=False)
@@ -188,6 +167,15 @@ def test_a_plan_for_an_eks_cluster_is_the_same_each_time(name: str, monkeypatch:
     assert (first.subject, first.counts) == (again.subject, again.counts)
     assert (first.nodes, first.pods) == (12, 3 * 12 + 7 * 12 + 1)
     assert (first.counts["disrupted"] > 0) == (name != "plan-deploy")
+
+
+def test_a_rescheduler_with_all_policies_plans_moves_of_an_eks_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "run_command", run_here)
+    first, again = (measure_command("reschedule", 60) for _ in range(2))
+
+    assert (first.subject, first.counts) == (again.subject, again.counts)
+    assert first.counts["moved"] > 0
+    assert first.counts["tried"] > first.counts["moved"]
 
 
 def test_a_failing_command_is_not_a_measurement() -> None:
@@ -243,7 +231,7 @@ def test_a_run_is_kept_and_compared_with(tmp_path: Path) -> None:
     kept = str(tmp_path / "before.json")
 
     first = bench("basic@5/6", "unschedulable", "--nodes", "4", "--pods", "5", "--save", kept, "-o", "json")
-    again = bench("basic@5/6", "explain@3/3", "--compare", kept, "-o", "json")
+    again = bench("basic@5/6", "spread@3/3", "--compare", kept, "-o", "json")
 
     assert first.exit_code == again.exit_code == 0
     assert json.loads(first.stdout) == json.loads(Path(kept).read_bytes())
@@ -251,9 +239,9 @@ def test_a_run_is_kept_and_compared_with(tmp_path: Path) -> None:
         ("basic", 5, 6),
         ("unschedulable", 4, 5),
     ]
-    basic, explain = json.loads(again.stdout)["measurements"]
+    basic, spread = json.loads(again.stdout)["measurements"]
     assert basic["compared"]["operations_per_pod"] == 1.0
-    assert explain["compared"] is None
+    assert spread["compared"] is None
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -307,7 +295,7 @@ def test_ratios_are_this_run_s_figures_over_the_earlier_ones() -> None:
 
 
 def test_people_get_a_table_with_the_ratios_at_its_end() -> None:
-    other = msgspec.structs.replace(MEASURED, workload="score", attempt_us=None, times_without=1.25)
+    other = msgspec.structs.replace(MEASURED, workload="load", attempt_us=None)
 
     page = Page()
     write_measurements(page, [MEASURED, other], ratios_to(earlier(pods_per_second=1000.0), [MEASURED, other]))
@@ -315,8 +303,7 @@ def test_people_get_a_table_with_the_ratios_at_its_end() -> None:
     assert page.text.splitlines() == [
         "workload  nodes   pods  CPU s  pods/s  ops/pod  p50 us  p99 us  load s  peak MiB  x pods/s  x ops  x peak",
         "basic     5,000  1,000   0.25   4,000    2,000     200     300    0.50        50      4.00   1.00    1.00",
-        "score     5,000  1,000   0.25   4,000    2,000                    0.50        50",
-        "score: 1.25 times the CPU s of the same without it",
+        "load      5,000  1,000   0.25   4,000    2,000                    0.50        50",
     ]
 
 

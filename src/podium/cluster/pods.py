@@ -15,7 +15,7 @@ from podium.api.pod import MIRROR_ANNOTATION, Pod, PodCondition, PodSpec, PodSta
 from podium.api.policy import NEVER_PREEMPTED, preemption_policy
 from podium.api.resource_requests import reports_any
 from podium.api.times import parse_time
-from podium.cluster.arrays import Bools, Int32s, Int64s, grown
+from podium.cluster.arrays import Bools, Int32s, Int64s, grown, take_out
 from podium.cluster.pod_classes import PodClass
 
 NO_ROW = -1
@@ -303,10 +303,7 @@ class PodTable:
         self.priority[slot] = record.priority
         self.start_ns[slot] = record.start_ns
         self.terminating[slot] = record.terminating
-        of_class = self.of_class.get(record.pod_class.id)
-        if of_class is None:
-            of_class = self.of_class[record.pod_class.id] = {}
-        of_class[slot] = None
+        self.of_class.setdefault(record.pod_class.id, {})[slot] = None
         self.healthy[slot] = record.is_healthy
 
     def replace(self, record: PodRecord) -> None:
@@ -323,10 +320,7 @@ class PodTable:
         self.records[slot] = None
         record.slot = -1
         self._free.append(slot)
-        of_class = self.of_class[record.pod_class.id]
-        del of_class[slot]
-        if not of_class:
-            del self.of_class[record.pod_class.id]
+        take_out(self.of_class, record.pod_class.id, slot)
 
     def slots_of(self, classes: Iterable[int]) -> Int64s:
         """Return the slots of the pods of some classes (ids)."""

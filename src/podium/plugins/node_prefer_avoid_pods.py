@@ -10,7 +10,7 @@ import numpy as np
 from podium.api.avoid_list import AvoidEntry, AwaitedPod, avoid_list, avoid_list_text
 from podium.api.meta import OwnerReference
 from podium.api.node import Node
-from podium.cluster.arrays import Int64s
+from podium.cluster.arrays import Int64s, take_out
 from podium.cluster.cluster import Cluster
 from podium.cluster.nodes import NodeColumns
 from podium.cluster.pod_classes import PodClass
@@ -119,9 +119,7 @@ class _AvoidLists:
 
     def _read(self, row: int) -> None:
         for key in self._keys_in.pop(row, ()):
-            del self._entries[key][row]
-            if not self._entries[key]:
-                del self._entries[key]
+            take_out(self._entries, key, row)
         node = self._nodes.nodes[row]
         by_key = {} if node is None else _by_key(node)
         if by_key:

@@ -1,4 +1,4 @@
-"""The clusters and pods of `podium bench`: those of kube-scheduler's benchmark, and a drifted cluster.
+"""The clusters and pods of `podium bench`: those of kube-scheduler's benchmark, and others of its kind.
 
 Source: test/integration/scheduler_perf of kubernetes/kubernetes.
 """
@@ -12,15 +12,13 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from podium.api.meta import Kubernetes, ObjectMeta, OwnerReference, Raw
-from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node, NodeSpec, NodeStatus, Taint
-from podium.api.pod import Affinity, Pod, PodCondition, PodSchedulingGroup, TopologySpreadConstraint
+from podium.api.meta import ObjectMeta, Raw
+from podium.api.node import HOSTNAME_LABEL, ZONE_LABEL, Node, NodeStatus
+from podium.api.pod import Affinity, Pod, PodSchedulingGroup, TopologySpreadConstraint
 from podium.api.pod_group import PodGroup
-from podium.api.policy import PodDisruptionBudget
 from podium.framework.settings.configuration import API_VERSION, KIND, Configuration, read_configuration
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 RACK = "rack"
 NODE_CPU = "4"
 _RACK_SIZE = 20
@@ -60,17 +58,15 @@ def pod(
     name: str,
     cpu: str,
     *,
-    memory: str = "500Mi",
     priority: int = 0,
     on: str = "",
     labels: dict[str, str] | None = None,
     affinity: Affinity | None = None,
     spread: tuple[TopologySpreadConstraint, ...] = (),
-    namespace: str = "default",
 ) -> Pod:
     """Return a pod with one container, running on node ``on`` if that is given."""
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
-    meta = {"name": name, "namespace": namespace, "uid": name, "labels": labels or {}}
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "500Mi"}}}
+    meta = {"name": name, "namespace": "default", "uid": name, "labels": labels or {}}
     spec = {"nodeName": on, "priority": priority, "containers": [container]}
     status = {"phase": "Running" if on else "Pending"}
     made = convert({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}, Pod)
@@ -182,16 +178,6 @@ def _mixed_churn(nodes: int, pods: int) -> Workload:
     return Workload(_nodes(nodes, zones=3), _running(2 * nodes, nodes, "500m"), list(wanted()), churn=True)
 
 
-def _explain(nodes: int, pods: int) -> Workload:
-    placed = [
-        pod(f"init-{i}", "300m", on=f"node-{i % nodes:06d}", priority=i % 7, labels={"app": f"a{i % 200}"})
-        for i in range(10 * nodes)
-    ]
-    sizes = ("100m", "3500m", "9")
-    wanted = [pod(f"pod-{i}", sizes[i % 3].replace("00m", f"{i % 100:02d}m"), priority=100) for i in range(pods)]
-    return Workload(_nodes(nodes, zones=3), placed, wanted)
-
-
 def _scale(nodes: int, pods: int) -> Workload:
     labels = [{"app": f"a{i}"} for i in range(1000)]
     placed = [pod(f"init-{i}", "100m", on=f"node-{i % nodes:06d}", labels=labels[i % 1000]) for i in range(10 * nodes)]
@@ -212,81 +198,6 @@ BUILDERS: dict[str, Callable[[int, int], Workload]] = {
         _nodes(nodes), [], [pod(f"pod-{i}", "9" if i % 5 == 0 else "100m") for i in range(pods)]
     ),
     "mixed-churn": _mixed_churn,
-    "explain": _explain,
     "scale": _scale,
 }
 """What makes the cluster of a workload: of so many nodes, with so many pods to decide about."""
-
-PODS_OF_AN_APP = 100
-_DISK = "disk"
-_STARTED = "2026-01-01T00:00:00Z"
-_FLAVORS = ("plain", "plain", "plain", "apart", "near-disk", "spread", "needs-disk", "alone", "daemon", "batch")
-"""What applications ask for, in turns."""
-
-
-def drifted_cluster(nodes: int, pods: int) -> Iterator[Kubernetes]:
-    """Yield nodes and running pods, most of them on the first nodes, and budgets of every second application."""
-    full = max(1, nodes - nodes // 10)
-    for number in range(nodes):
-        yield _drifted_node(number)
-    for app in range(0, -(-pods // PODS_OF_AN_APP), 2):
-        yield _budget(app)
-    for number in range(pods):
-        # The lower a node's number, the more of the pods that are drawn in squares.
-        app, place = number // PODS_OF_AN_APP, (number * 7_919) % pods
-        yield _drifted_pod(number, app, int(full * (place / pods) ** 1.1))
-
-
-def _drifted_node(number: int) -> Node:
-    made = node(number, zones=3)
-    taints = [Taint(key="old", effect="PreferNoSchedule")] if number % 50 == 7 else []
-    if number % 500 == 9:
-        taints.append(Taint(key="reserved", effect="NoSchedule"))
-    labels = {**made.metadata.labels, _DISK: "ssd" if number % 3 else "hdd"}
-    ready = (PodCondition(type="Ready", status="True"),)
-    status = NodeStatus(allocatable={"cpu": "16", "memory": "64Gi", "pods": "110"}, conditions=ready)
-    meta = replace(made.metadata, uid=made.metadata.name, labels=labels)
-    return replace(made, metadata=meta, spec=NodeSpec(taints=tuple(taints)), status=status)
-
-
-def _drifted_pod(number: int, app: int, on: int) -> Pod:
-    flavor, labels = _FLAVORS[app % len(_FLAVORS)], {"app": f"app-{app}"}
-    kind = {"daemon": "DaemonSet", "batch": "Job"}.get(flavor, "ReplicaSet")
-    owner = OwnerReference(api_version="apps/v1", kind=kind, name=f"app-{app}", uid=f"uid-{app}", controller=True)
-    made = pod(
-        f"app-{app}-{number}",
-        f"{200 + app % 7 * 150}m",
-        memory=f"{256 + app % 5 * 256}Mi",
-        on=f"node-{on:06d}",
-        labels=labels,
-        affinity=_affinity_of(flavor, labels),
-        spread=_spreading(labels, 1, "ScheduleAnyway") if flavor == "spread" else (),
-        namespace=f"team-{app % 20}",
-    )
-    meta = replace(made.metadata, creation_timestamp=_STARTED, owner_references=(owner,))
-    status = replace(made.status, start_time=_STARTED, conditions=(PodCondition(type="Ready", status="True"),))
-    return replace(made, metadata=meta, status=status)
-
-
-def _affinity_of(flavor: str, labels: dict[str, str]) -> Affinity | None:
-    apart = _selecting(labels, HOSTNAME_LABEL)
-    ssd = {"matchExpressions": [{"key": _DISK, "operator": "In", "values": ["ssd"]}]}
-    match flavor:
-        case "apart":
-            return _with_affinity("podAntiAffinity", _PREFERRED, [{"weight": 100, "podAffinityTerm": apart}])
-        case "alone":
-            return _with_affinity("podAntiAffinity", _REQUIRED, [apart])
-        case "near-disk":
-            return _with_affinity("nodeAffinity", _PREFERRED, [{"weight": 100, "preference": ssd}])
-        case "needs-disk":
-            return _with_affinity("nodeAffinity", _REQUIRED, {"nodeSelectorTerms": [ssd]})
-    return None
-
-
-def _budget(app: int) -> PodDisruptionBudget:
-    name, allowed, healthy = f"app-{app}", PODS_OF_AN_APP // 10, PODS_OF_AN_APP
-    metadata = {"name": name, "namespace": f"team-{app % 20}", "uid": f"budget-{app}"}
-    status = {"disruptionsAllowed": allowed, "currentHealthy": healthy, "desiredHealthy": healthy - allowed}
-    spec = {"maxUnavailable": "10%", "selector": {"matchLabels": {"app": name}}}
-    raw = {"metadata": metadata, "spec": spec, "status": {**status, "expectedPods": healthy}}
-    return convert(raw, PodDisruptionBudget)

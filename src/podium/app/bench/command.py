@@ -8,12 +8,14 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from resource import struct_rusage
+from time import perf_counter_ns
 from typing import Any
 
 import click
@@ -23,7 +25,7 @@ from podium.api.collector import collector_paused
 from podium.api.versions.choice import ReleaseChoice
 from podium.app.bench import clusters, measurement, scheduling
 from podium.app.bench.eks_cluster import PODS_PER_NODE, EKSCluster
-from podium.app.bench.simulating import SimulationInput, measure_score, measure_simulation
+from podium.app.bench.simulating import SimulationInput, measure_simulation
 from podium.app.cluster import Cluster
 from podium.app.console.command import Command, option
 from podium.app.console.options import Source, original_source_options, output_option, release_options
@@ -32,6 +34,7 @@ from podium.app.console.progress import ProgressBar
 from podium.app.explaining.workload import WorkloadExplanation
 from podium.app.inputs import DecisionSettings, read_objects
 from podium.app.library import load
+from podium.plugins.rescheduling.registry import IN_TREE
 
 QUESTIONS = 50
 """The maximum number of questions about a loaded dump."""
@@ -50,6 +53,14 @@ _DEPLOYMENT = {
         "selector": {"matchLabels": _LABELS},
         "template": {"metadata": {"labels": _LABELS}, "spec": _POD_SPEC},
     },
+}
+_RESCHEDULER = {
+    "apiVersion": "podium.dev/v1alpha1",
+    "kind": "ReschedulerConfiguration",
+    "aggressiveness": "Bold",
+    "policies": [{"name": name} for name in sorted(IN_TREE)],
+    # All pods of the dump have just started.
+    "scope": {"minimumAge": "0s"},
 }
 _FAILED = "topology.kubernetes.io/zone=eu-west-1a"
 _JSON = ("-o", "json")
@@ -79,6 +90,7 @@ COMMANDS: dict[str, Callable[[EKSCluster, str], list[str]]] = {
     "plan-drain": lambda cluster, dump: ["plan", "drain", cluster.nodes[0], "-f", dump, *_JSON],
     "plan-deploy": lambda _, dump: ["plan", "deploy", _written(dump, _DEPLOYMENT), "-f", dump, *_JSON],
     "plan-fail": lambda _, dump: ["plan", "fail", "-l", _FAILED, "-f", dump, *_JSON],
+    "reschedule": lambda _, dump: ["reschedule", "--rescheduler", _written(dump, _RESCHEDULER), "-f", dump, *_JSON],
 }
 """The arguments of the workloads that run a command on the dump of an EKS-like cluster."""
 
@@ -97,6 +109,9 @@ def measure_command(workload: str, nodes: int) -> measurement.Measurement:
         impact = msgspec.json.decode(answer)["impact"]
         counts["disrupted"] = sum(sum(each["disruptions"].values()) for each in impact)
         counts["missing"] = sum(each["missing"] for each in impact)
+    elif workload == "reschedule":
+        plan = msgspec.json.decode(answer)
+        counts |= {"moved": sum(len(each["moves"]) for each in plan["planned"]), "tried": plan["trials"]}
     seconds = usage.ru_utime + usage.ru_stime
     pods = cluster.pod_count
     return measurement.measured(
@@ -126,8 +141,21 @@ def measure_questions(nodes: int, release: ReleaseChoice) -> measurement.Measure
 
     first, *others = [target for target, _ in generated.deployments[: QUESTIONS + 1]]
     ask(first)
-    return measurement.measured_answers(
-        "question", ask, others, counted=[first], nodes=nodes, placed=generated.pod_count, load_seconds=watch.lap()
+    load_seconds, times, outcomes = watch.lap(), [], Counter[str]()
+    for target in others:
+        began = perf_counter_ns()
+        outcomes[ask(target)] += 1
+        times.append(perf_counter_ns() - began)
+    return measurement.measured(
+        "question",
+        len(others),
+        watch.lap(),
+        counts=dict(sorted(outcomes.items())),
+        nodes=nodes,
+        placed=generated.pod_count,
+        load_seconds=load_seconds,
+        times_ns=times,
+        operations_per_pod=measurement.operations(lambda: ask(first)).total(),
     )
 
 
@@ -173,11 +201,9 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "spread": WorkloadSpec("hard topology spread over three zones", 5000, 3000),
     "unschedulable": WorkloadSpec("a fifth of the pods never fit", 5000, 3000),
     "mixed-churn": WorkloadSpec("pods of several kinds while pods end and nodes change", 5000, 3000),
-    "explain": WorkloadSpec("explanations on a cluster with ten pods a node; a third fit, a third preempt", 5000, 60),
     "simulation": WorkloadSpec(
         "GPU fleets and jobs that come and end, with all controllers; then its answer as JSON", 1500, 8000
     ),
-    "score": WorkloadSpec("a simulation with a score in the simple form, and without", 1500, 8000),
     "load": WorkloadSpec("podium explain on a dump of an EKS-like cluster, to the first answer", 3000),
     "question": WorkloadSpec("one more question about such a dump, once it is loaded", 3000),
     "snapshot": WorkloadSpec("podium snapshot of that dump", 3000),
@@ -187,7 +213,7 @@ WORKLOADS: dict[str, WorkloadSpec] = {
     "plan-drain": WorkloadSpec("podium plan drain of a node of an EKS-like cluster", 3000),
     "plan-deploy": WorkloadSpec("podium plan deploy of 200 pods there", 3000),
     "plan-fail": WorkloadSpec("podium plan fail of a third of its nodes, a zone", 3000),
-    "reschedule": WorkloadSpec("a rescheduler with all policies plans for a drifted cluster", 5000),
+    "reschedule": WorkloadSpec("podium reschedule with all policies there, one plan", 3000),
     "scale": WorkloadSpec("a large cluster with ten pods a node", 100_000, 1000),
 }
 
@@ -198,42 +224,34 @@ _SCHEDULING = (
     WorkloadSize("preemption"),
     WorkloadSize("preemption", 100_000, 300),
     *map(WorkloadSize, ("preemption-across", "preemption-gangs", "affinity", "antiaffinity", "spread")),
-    *map(WorkloadSize, ("unschedulable", "mixed-churn", "explain")),
+    *map(WorkloadSize, ("unschedulable", "mixed-churn")),
 )
 USUAL = (
     *_SCHEDULING,
     WorkloadSize("simulation", 1500, 2000),
-    WorkloadSize("score", 1500, 500),
     *(WorkloadSize(name, 300) for name in (*COMMANDS, "question")),
-    WorkloadSize("reschedule"),
 )
 """What runs when no workload is named: about two minutes."""
 
 FULL = (
     *_SCHEDULING,
-    *map(WorkloadSize, ("simulation", "score", *COMMANDS, "question", "reschedule", "scale")),
+    *map(WorkloadSize, ("simulation", *COMMANDS, "question", "scale")),
 )
 """All workloads at their own sizes: some minutes."""
 
 
 def measure(wanted: WorkloadSize, files: tuple[str, ...], release: ReleaseChoice) -> list[measurement.Measurement]:
-    """Generate a workload and measure it; simulations play the files instead, if any are given."""
+    """Generate a workload and measure it; a simulation plays the files instead, if any are given."""
     name, spec = wanted.workload, WORKLOADS[wanted.workload]
     nodes = wanted.nodes or spec.nodes
     pods = wanted.pods or spec.pods or nodes * PODS_PER_NODE
-    if name == "explain":
-        return [scheduling.measure_explaining(nodes, pods, release)]
     if name in clusters.BUILDERS:
         return [scheduling.measure_scheduling(name, nodes, pods, release)]
-    if name in COMMANDS:
-        return [measure_command(name, nodes)]
     if name == "question":
         return [measure_questions(nodes, release)]
-    if name == "reschedule":
-        return [scheduling.measure_rescheduling(nodes, pods)]
     if name == "simulation":
         return measure_simulation(SimulationInput(files, nodes, pods), release)
-    return [measure_score(SimulationInput(files, nodes, pods), release)]
+    return [measure_command(name, nodes)]
 
 
 _EPILOG = """
@@ -288,13 +306,12 @@ def bench(
     """Measure CPU seconds, operations and peak memory of decisions, simulations and loading.
 
     Workloads: basic, preemption, preemption-across, preemption-gangs, affinity, antiaffinity, spread, unschedulable,
-    mixed-churn, scale (decisions of a scheduler alone, without a cluster); explain; simulation; score (a
-    simulation with a plugin); load, question, snapshot, up, pending, fit, plan-drain, plan-deploy, plan-fail (commands
-    on an EKS-like cluster); reschedule (a plan of a rescheduler). Without any named, most of them run, in about two
-    minutes. Each has a process of its own.
+    mixed-churn, scale (decisions of a scheduler alone, without a cluster); simulation; load, question, snapshot, up,
+    pending, fit, plan-drain, plan-deploy, plan-fail, reschedule (commands on an EKS-like cluster). Without any named,
+    all but scale run, in about two minutes. Each has a process of its own.
 
-    simulation and score play what -f and --context give, if anything, such as a trace that podium simulate --save has
-    written; a cluster is read once, before anything is measured.
+    simulation plays what -f and --context give, if anything, such as a trace that podium simulate --save has written; a
+    cluster is read once, before anything is measured.
     """
     earlier = None if compare is None else measurement.read_run(compare)
     chosen = [

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter_ns, process_time_ns
+from time import process_time_ns
 from types import FrameType
 from typing import Any
 
@@ -32,8 +32,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     seconds of the process with its system calls: other load on the machine hardly changes them.
     ``attempt_us`` are percentiles of the wall time of single attempts or questions. ``operations_per_pod`` does not
     depend on the machine (see `operations`); it is counted in a separate run with few pods. ``peak_memory_mib`` is the
-    process's. ``times_without`` is the ratio to the CPU seconds without the measured feature, for workloads that also
-    run without it.
+    process's.
     """
 
     workload: str
@@ -47,7 +46,6 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     peak_memory_mib: float
     attempt_us: dict[str, float] | None = None
     operations_per_pod: float | None = None
-    times_without: float | None = None
 
     @property
     def subject(self) -> tuple[str, int, int, int]:
@@ -85,21 +83,6 @@ def measured(
         else None,
         operations_per_pod=None if operations_per_pod is None else round(operations_per_pod, 1),
     )
-
-
-def measured_answers(
-    workload: str, ask: Callable[[str], str], targets: Sequence[str], *, counted: Sequence[str], **fields: Any
-) -> Measurement:
-    """Measure questions, one after another: ``ask`` returns an outcome. Operations are those about the ``counted``."""
-    times, outcomes = [], Counter[str]()
-    watch = Stopwatch()
-    for target in targets:
-        began = perf_counter_ns()
-        outcomes[ask(target)] += 1
-        times.append(perf_counter_ns() - began)
-    seconds, counts = watch.lap(), dict(sorted(outcomes.items()))
-    steps = operations(lambda: [ask(target) for target in counted]).total() / len(counted)
-    return measured(workload, len(targets), seconds, counts=counts, times_ns=times, operations_per_pod=steps, **fields)
 
 
 class BenchRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,7 +205,3 @@ def write_measurements(
         ]
         rows.append([Name(measurement.workload, WORKLOADS), *own, *cells])
     page.table(rows, headings, indent=0, right=range(1, len(headings)))
-    for measurement in measurements:
-        if measurement.times_without is not None:
-            ratio = f"{measurement.times_without:.2f} times the CPU s of the same without it"
-            page.paragraph(f"{measurement.workload}: {ratio}", hanging=2)

@@ -1,4 +1,4 @@
-"""Measures the scheduler alone, explanations of a cluster in memory, and plans of a rescheduler.
+"""Measures the scheduler alone.
 
 The driver replaces the API server: it completes every action at once and delivers the result, so that only the
 scheduler and its handling of observations are measured.
@@ -16,34 +16,17 @@ from msgspec.structs import replace
 
 from podium.api.collector import collector_paused
 from podium.api.pod import Pod
-from podium.api.times import parse_time
 from podium.api.versions.choice import ReleaseChoice
-from podium.app.bench.clusters import BUILDERS, Workload, drifted_cluster
-from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, measured_answers, operations
-from podium.app.explaining.explainer import Explainer
-from podium.cluster.cluster import Cluster
+from podium.app.bench.clusters import BUILDERS, Workload
+from podium.app.bench.measurement import SECOND_NS, Measurement, Stopwatch, measured, operations
 from podium.controllers.actions import Action, Bind, DeleteObject, Nominate, Record, ReportUnschedulable
 from podium.controllers.observations import ActionFinished, Changed, Deleted, Tick
 from podium.controllers.scheduling.scheduler import Scheduler
-from podium.decide.rescheduling.guards import PlanInputs
-from podium.decide.rescheduling.planner import Planner
-from podium.decide.rescheduling.round_robin import ReschedulingPlan
-from podium.decide.transaction import ClusterTransaction
-from podium.framework.rescheduling.policy import PolicyRegistry, kubelet_runner, make_policies
-from podium.framework.rescheduling.settings import PolicySettings, ReschedulerSettings
-from podium.framework.runner import Runner
-from podium.framework.settings.configuration import default_configuration
-from podium.framework.settings.registry import Registry, build_profiles
-from podium.plugins.registry import IN_TREE
-from podium.plugins.rescheduling.registry import IN_TREE as POLICIES
 
 COUNTED_PODS = 40
 """How many pods are decided about once the clock has stopped, for the count of operations."""
 
 _CHURN_EVERY = 10
-_PLANS = 5
-_NOW = parse_time("2026-02-01T00:00:00Z")
-_POLICY_ARGUMENTS = {"ReplaceOldPods": {"maxAge": "9000h"}}
 
 
 class WorkloadRun:
@@ -129,75 +112,6 @@ def measure_scheduling(name: str, nodes: int, pods: int, release: ReleaseChoice)
         # A copy: the counted attempts are slow.
         times_ns=tuple(driver.attempt_ns),
         operations_per_pod=operations(decide).total() / len(counted) if counted else None,
-    )
-
-
-def measure_explaining(nodes: int, pods: int, release: ReleaseChoice) -> Measurement:
-    """Measure explanations of pods, one after another; the measured pods would preempt."""
-    with collector_paused():
-        workload = BUILDERS["explain"](nodes, pods)
-    watch = Stopwatch()
-    explainer = Explainer([*workload.nodes, *workload.placed, *workload.pods], release=release.of())
-    load_seconds = watch.lap()
-    keys = [pod.key for pod in workload.pods]
-    with _frozen():
-        return measured_answers(
-            "explain",
-            lambda key: explainer.explain(key).outcome,
-            keys,
-            counted=keys[:3],
-            nodes=len(workload.nodes),
-            placed=len(workload.placed),
-            load_seconds=load_seconds,
-        )
-
-
-def measure_rescheduling(nodes: int, pods: int) -> Measurement:
-    """Measure plans for a drifted cluster, with all policies and cautious limits, in CPU seconds per plan.
-
-    Planning does not change the cluster. The first plan counts as loading; the wall times include it.
-    """
-    watch = Stopwatch()
-    with collector_paused():
-        cluster = Cluster()
-        for item in drifted_cluster(nodes, pods):
-            if isinstance(item, Pod):
-                cluster.add_pod(cluster.read(item))
-            else:
-                cluster.put(item)
-        registry = Registry(IN_TREE)
-        profiles = build_profiles(default_configuration(), registry, cluster)
-        runners = {name: Runner(profile, cluster) for name, profile in profiles.items()}
-        kubelet = kubelet_runner(cluster, registry)
-        policies = tuple(PolicySettings(name, args=_POLICY_ARGUMENTS.get(name, {})) for name in sorted(POLICIES))
-        planner = Planner(make_policies(policies, PolicyRegistry(POLICIES), cluster), ReschedulerSettings(policies))
-    times: list[int] = []
-
-    def plan() -> ReschedulingPlan:
-        began = perf_counter_ns()
-        inputs = PlanInputs((), cluster.budgets)
-        picture = planner.picture(cluster, runners, kubelet, _NOW, inputs=inputs)
-        with ClusterTransaction(cluster, runners) as scratch:
-            found = planner.plan(scratch, picture, inputs)
-        times.append(perf_counter_ns() - began)
-        return found
-
-    first = plan()
-    with _frozen():
-        load_seconds = watch.lap()
-        for _ in range(_PLANS):
-            plan()
-        seconds = watch.lap() / _PLANS
-    moved = sum(len(group.moves) for group in first.planned)
-    return measured(
-        "reschedule",
-        pods,
-        seconds,
-        nodes=nodes,
-        placed=pods,
-        counts={"moved": moved, "tried": first.trials, "left": len(first.left_alone)},
-        load_seconds=load_seconds,
-        times_ns=times,
     )
 
 

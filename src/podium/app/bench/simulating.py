@@ -1,10 +1,9 @@
-"""Measures simulations, the output of their results, and the cost of a plugin's score without a scope."""
+"""Measures simulations, and the output of their results."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect
-from dataclasses import replace
 from itertools import accumulate
 from random import Random
 
@@ -15,29 +14,14 @@ from podium.api.input.codec import Input, Reader, read_input
 from podium.api.meta import Raw
 from podium.api.node import Node
 from podium.api.versions.choice import ReleaseChoice
-from podium.app.bench.clusters import configuration_of
 from podium.app.bench.measurement import Measurement, Stopwatch, measured, operations
 from podium.app.console.output import in_json
-from podium.cluster.pods import PodRecord
-from podium.cluster.view import NodeView
-from podium.framework.handle import CycleState
-from podium.framework.plugin import Scope
-from podium.sim.results.result import Result, result_of
+from podium.sim.results.result import result_of
 from podium.sim.run import caveats_of, play_on, simulation_of
 from podium.sim.run_options import RunOptions
 from podium.sim.trace_import import GPU_MILLI, GPU_MODEL, PRIORITY_CLASSES, Trace, node_object, pod_object
 
 _COUNTED_NODES, _COUNTED_PODS = 20, 20
-
-
-class FewestPods:
-    """A score plugin of a few lines, whose answer depends on the node and its pods."""
-
-    name = "FewestPods"
-    scope = Scope.ROW
-
-    def score(self, state: CycleState, pod: PodRecord, node: NodeView) -> int:
-        return max(0, 100 - len(node.pods))
 
 
 class SimulationInput(msgspec.Struct, frozen=True):
@@ -56,75 +40,38 @@ class SimulationInput(msgspec.Struct, frozen=True):
             return reader.input()
 
 
-class _Played(msgspec.Struct, frozen=True):
-    nodes: int
-    result: Result
-    load_seconds: float
-    seconds: float
-
-    def measurement(self, workload: str, operations_per_pod: float) -> Measurement:
-        summary = self.result.summary
-        counts = {name: summary[key] for name, key in (("bound", "bindings"), ("preempted",) * 2, ("attempts",) * 2)}
-        return measured(
-            workload,
-            len(self.result.pods),
-            self.seconds,
-            nodes=self.nodes,
-            counts={**counts, "events": len(self.result.events)},
-            load_seconds=self.load_seconds,
-            operations_per_pod=operations_per_pod,
-        )
-
-
 @collector_paused()
 def measure_simulation(story: SimulationInput, release: ReleaseChoice) -> list[Measurement]:
-    """Measure a simulation with all controllers, and the output of its result as JSON."""
-    options = RunOptions(release=release)
-    counted = _counted(story, options)
-    played = _play(story, options)
-    simulated = played.measurement("simulation", counted)
-    watch = Stopwatch()
-    counts = {"bytes": len(in_json(played.result.to_dict()))}
-    return [simulated, measured("simulation-json", simulated.pods, watch.lap(), nodes=simulated.nodes, counts=counts)]
+    """Measure a simulation with all controllers, and the output of its result as JSON.
 
-
-@collector_paused()
-def measure_score(story: SimulationInput, release: ReleaseChoice) -> Measurement:
-    """Measure a simulation without and with a score plugin, and compare their CPU seconds.
-
-    Each is played twice, alternately, and the faster run counts: other load on the machine slows the other one.
+    Operations are those of a small generated workload that this process has played before.
     """
-    score = {"enabled": [{"name": f"{__name__}:{FewestPods.__name__}"}]}
-    plain = RunOptions(release=release)
-    scored = replace(
-        plain, configuration=configuration_of({"schedulerName": "default-scheduler", "plugins": {"score": score}})
-    )
-    # First, so that whatever is only done once in a process is not part of what is compared.
-    counted = _counted(story, scored)
-    turns = [_play(story, options) for options in (plain, scored, scored, plain)]
-    without = min(turns[0].seconds, turns[3].seconds)
-    with_score = min(turns[1], turns[2], key=lambda played: played.seconds)
-    found = with_score.measurement("score", counted)
-    return msgspec.structs.replace(found, times_without=round(with_score.seconds / without, 2))
-
-
-def _play(story: SimulationInput, options: RunOptions) -> _Played:
+    options = RunOptions(release=release)
+    small = SimulationInput((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
+    known, counted = (simulation_of(small.read().documents, options) for _ in range(2))
+    play_on(known)
+    steps = operations(lambda: play_on(counted)).total()
     watch = Stopwatch()
     found = story.read()
     simulation = simulation_of(found.documents, options)
     load_seconds = watch.lap()
     play_on(simulation)
     result = result_of(simulation, caveats_of(found, simulation, options))
+    seconds, summary = watch.lap(), result.summary
+    counts = {name: summary[key] for name, key in (("bound", "bindings"), ("preempted",) * 2, ("attempts",) * 2)}
     nodes = sum(isinstance(document.object, Node) for document in found.documents)
-    return _Played(nodes, result, load_seconds, watch.lap())
-
-
-def _counted(story: SimulationInput, options: RunOptions) -> float:
-    """Return the operations per pod in a small generated workload that this process has played before."""
-    small = SimulationInput((), min(story.nodes, _COUNTED_NODES), min(story.pods, _COUNTED_PODS))
-    _play(small, options)
-    simulation = simulation_of(small.read().documents, options)
-    return operations(lambda: play_on(simulation)).total() / small.pods
+    simulated = measured(
+        "simulation",
+        len(result.pods),
+        seconds,
+        nodes=nodes,
+        counts={**counts, "events": len(result.events)},
+        load_seconds=load_seconds,
+        operations_per_pod=steps / small.pods,
+    )
+    watch.lap()
+    written = {"bytes": len(in_json(result.to_dict()))}
+    return [simulated, measured("simulation-json", simulated.pods, watch.lap(), nodes=nodes, counts=written)]
 
 
 # Share of the nodes; cores, GiB of memory, GPUs and their model.

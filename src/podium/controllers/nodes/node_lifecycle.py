@@ -16,6 +16,7 @@ from podium.api.meta import Kubernetes, Raw
 from podium.api.pod import Pod
 from podium.api.reading import Duration
 from podium.api.times import SECOND, format_time
+from podium.cluster.arrays import take_out
 from podium.controllers.actions import Action, PatchObject, versioned_patch
 from podium.controllers.controller import NO_CHANGE, PLACED, IdleDeferral, Reconciler
 from podium.controllers.observations import ActionFinished, Changed, HeartbeatsResumed, HeartbeatsStopped, Observation
@@ -97,17 +98,11 @@ class BoundPods:
         if known is not None and (known.pod.metadata.uid != uid or (name and known.pod.spec.node_name != name)):
             self.remove(key)
         if name:
-            pods_on_node = self._on.get(name)
-            if pods_on_node is None:
-                pods_on_node = self._on[name] = {}
-            self._pods[key] = pods_on_node[key] = BoundPod(pod, shown)
+            self._pods[key] = self._on.setdefault(name, {})[key] = BoundPod(pod, shown)
 
     def remove(self, key: str) -> None:
         if (known := self._pods.pop(key, None)) is not None:
-            pods_on_node = self._on[known.pod.spec.node_name]
-            del pods_on_node[key]
-            if not pods_on_node:
-                del self._on[known.pod.spec.node_name]
+            take_out(self._on, known.pod.spec.node_name, key)
 
     def on(self, node: str) -> Collection[BoundPod]:
         return self._on.get(node, {}).values()

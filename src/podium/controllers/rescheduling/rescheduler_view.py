@@ -14,6 +14,7 @@ from podium.api.node import Node, maintenance_ns
 from podium.api.pod import Pod
 from podium.api.use import WELL, Use, pod_health
 from podium.api.versions.release import DEFAULT_RELEASE, Release
+from podium.cluster.arrays import take_out
 from podium.cluster.cluster import Cluster
 from podium.cluster.devices import DeviceObject
 from podium.cluster.nodes import CPU, MEMORY
@@ -232,10 +233,7 @@ class ObservedSignals:
         if before is not None:
             self._pods.pop(before.uid, None)
         if before is not None and before.rejected is not None:
-            pods = self._turned_away[before.rejected]
-            del pods[before.uid]
-            if not pods:
-                del self._turned_away[before.rejected]
+            take_out(self._turned_away, before.rejected, before.uid)
         if seen is not None and seen.rejected is not None and seen.record is not None:
             self._turned_away.setdefault(seen.rejected, {})[seen.uid] = seen.record
         elif seen is not None:
