@@ -131,6 +131,13 @@ def test_every_workload_makes_a_pod_that_is_explained(made: dict[str, Any], targ
     assert asked(loaded(made), target).explanation.outcome == "schedulable"
 
 
+def test_the_next_pod_of_a_daemon_set_is_said_to_be_for_any_node() -> None:
+    agent = asked(loaded(workload("DaemonSet", "agent")), "ds/agent")
+
+    assert "\nOne more pod of it, if it could go to any node:\n" in agent.text
+    assert "\nOne more pod of it:\n" in asked(loaded(WEB, WEB_1), "deploy/web").text
+
+
 def test_a_job_wants_no_more_pods_at_once_than_completions() -> None:
     job = workload("Job", "once", api="batch/v1", parallelism=5, completions=2)
     job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
@@ -182,6 +189,11 @@ def test_an_existing_pod_wins_over_a_workload_in_a_namespace_named_like_a_kind()
         ("deploy/wep", "Deployment shop/wep is not in the input; there is: shop/web"),
         ("dploy/web", '"dploy/web" is not a pod of the input; did you mean deploy/web?'),
         ("a/b/c/d", '"a/b/c/d" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
+        (
+            "node/small",
+            '"node/small" begins with no kind that has pods; known are pod, cronjob, daemonset, deployment, '
+            "job, replicaset, replicationcontroller, statefulset",
+        ),
         ("deploy/", '"deploy/" is neither a pod, as in shop/web, nor a workload, as in deploy/web'),
     ],
 )

@@ -113,6 +113,8 @@ def test_old_answers_are_forgotten_and_the_error_says_what_to_do() -> None:
         ("plan_upgrade", {"to": "2.0"}, 'Kubernetes version "2.0" is not understood'),
         ("ledger", {"cause": "boredom"}, 'cause: "boredom" is not one of preemption'),
         ("read_more", {"answer": "a1", "offset": -1}, "offset: -1 is not within 0 and"),
+        ("plan_drain", {"nodes": ["n1"], "grace": 5}, "grace\n  Extra inputs are not permitted"),
+        ("reload", {"now": True}, "now\n  Extra inputs are not permitted"),
     ],
 )
 def test_a_wrong_argument_is_named_in_the_error(tool: str, arguments: dict[str, Any], problem: str) -> None:

@@ -365,8 +365,10 @@ def test_fields_are_set_by_short_names(cluster: Path) -> None:
     assert reported("change", "pc/batch", "value=7", "-f", str(cluster))["changes"][0]["changes"] == [
         ".value: 100 -> 7"
     ]
-    labelled = reported("change", f"node/{cloud_name(0)}", "labels.example.com/rack=r1", "-f", str(cluster))
-    assert labelled["changes"][0]["changes"] == [".metadata.labels.example.com/rack: nothing -> r1"]
+    for name in (cloud_name(0), cloud_name(0).partition(".")[0]):
+        labelled = reported("change", f"node/{name}", "labels.example.com/rack=r1", "-f", str(cluster))
+        assert labelled["changes"][0]["object"] == f"Node {cloud_name(0)}"
+        assert labelled["changes"][0]["changes"] == [".metadata.labels.example.com/rack: nothing -> r1"]
 
 
 @pytest.mark.parametrize(
@@ -381,6 +383,7 @@ def test_fields_are_set_by_short_names(cluster: Path) -> None:
         ("pod/team-0/app-0000-5d4f8c7b9-00000", "priorityClassName=high", "is running and cannot be changed"),
         ("thing/web", "replicas=1", "there is no kind thing"),
         ("web", "replicas=1", "write KIND/NAME"),
+        ("node/ip-*", "unschedulable=true", "there is no Node ip-*; did you mean ip-"),
     ],
 )
 def test_an_unsupported_plan_setting_is_reported(cluster: Path, target: str, assignment: str, problem: str) -> None:

@@ -36,6 +36,7 @@ KIND_OF_WORD = {
     word: kind.name for kind in KINDS.values() if kind.name == POD or kind.name in WORKLOADS for word in kind.words
 }
 """The kinds of pods and workloads, by each of the words that kubectl knows for them."""
+_WORDS = frozenset(word for kind in KINDS.values() for word in kind.words)
 
 
 def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tuple[str, str]:
@@ -49,15 +50,14 @@ def read_target(text: str, namespace: str, is_pod: Callable[[str], bool]) -> tup
         raise PodiumError(f"{shown(text)} is neither a pod, as in shop/web, nor a workload, as in deploy/web")
     if not rest:
         return POD, f"{namespace}/{first}"
-    kind = KIND_OF_WORD.get(first.lower().partition(".")[0])
-    if len(parts) == _MAX_PARTS:
-        if kind is None:
-            known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
-            raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
-        return kind, "/".join(rest)
-    if kind is None or is_pod(text):
+    word = first.lower().partition(".")[0]
+    if len(parts) < _MAX_PARTS and (word not in _WORDS or is_pod(text)):
         return POD, text
-    return kind, f"{namespace}/{rest[0]}"
+    kind = KIND_OF_WORD.get(word)
+    if kind is None:
+        known = ", ".join(("pod", *map(str.lower, WORKLOADS)))
+        raise PodiumError(f"{shown(text)} begins with no kind that has pods; known are {known}")
+    return kind, "/".join(rest) if len(parts) == _MAX_PARTS else f"{namespace}/{rest[0]}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,7 +99,8 @@ class WorkloadExplanation(Renderable):
             page.paragraph(f"{counted(len(pending), 'pod')} pending: {listed(pending, _MAX_PODS)}", indent=2, hanging=2)
         page.line()
         if self.is_next:
-            page.paragraph("One more pod of it:", hanging=2)
+            place = ", if it could go to any node" if self.kind == "DaemonSet" else ""
+            page.paragraph(f"One more pod of it{place}:", hanging=2)
 
     def frame(self, name: str = "nodes") -> Frame:
         """Return a table of the explanation: see `Explanation.frame`."""

@@ -77,11 +77,10 @@ def server_of(tools: Tools) -> Any:
 
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp.types import ToolAnnotations
 
     from podium.api.errors import PodiumError
-
-    server = MCPServer("podium", instructions=_INSTRUCTIONS, log_level="WARNING")
 
     def refusing(tool: Any) -> Any:
         def call(**arguments: Any) -> Any:
@@ -96,9 +95,14 @@ def server_of(tools: Tools) -> Any:
         return call
 
     annotations = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    for tool in tools.functions():
-        server.tool(annotations=annotations)(refusing(tool))
-    return server
+    made = [Tool.from_function(refusing(tool), annotations=annotations) for tool in tools.functions()]
+    for tool in made:
+        # The SDK ignores arguments that a tool does not have; here they are errors.
+        arguments = tool.fn_metadata.arg_model
+        arguments.model_config["extra"] = "forbid"
+        arguments.model_rebuild(force=True)
+        tool.parameters = arguments.model_json_schema()
+    return MCPServer("podium", instructions=_INSTRUCTIONS, log_level="WARNING", tools=made)
 
 
 def _serve(server: Any, port: int, token_file: str) -> None:

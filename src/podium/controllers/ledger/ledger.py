@@ -15,7 +15,7 @@ from msgspec import Struct
 from podium.api.avoid_list import EVICTED
 from podium.api.disruption_policy import SCHEDULER
 from podium.api.meta import Kubernetes
-from podium.api.pod import TERMINAL_PHASES, Pod, PodCondition
+from podium.api.pod import Pod, PodCondition
 from podium.api.quantity import CPU
 from podium.api.resource_requests import effective_spec, pod_requests
 from podium.api.times import seconds, time_of
@@ -59,9 +59,11 @@ class Attribution(NamedTuple):
 
 def is_disrupted(pod: Pod) -> bool:
     """Return whether a pod ends, or has ended, for another reason than its own."""
-    if pod.metadata.deletion_timestamp is not None and pod.status.phase not in TERMINAL_PHASES:
-        return True
-    return _is_failed_first(pod)
+    if pod.status.phase == "Failed":
+        # A component has let it fail, as kubelets and the garbage collector do before a deletion.
+        target = disruption_target(pod)
+        return target is not None and target.reason in (_KUBELET, _NODE_GONE)
+    return pod.metadata.deletion_timestamp is not None and pod.status.phase != "Succeeded"
 
 
 def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
@@ -86,12 +88,6 @@ def why(pod: Pod, announced: DisruptionRequest | None) -> Attribution | None:
     if announced is not None and announced.beneficiary:
         return Attribution("preemption", by, "")
     return None
-
-
-def _is_failed_first(pod: Pod) -> bool:
-    """Return whether a component has let the pod fail, as kubelets and the garbage collector do before a deletion."""
-    target = disruption_target(pod) if pod.status.phase == "Failed" else None
-    return target is not None and target.reason in (_KUBELET, _NODE_GONE)
 
 
 def disruption_target(pod: Pod) -> PodCondition | None:
@@ -301,7 +297,7 @@ class DisruptionLedger:
         may_end = meta.deletion_timestamp is not None or pod.status.phase == "Failed"
         if may_end and meta.uid not in self._ending and pod.spec.node_name and is_disrupted(pod):
             self._ending.add(meta.uid)
-            if self._begin(pod, now) and _is_failed_first(pod):
+            if self._begin(pod, now) and pod.status.phase == "Failed":
                 self._open_disruptions.on_end(meta.uid, now)
         self._open_disruptions.on_update(pod, now, is_added=is_added)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from podium.api.errors import InputError, PodiumError, likely, locating, suggestion
+from podium.api.errors import InputError, PodiumError, likely, locating, nodes_named, suggestion
 from podium.api.input.codec import Document, Input
 from podium.api.kinds import KINDS
 from podium.api.meta import Raw
@@ -141,14 +141,16 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
     """Return the object that `kind/name` or `kind/namespace/name` means. Raises InputError for an unknown one.
 
     Without a namespace it is in `namespace`, else in `default`, else in the only namespace that has one of that name.
+    A node's name may lack its domain, or be a pattern for one node.
     """
     word, slash, name = text.partition("/")
     if not slash or not name:
         raise InputError(f"{text} is not an object; write KIND/NAME, as in deployment/web, or KIND/NAMESPACE/NAME")
     kind = kind_named(word)
     found = read.of_kind(kind)
-    if name in found:
-        return found[name]
+    meant = nodes_named(name, found) if kind == "Node" else [name] if name in found else []
+    if len(meant) == 1:
+        return found[meant[0]]
     if "/" not in name:
         key = f"{namespace or _DEFAULT}/{name}"
         alike = [key] if key in found else [key for key in found if key.rpartition("/")[2] == name]
@@ -156,7 +158,7 @@ def object_named(read: Input, text: str, namespace: str = "") -> Document:
             return found[alike[0]]
         if len(alike) > 1:
             raise InputError(f"{text} is there {len(alike)} times: {', '.join(alike)}; write KIND/NAMESPACE/NAME")
-    near = likely(name, found) or likely(name, (key.rpartition("/")[2] for key in found))
+    near = meant[:3] or likely(name, found) or likely(name, (key.rpartition("/")[2] for key in found))
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {len(found):,} of that kind"
     raise InputError(f"there is no {kind} {name}; {hint}")
 

@@ -16,7 +16,7 @@ from podium.api.meta import Raw, value_at
 from podium.api.node import Node
 from podium.api.times import SECOND, format_duration
 from podium.app.console.cells import NODES, Name, Part, counted
-from podium.app.console.page import Section
+from podium.app.console.page import Section, listed
 from podium.app.planning.answer import PlanAnswer
 from podium.app.planning.constants import MAX_ADDED_NODES
 from podium.app.planning.deciding.capacity import as_new, copies_of, reports_by_node
@@ -172,25 +172,25 @@ def change_nodes(
         raise InputError(f"add: {add} is negative")
     if like and not add:
         raise InputError("like: give the number of nodes with add")
-    if add and not like and not nodes:
-        raise InputError("add: give the nodes to add, with like or as manifests")
+    if not (like or nodes) and (add or not (remove or selector)):
+        raise InputError("which nodes to add or remove? give --add with --like or a file of nodes, or --remove")
     known = run.read.of_kind("Node")
     number = (add if like else 0) + (add or 1) * len(nodes)
     if number > MAX_ADDED_NODES:
         raise InputError(f"{number:,} nodes are added; a plan adds {MAX_ADDED_NODES:,} at most")
-    added = _copies(known[chosen_nodes(run.read, [like])[0]], {}, add, run.read, "plan-node") if like else []
+    models = chosen_nodes(run.read, [like]) if like else []
+    if len(models) > 1:
+        raise InputError(f"like: {like} means {len(models):,} nodes; name one: {listed(models, 3)}")
+    added = [item for name in models for item in _copies(known[name], {}, add, run.read, "plan-node")]
     for document in nodes:
         added += _copies(document, reports, add or 1, run.read)
     removed = chosen_nodes(run.read, remove, selector) if remove or selector else []
-    if not added and not removed:
-        raise InputError("no node is added or removed; give --add with --like or a file of nodes, or --remove")
     steps = [step("apply", added)] if added else []
     if removed:
         steps += drain_question(removed, PlannedDrain(force=True, delete_emptydir_data=True), removes=True).steps
     played = run.play(PlanQuestion("nodes", tuple(steps)))
     new = [item["metadata"]["name"] for item in added if item["kind"] == "Node"]
-    parts = [f"adding {nodes_text(new)}"] if new else []
-    parts += [f"removing {nodes_text(removed)}"] if removed else []
+    parts = [f"{what} {nodes_text(names)}" for what, names in (("adding", new), ("removing", removed)) if names]
     text = impact_text(played.impact)
     bad = next((report for report in _reports(played) if report["state"] != "drained"), None)
     if bad is not None:
