@@ -210,7 +210,7 @@ def test_only_skipped_kinds_that_may_affect_pods_are_reported() -> None:
     caveat = caveats(*clusters, *maps)["kinds-passed-over"]
 
     assert caveat.count == 3
-    assert caveat.message == "passed over, though they may make, change or refuse pods: 3 RayCluster (ray.io/v1)"
+    assert caveat.message == "ignored, although they may create, change or refuse pods: 3 RayCluster (ray.io/v1)"
 
 
 def test_warnings_are_summed_up_by_reason() -> None:

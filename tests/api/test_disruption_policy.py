@@ -135,7 +135,7 @@ def test_default_budgets_that_cannot_count_are_refused(budgets: Any, error: str)
 @pytest.mark.parametrize(
     ("caps", "error"),
     [
-        ([{"component": "drain", "max": "often"}], '[0].max: "often" is no rate; write how many in how long'),
+        ([{"component": "drain", "max": "often"}], '[0].max: "often" is not a rate; write how many in how long'),
         ([{"component": "", "max": "1/1h"}], "[0].component: is empty"),
         ([{"component": "drain"}], "[0].max: is missing"),
         ([{"component": "a", "max": "1/1h"}, {"component": "a", "max": "2/1h"}], '[1].component: "a" is given twice'),
@@ -152,7 +152,7 @@ def test_caps_that_cannot_be_read_are_refused(caps: Any, error: str) -> None:
     [
         ({"maxEntries": 0}, "maxEntries: 0 is out of range; it must be 1 to 1000"),
         ({"maxEntries": 1_001}, "maxEntries: 1001 is out of range"),
-        ({"expireAfter": "soon"}, 'expireAfter: "soon" is no duration'),
+        ({"expireAfter": "soon"}, 'expireAfter: "soon" is not a duration'),
         ({"expireAfter": "0s"}, 'expireAfter: "0s" is not longer than 0s'),
     ],
 )
@@ -163,7 +163,7 @@ def test_avoid_lists_have_bounds(lists: Raw, error: str) -> None:
 def test_the_status_has_times() -> None:
     error = error_of({}, status={"caps": [{"component": "drain", "fullTime": "noon"}]})
 
-    assert error.startswith('.status.caps[0].fullTime: "noon" is no time')
+    assert error.startswith('.status.caps[0].fullTime: "noon" is not a time')
 
 
 def test_a_component_without_a_cap_may_always_disrupt() -> None:

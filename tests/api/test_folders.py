@@ -183,7 +183,7 @@ def test_a_packed_file_is_unpacked_wherever_it_is(tmp_path: Path) -> None:
 def test_a_packed_file_that_is_broken_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.gz").write_bytes(content)
 
-    with pytest.raises(InputError, match="is no whole gzip file"):
+    with pytest.raises(InputError, match="is not a complete gzip file"):
         load_files([tmp_path / "a.gz"])
 
 

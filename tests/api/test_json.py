@@ -74,8 +74,8 @@ def test_null_entries_are_left_out() -> None:
         ('{"a": NaN}', "document 1, .a: NaN is not a number that objects can hold"),
         ('[1, {"a b": [-Infinity]}]', 'document 1, [1]["a b"][0]: -Infinity is not a number that objects can hold'),
         ('{} {"a": 1e999}', 'document 2, .a: "1e999" is too large for a number'),
-        (r'{"a": "\ud800"}', r'document 1, .a: "\ud800" has half a surrogate pair, which is no character'),
-        (r'{"\udc00": 1}', r'document 1: the key "\udc00" has half a surrogate pair, which is no character'),
+        (r'{"a": "\ud800"}', r'document 1, .a: "\ud800" has half a surrogate pair, which is not a character'),
+        (r'{"\udc00": 1}', r'document 1: the key "\udc00" has half a surrogate pair, which is not a character'),
     ],
 )
 def test_json_that_only_python_accepts_is_rejected_with_its_path(text: str, error: str) -> None:
@@ -145,7 +145,7 @@ def test_yaml_in_flow_style_is_taken_for_what_it_is_though_it_begins_like_json(t
         ('{"kind": "Pod", "kind": "Pod"}', "in, document 1, .kind: is given twice"),
         ('{"kind": NaN}', "in, document 1, .kind: NaN is not a number that objects can hold"),
         ('{"apiVersion": "v1", "kind": [null]}', "in, document 1, .kind: a list is not text"),
-        ("[" * 300 + "]" * 300, f"in, document 1: nested too deep; at most {MAX_DEPTH} levels are taken"),
+        ("[" * 300 + "]" * 300, f"in, document 1: nested too deep; at most {MAX_DEPTH} levels are allowed"),
     ],
 )
 def test_json_that_is_refused_is_not_tried_as_yaml(text: str, error: str) -> None:

@@ -174,5 +174,5 @@ def test_a_file_that_is_cut_or_has_a_flipped_bit_is_refused(tmp_path: Path) -> N
     flipped.write_bytes(packed)
 
     for file in (cut, flipped):
-        with pytest.raises(InputError, match="is no whole gzip file"):
+        with pytest.raises(InputError, match="is not a complete gzip file"):
             read_input([file])

@@ -84,7 +84,7 @@ def test_an_integer_of_thousands_of_digits_is_refused() -> None:
 def test_a_boolean_is_refused_even_after_the_number_that_it_equals() -> None:
     parse_quantity(1)
 
-    with pytest.raises(ValueError, match="true is no quantity"):
+    with pytest.raises(ValueError, match="true is not a quantity"):
         parse_quantity(True)
 
 

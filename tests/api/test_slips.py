@@ -21,8 +21,8 @@ def warnings_of(resource: str, amount: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("resource", "amount", "message"),
     [
-        ("memory", "400m", '"400m" is no whole number of bytes; did you mean 400Mi?'),
-        ("ephemeral-storage", "1500m", '"1500m" is no whole number of bytes; did you mean 1500Mi?'),
+        ("memory", "400m", '"400m" is not a whole number of bytes; did you mean 400Mi?'),
+        ("ephemeral-storage", "1500m", '"1500m" is not a whole number of bytes; did you mean 1500Mi?'),
         ("memory", 400, "400 is 400 bytes; did you mean 400Mi?"),
         ("memory", "512", '"512" is 512 bytes; did you mean 512Mi?'),
         ("cpu", 500, "500 is 500 whole cores; did you mean 500m?"),
@@ -92,10 +92,10 @@ def annotated(kind: str, annotations: dict[str, str]) -> dict[str, Any]:
     [
         (
             {POLICY: "NonPreemptable"},
-            '"NonPreemptable" is no preemption policy and has no effect; write NonPreemptible',
+            '"NonPreemptable" is not a preemption policy, and ignored; write NonPreemptible',
         ),
-        ({POLICY: "x"}, '"x" is no preemption policy and has no effect; write PreemptLowerPriority or Never or '),
-        ({"podium.dev/preemtion-policy": "Never"}, f"is no annotation that Podium reads; did you mean {POLICY}?"),
+        ({POLICY: "x"}, '"x" is not a preemption policy, and ignored; write PreemptLowerPriority or Never or '),
+        ({"podium.dev/preemtion-policy": "Never"}, f"is not an annotation that Podium reads; did you mean {POLICY}?"),
     ],
 )
 @pytest.mark.parametrize("is_listed", [False, True])
@@ -127,7 +127,7 @@ def test_a_misspelt_annotation_of_a_class_is_reported() -> None:
     (document,) = load_text(json.dumps(annotated("PriorityClass", {"podium.dev/premption-policy": "Never"})), "in")
 
     (warning,) = document.warnings
-    assert warning.message == f"is no annotation that Podium reads; did you mean {POLICY}?"
+    assert warning.message == f"is not an annotation that Podium reads; did you mean {POLICY}?"
 
 
 def test_likely_typos_in_templates_of_cron_jobs_are_reported() -> None:

@@ -74,7 +74,7 @@ def test_a_form_that_is_not_known_is_refused_with_its_place(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"takenAt": "yesterday"}, r"\.takenAt: \"yesterday\" is no time"),
+        ({"takenAt": "yesterday"}, r"\.takenAt: \"yesterday\" is not a time"),
         ({"hidden": 1}, r"\.hidden: 1 is not a list"),
         ({"passedOver": [{"count": "many"}]}, r"\.passedOver\[0\]\.count: \"many\" is not a whole number"),
     ],
@@ -99,7 +99,7 @@ def test_an_answer_from_a_snapshot_says_of_when_and_of_what_it_is() -> None:
     report = {caveat.about: caveat.message for caveat in podium.explain([NODE, POD, FULL.to_dict()], "web").caveats}
 
     assert report["snapshot"] == "a snapshot of prod (v1.36.2) at 2026-01-31T09:30:00Z, without managed fields"
-    assert report["kinds-hidden"] == "PersistentVolume (v1) may not be read there: taken as if there were none"
+    assert report["kinds-hidden"] == "PersistentVolume (v1) could not be listed there: assumed to be none"
     assert report["kinds-passed-over"].endswith("3 Rollout (argoproj.io/v1alpha1)")
 
 

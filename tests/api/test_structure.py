@@ -59,7 +59,7 @@ def test_a_field_in_other_letters_is_known() -> None:
             ".status.conditions[0].lastTransitionTime",
             '"2300-01-01T00:00:00Z" is out of range; times are up to 2262',
         ),
-        ({"status": {"startTime": "today"}}, ".status.startTime", '"today" is no time'),
+        ({"status": {"startTime": "today"}}, ".status.startTime", '"today" is not a time'),
     ],
 )
 def test_a_misplaced_value_is_reported(fields: Raw, path: str, message: str) -> None:

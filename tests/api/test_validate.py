@@ -70,14 +70,14 @@ def test_namespaces_are_labels_and_stand_only_on_kinds_that_have_them() -> None:
 def test_annotations_may_hold_any_text_up_to_256_kibibytes_in_all() -> None:
     assert accepts("Pod", metadata={"annotations": {"Example.com/a": "any {text}\n", "b": "x" * 262_000}})
     assert error_of("Pod", metadata={"annotations": {"a": "ä" * 131_072}}) == (
-        ".metadata.annotations: take 262145 bytes together; at most 262144 are taken"
+        ".metadata.annotations: take 262145 bytes together; at most 262144 are allowed"
     )
 
 
 @pytest.mark.parametrize("field", ["creationTimestamp", "deletionTimestamp"])
 def test_timestamps_are_rfc_3339(field: str) -> None:
     assert accepts("Pod", metadata={field: "2026-01-01T00:00:00Z"})
-    assert error_of("Pod", metadata={field: "yesterday"}).startswith(f'.metadata.{field}: "yesterday" is no time')
+    assert error_of("Pod", metadata={field: "yesterday"}).startswith(f'.metadata.{field}: "yesterday" is not a time')
 
 
 @pytest.mark.parametrize("amount", ["1 Gi", "", "NaN", "1e99"])
@@ -134,7 +134,7 @@ def test_the_rest_of_a_pod_makes_sense(spec: dict[str, Any], error: str) -> None
     ("status", "error"),
     [
         ({"phase": "Done"}, '.phase: "Done" is not one of Pending, Running, Succeeded, Failed, Unknown'),
-        ({"startTime": "x"}, '.startTime: "x" is no time'),
+        ({"startTime": "x"}, '.startTime: "x" is not a time'),
         ({"nominatedNodeName": "a b"}, '.nominatedNodeName: "a b" is not a valid name'),
     ],
 )
@@ -180,7 +180,9 @@ def test_a_budget_does_not_set_both_amounts() -> None:
 
 def test_the_times_of_disrupted_pods_are_times() -> None:
     status = {"disruptedPods": {"web-0": "x"}}
-    assert error_of("PodDisruptionBudget", status=status).startswith('.status.disruptedPods["web-0"]: "x" is no time')
+    assert error_of("PodDisruptionBudget", status=status).startswith(
+        '.status.disruptedPods["web-0"]: "x" is not a time'
+    )
 
 
 def test_the_rate_of_a_budget_is_how_many_disruptions_in_how_long() -> None:
@@ -189,7 +191,7 @@ def test_the_rate_of_a_budget_is_how_many_disruptions_in_how_long() -> None:
 
     assert accepts("PodDisruptionBudget", metadata={"annotations": {annotation: "1/1h"}})
     assert error_of("PodDisruptionBudget", metadata={"annotations": {annotation: "hourly"}}) == (
-        f'{path}: "hourly" is no rate; write how many in how long, as in "1/1h"'
+        f'{path}: "hourly" is not a rate; write how many in how long, as in "1/1h"'
     )
 
 

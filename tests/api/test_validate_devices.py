@@ -17,7 +17,7 @@ from tests.store.objects import Raw
     [
         (
             devices_of("n1", *(device(f"d{i}") for i in range(129))),
-            "ResourceSlice n1-gpus, .spec.devices: has 129 entries; at most 128 are taken",
+            "ResourceSlice n1-gpus, .spec.devices: has 129 entries; at most 128 are allowed",
         ),
         (devices_of("n1", device("a", "lots")), ".spec.devices[0].capacity.memory.value: "),
         (devices_of("n1", count=0), ".spec.pool.resourceSliceCount: 0 is out of range"),
@@ -27,7 +27,7 @@ from tests.store.objects import Raw
         ),
         (
             devices_of("n1", device("a", **attributes(**{f"a{i}": i for i in range(33)}))),
-            ".spec.devices[0].attributes: has 34 entries; at most 32 are taken",
+            ".spec.devices[0].attributes: has 34 entries; at most 32 are allowed",
         ),
         (
             resource_slice("s", sharedCounters=[{"name": "x", "counters": {"slots": {"value": "?"}}}]),

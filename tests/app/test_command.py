@@ -196,7 +196,7 @@ def _examples(command: click.Command) -> list[str]:
 def test_the_example_of_explain_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shop = {**POD, "metadata": {"name": "web", "namespace": "shop"}}
-    (tmp_path / "nodes-and-pods.yaml").write_text(json.dumps(NODE))
+    (tmp_path / "cluster.json").write_text(json.dumps(NODE))
     (tmp_path / "web.yaml").write_text(json.dumps(shop))
 
     result = CliRunner().invoke(podium, shlex.split(_example(explain))[1:])

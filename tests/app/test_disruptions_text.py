@@ -58,9 +58,9 @@ def test_a_long_list_of_budgets_ends_with_a_count() -> None:
 
 
 def test_an_unreadable_rate_is_reported() -> None:
-    broken = RateState(max="", used=0, left=0, problem="often is no rate")
+    broken = RateState(max="", used=0, left=0, problem="often is not a rate")
 
-    assert "  shop/a: often is no rate" in shown(DisruptionState(budgets=(budget("a", 1, rate=broken),)))
+    assert "  shop/a: often is not a rate" in shown(DisruptionState(budgets=(budget("a", 1, rate=broken),)))
 
 
 def test_caps_quotas_and_avoid_lists_have_a_part_each() -> None:

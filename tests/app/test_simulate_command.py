@@ -168,9 +168,9 @@ def test_a_gated_pod_waits_without_an_attempt() -> None:
 @pytest.mark.parametrize(
     ("args", "error"),
     [
-        (["--until", "soon"], "Invalid value for '--until': \"soon\" is no duration"),
+        (["--until", "soon"], "Invalid value for '--until': \"soon\" is not a duration"),
         (["--until", "-5s"], "Invalid value for '--until': \"-5s\" is negative; write 0s or more"),
-        (["--start", "today"], "Invalid value for '--start': \"today\" is no time"),
+        (["--start", "today"], "Invalid value for '--start': \"today\" is not a time"),
         (["--seed", "x"], "Invalid value for '--seed'"),
     ],
 )

@@ -67,7 +67,7 @@ def test_help_of_a_subcommand_has_its_options_its_example_and_no_line_too_long(m
 
     assert "Usage: podium explain [OPTIONS] TARGET" in text
     assert "--scheduler" in text
-    assert "\n   podium explain shop/web -f nodes-and-pods.yaml -f web.yaml" in text
+    assert "\n   podium explain shop/web -f cluster.json -f web.yaml" in text
     assert max(map(len, text.splitlines())) <= WIDTH
 
 

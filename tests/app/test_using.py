@@ -287,7 +287,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         enter(tmp_path, "use", "--stop")
 
     assert before.startswith("default/web fits: node a\n")
-    assert status == "a cluster is used that the next question reads again: its files have changed\n"
+    assert status == "the next question reads the cluster again: its files have changed\n"
     assert after.startswith("default/web fits: node changed\n")
     assert (gone.returncode, gone.stdout) == (1, "")
     assert gone.stderr.startswith(f"podium: error: {file}: ")

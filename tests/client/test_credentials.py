@@ -92,9 +92,9 @@ def test_a_program_is_run_once_and_again_shortly_before_its_token_expires(tmp_pa
     ("status", "code", "problem"),
     [
         ({"token": "t0psecret"}, 3, "ended with code 3"),
-        ("t0psecret", 0, "is no ExecCredential"),
+        ("t0psecret", 0, "is not an ExecCredential"),
         ({}, 0, "neither a token nor a certificate"),
-        ({"token": "t0psecret", "expirationTimestamp": "soon"}, 0, "is no ExecCredential"),
+        ({"token": "t0psecret", "expirationTimestamp": "soon"}, 0, "is not an ExecCredential"),
     ],
 )
 def test_errors_of_a_credential_program_omit_its_output(tmp_path: Path, status: Any, code: int, problem: str) -> None:
@@ -182,7 +182,7 @@ def test_keys_lie_in_no_file_longer_than_it_takes_to_read_them(tmp_path: Path, m
 
 @pytest.mark.parametrize("identity", [{"certificate_data": b"none"}, {"certificate_file": "/not/there"}])
 def test_invalid_certificates_are_rejected(identity: Any) -> None:
-    with pytest.raises(InputError, match="is no certificate"):
+    with pytest.raises(InputError, match="is not a certificate"):
         of(Identity(**identity)).tls()
 
 

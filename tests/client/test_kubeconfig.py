@@ -93,7 +93,7 @@ def test_kubeconfig_data_becomes_bytes_and_exec_plugins_keep_their_fields(tmp_pa
         (config(), "z", 'has no context "z"; there are: a'),
         (config(clusters=[]), "", 'has no cluster "a-cluster"; there are: none'),
         (config(users=[]), "", 'has no user "a-user"'),
-        (config(cluster={"server": "ftp://a"}), "", '"ftp://a" is no URL of an API server'),
+        (config(cluster={"server": "ftp://a"}), "", '"ftp://a" is not a URL of an API server'),
         (config(cluster={"certificate-authority-data": "?"}), "", ".certificate-authority-data: is not base64"),
         (config(user={"auth-provider": {"name": "gcp"}}), "", "let an exec plugin give out the credentials"),
         (config(user={"as": "admin"}), "", "impersonation is not supported"),
@@ -193,11 +193,11 @@ def test_a_kubeconfig_comes_before_the_service_account_and_one_of_them_there_mus
     [
         ({"server": "https://me:s3cret@a:6443"}, ".server", "has a name or a password in it"),
         ({"server": "https://s3cret@a"}, ".server", "has a name or a password in it"),
-        ({"server": "https://a:99999"}, ".server", "is no URL"),
-        ({"server": "https://[::1"}, ".server", "is no URL"),
-        ({"server": "https://"}, ".server", "is no URL"),
-        ({"proxy-url": "http://me:s3cret@a:99999"}, ".proxy-url", "is no URL"),
-        ({"proxy-url": "socks5://me:s3cret@a"}, ".proxy-url", "is no URL"),
+        ({"server": "https://a:99999"}, ".server", "is not a URL"),
+        ({"server": "https://[::1"}, ".server", "is not a URL"),
+        ({"server": "https://"}, ".server", "is not a URL"),
+        ({"proxy-url": "http://me:s3cret@a:99999"}, ".proxy-url", "is not a URL"),
+        ({"proxy-url": "socks5://me:s3cret@a"}, ".proxy-url", "is not a URL"),
     ],
 )
 def test_an_invalid_url_is_reported_without_its_password(tmp_path: Path, cluster: Raw, path: str, problem: str) -> None:

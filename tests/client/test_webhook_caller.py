@@ -48,7 +48,7 @@ def test_the_body_of_the_response_is_the_answer() -> None:
     [
         (web.Response(status=404), "the server answers with code 404"),
         (web.Response(status=302, headers={"Location": "/other"}), "the server answers with code 302"),
-        (web.Response(body=b'{"a": "\xff"}'), "the answer is no JSON"),
+        (web.Response(body=b'{"a": "\xff"}'), "the answer is not JSON"),
         (None, "context deadline exceeded"),
     ],
 )

@@ -304,7 +304,7 @@ def told_directly(spec: Raw, annotations: Raw | None = None) -> Raw:
         ({"minAvailable": 3, "selector": {"matchLabels": {"a/b/c": "x"}}}, {}, "not a valid label selector"),
         ({"minAvailable": "some"}, {}, '"some" is neither a number of pods nor a percentage'),
         ({"maxUnavailable": "-5%"}, {}, '"-5%" is neither a number of pods nor a percentage'),
-        ({"minAvailable": 1}, {"podium.dev/max-disruptions": "often"}, '"often" is no rate'),
+        ({"minAvailable": 1}, {"podium.dev/max-disruptions": "often"}, '"often" is not a rate'),
     ],
 )
 def test_an_invalid_budget_allows_nothing_and_states_the_reason(spec: Raw, annotations: Raw, problem: str) -> None:

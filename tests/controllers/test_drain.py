@@ -110,7 +110,7 @@ def test_one_pod_that_may_not_go_keeps_all_of_them_and_the_node_stays_cordoned()
 
     assert (report.state, report.message) == ("refused", "some pods may not be evicted")
     assert [(one.pod, one.state, one.reason) for one in report.pods] == [
-        ("default/bare", "refused", "no controller makes it again; --force allows that"),
+        ("default/bare", "refused", "it has no controller; --force evicts it"),
         ("default/web-1", "waiting", ""),
     ]
     assert rig.log == ["0 patch n1: cordoned"]

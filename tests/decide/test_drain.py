@@ -42,7 +42,7 @@ def test_a_pod_with_a_controller_is_evicted() -> None:
 
 def test_a_pod_without_a_controller_is_a_reason_to_refuse_unless_forced() -> None:
     assert action(BARE).action == "refuse"
-    assert action(BARE).reason == "no controller makes it again; --force allows that"
+    assert action(BARE).reason == "it has no controller; --force evicts it"
     assert action(BARE, force=True).action == "evict"
 
 

@@ -67,8 +67,8 @@ def test_the_mark_of_a_removal_is_found() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"minimum": 2, "maximum": 1}, "node group pool: 2 to 1 nodes is no range"),
-        ({"minimum": -1}, "node group pool: -1 to 3 nodes is no range"),
+        ({"minimum": 2, "maximum": 1}, "node group pool: 2 to 1 nodes is not a range"),
+        ({"minimum": -1}, "node group pool: -1 to 3 nodes is not a range"),
         ({"start_up_ns": -1}, "node group pool: the start-up time is negative"),
     ],
 )

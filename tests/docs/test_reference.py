@@ -142,6 +142,16 @@ def test_every_field_of_a_simulation_result_is_documented(example: Path) -> None
     assert [key for key in keys_of(result) if f'"{key}"' not in report and f"`{key}`" not in report] == []
 
 
+def test_every_caveat_of_explanations_simulations_and_plans_is_documented() -> None:
+    source = ROOT / "src/podium"
+    folders = ("api", "app/explaining", "app/planning", "framework/settings", "sim")
+    files = [source / "framework/extenders.py", *chain.from_iterable((source / each).rglob("*.py") for each in folders)]
+    codes = {code for file in files for code in re.findall(r'(?:Caveat|caveat_of)\(\s*"([\w-]+)"', file.read_text())}
+
+    assert len(codes) > 20
+    assert codes - keys_listed("docs/explain.md", "Caveats") == set()
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_every_field_of_an_explanation_is_documented(example: Path) -> None:
     keys = keys_listed("docs/explain.md", "Machine-readable output")

@@ -133,8 +133,8 @@ class Nothing:
     [
         ([Nameless], r"plugins\[0\]: Nameless has the name of Podium's own plugin DefaultPreemption"),
         ([Better, Twice], r'plugins\[1\]: two plugins are called "Liking"'),
-        ([Better()], r"plugins\[0\]: .* is no class"),
-        (["module:Class"], r'plugins\[0\]: "module:Class" is no class'),
+        ([Better()], r"plugins\[0\]: .* is not a class"),
+        (["module:Class"], r'plugins\[0\]: "module:Class" is not a class'),
     ],
 )
 def test_invalid_plugins_are_reported(plugins: Any, says: str) -> None:
@@ -143,5 +143,5 @@ def test_invalid_plugins_are_reported(plugins: Any, says: str) -> None:
 
 
 def test_a_class_without_methods_of_a_plugin_is_refused() -> None:
-    with pytest.raises(PodiumError, match="class Nothing is no plugin"):
+    with pytest.raises(PodiumError, match="class Nothing is not a plugin"):
         podium.explain(OBJECTS, "web", plugins=[Nothing])

@@ -108,7 +108,9 @@ def test_a_constructor_that_needs_more_is_refused(module: Write, parameters: str
 def test_a_class_without_any_methods_of_a_plugin_is_refused_with_those_it_could_have(module: Write) -> None:
     name = module("class Own:\n    def filters(self, state, pod, node): ...\n")
     message = refusal(f"{name}:Own")
-    assert message.startswith("class Own is no plugin: it has none of the methods pre_enqueue, sort_key, pre_filter, ")
+    assert message.startswith(
+        "class Own is not a plugin: it has none of the methods pre_enqueue, sort_key, pre_filter, "
+    )
     assert "filter_rows" in message
 
 

@@ -306,8 +306,11 @@ def broken(node: NodeView) -> Status:
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
-        (Recorder(before=None), "plugin Recorder answered None, which is no Status at PreFilter for pod default/p"),
-        (Recorder(on=lambda _: True), "plugin Recorder answered True, which is no Status at Filter for pod default/p"),
+        (Recorder(before=None), "plugin Recorder answered None, which is not a Status at PreFilter for pod default/p"),
+        (
+            Recorder(on=lambda _: True),
+            "plugin Recorder answered True, which is not a Status at Filter for pod default/p",
+        ),
         (
             Recorder(before=Status(Code.ERROR, ("disk on fire",))),
             "plugin Recorder answered Error (disk on fire) at PreFilter for pod default/p",

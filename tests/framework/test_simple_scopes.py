@@ -186,7 +186,7 @@ class Answering:
 @pytest.mark.parametrize(
     ("plugin", "problem"),
     [
-        (Answering(status=None), "plugin Answering answered None, which is no Status at Filter for pod default/p"),
+        (Answering(status=None), "plugin Answering answered None, which is not a Status at Filter for pod default/p"),
         (Answering(score=1.5), "plugin Answering scored 1.5 for pod default/p; an integer"),
         (Answering(score=101), "plugin Answering scored 101 for pod default/p; an integer within 0 and 100 is needed"),
     ],

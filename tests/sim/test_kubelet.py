@@ -152,7 +152,7 @@ def test_when_a_node_goes_its_pods_are_collected_after_a_while() -> None:
 
 
 @pytest.mark.parametrize("name", ["duration", "termination"])
-@pytest.mark.parametrize(("text", "problem"), [("soon", "is no duration"), ("-5s", "is negative")])
+@pytest.mark.parametrize(("text", "problem"), [("soon", "is not a duration"), ("-5s", "is negative")])
 def test_an_annotation_that_cannot_be_read_is_an_error_at_its_field(name: str, text: str, problem: str) -> None:
     wrong = pod("a", annotations={f"podium.dev/{name}": text})
 

@@ -78,7 +78,7 @@ def test_events_are_limited() -> None:
 
 
 def test_work_is_limited_though_it_would_go_on_for_ever() -> None:
-    with pytest.raises(LimitError, match=r"at \+.* is called upon once more.* limit of 1,000 calls; --max-calls"):
+    with pytest.raises(LimitError, match=r"at \+.* would be called once more.* limit of 1,000 calls; --max-calls"):
         simulate([replica_set(1)], until="2562047h", limits=SimulationLimits(calls=1_000))
 
 

@@ -110,8 +110,8 @@ def test_pods_come_at_their_time_those_of_one_time_in_one_step(tmp_path: Path) -
     [
         ("P_1,1,1,0,0,,LS,Running,0,5,0", 'line 2, column name: "P_1" is not a valid name'),
         ("p,x,1,0,0,,LS,Running,0,5,0", 'line 2, column cpu_milli: "x" is not a whole number'),
-        ("p,1,1,1,0,,LS,Running,0,5,0", "line 2, column gpu_milli: 0 is no share of one GPU"),
-        ("p,1,1,1,2000,,LS,Running,0,5,0", "line 2, column gpu_milli: 2000 is no share of one GPU"),
+        ("p,1,1,1,0,,LS,Running,0,5,0", "line 2, column gpu_milli: 0 is not a share of one GPU"),
+        ("p,1,1,1,2000,,LS,Running,0,5,0", "line 2, column gpu_milli: 2000 is not a share of one GPU"),
         ("p,1,1,1,5,A||B,LS,Running,0,5,0", "line 2, column gpu_spec: a name is empty"),
         ("p,1,1,1,5,A b,LS,Running,0,5,0", 'line 2, column gpu_spec: "A b" is not a valid label value'),
         ("p,1,1,0,0,,Gold,Running,0,5,0", 'line 2, column qos: "Gold" is not one of LS, Guaranteed, Burstable, BE'),

@@ -83,9 +83,9 @@ def test_documents_and_plain_objects_give_the_same() -> None:
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"until": "soon"}, 'until: "soon" is no duration'),
+        ({"until": "soon"}, 'until: "soon" is not a duration'),
         ({"until": "-1s"}, 'until: "-1s" is negative'),
-        ({"start": "today"}, 'start: "today" is no time'),
+        ({"start": "today"}, 'start: "today" is not a time'),
         ({"bind_delay": "-1s"}, 'bind_delay: "-1s" is negative'),
     ],
 )

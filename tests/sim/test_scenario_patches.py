@@ -95,7 +95,7 @@ def test_a_patch_that_the_api_server_refuses_is_an_error_at_its_step() -> None:
             ".spec.steps[0].patch.patch: a list is not an object, as a patch of type strategic is",
         ),
         (patch("Node", "n0", {}, type="json"), ".spec.steps[0].patch.patch: an object is not a list of operations"),
-        (patch("Node", "n0", "{"), ".spec.steps[0].patch.patch: is text, and no JSON:"),
+        (patch("Node", "n0", "{"), ".spec.steps[0].patch.patch: is text, but not JSON:"),
         (patch("Node", "n0", {"spec": {"taints": None}}), ".spec.steps[0].patch.patch: has an empty object; to remove"),
         (patch("Nodule", "n0", {"a": 1}), '.spec.steps[0].patch.kind: the kind "Nodule" is not simulated'),
         (
@@ -113,7 +113,7 @@ def test_a_patch_that_the_api_server_refuses_is_an_error_at_its_step() -> None:
             {"at": "0s", "repeat": {"every": "1m", "times": 0}, "cordon": {"name": "n0"}},
             ".repeat.times: 0 is out of range; it must be >= 1",
         ),
-        ({"at": "0s", "repeat": {"every": "1ns"}, "cordon": {"name": "n0"}}, "at most 100,000 are taken"),
+        ({"at": "0s", "repeat": {"every": "1ns"}, "cordon": {"name": "n0"}}, "at most 100,000 are allowed"),
         (
             {"at": "0s", "repeat": {"every": "1s", "times": 99_999}, "apply": [pod(f"p{n}") for n in range(20)]},
             "1,999,980 things happen; at most 1,000,000 may",

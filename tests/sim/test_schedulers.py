@@ -65,7 +65,7 @@ def test_a_configuration_without_the_profile_is_an_error() -> None:
         ({"schedulers": [{"name": "a", "bindDelay": "soon"}]}, ".spec.schedulers[0].bindDelay"),
         ({"kubelets": {"waitForVictims": "yes"}}, '.spec.kubelets.waitForVictims: "yes" is not true or false'),
         ({"kubelets": {"memoryThreshold": "much"}}, ".spec.kubelets.memoryThreshold"),
-        ({"kubelets": {"memoryThreshold": True}}, ".spec.kubelets.memoryThreshold: true is no quantity"),
+        ({"kubelets": {"memoryThreshold": True}}, ".spec.kubelets.memoryThreshold: true is not a quantity"),
         ({"kubelets": {"pressureTransition": "-1s"}}, ".spec.kubelets.pressureTransition"),
         ({"kubelets": {"grace": 1}}, '.spec.kubelets: there is no field "grace"'),
     ],

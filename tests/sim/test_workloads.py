@@ -290,5 +290,5 @@ def test_a_schedule_that_cannot_be_read_is_an_error_at_its_field() -> None:
     spec = {"schedule": "0 25 * * *", "jobTemplate": template}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "backup"}, "spec": spec}
 
-    with pytest.raises(InputError, match=r'\.spec\.schedule: "25" is no hour; write 0 to 23'):
+    with pytest.raises(InputError, match=r'\.spec\.schedule: "25" is not a valid hour; write 0 to 23'):
         played(node("n1"), cron)

@@ -468,7 +468,7 @@ def test_a_file_that_is_not_a_journal_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["", ":memory:"])
 def test_a_directory_is_not_a_journal(path: str) -> None:
-    with pytest.raises(JournalError, match="no path of a file"):
+    with pytest.raises(JournalError, match="not a path at which"):
         DurableJournal(path)
 
 

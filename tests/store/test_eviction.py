@@ -86,7 +86,7 @@ def test_a_running_pod_needs_a_budget_that_allows_it(policy: str | None, selecto
 
     assert answer(error) == (429, "TooManyRequests")
     assert cause(error) == ("DisruptionBudget", 0)
-    assert "the disruption budget web needs 0 healthy pods and has 0 currently" in error.message
+    assert "The disruption budget web needs 0 healthy pods and has 0 currently" in error.message
 
 
 @pytest.mark.upstream(49, 54)
@@ -486,7 +486,7 @@ def test_one_of_all_required_budgets_can_refuse(exhausted: str) -> None:
     error = refusal(store, lambda: store.evict(POD, now=0))
 
     assert answer(error) == (429, "TooManyRequests")
-    assert f"the disruption budget {exhausted} needs" in error.message
+    assert f"The disruption budget {exhausted} needs" in error.message
 
 
 def test_an_eviction_debits_only_budgets_without_always_allow_for_an_unready_pod() -> None:

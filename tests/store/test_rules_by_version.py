@@ -99,8 +99,8 @@ def test_label_keys_of_affinity_are_merged_in_all_versions() -> None:
     assert merged["labelSelector"]["matchExpressions"][0]["values"] == ["x"]
 
 
-NEEDS = "the disruption budget web needs 1 healthy pods and has 2 currently"
-NONE = "the disruption budget web does not allow evicting pods currently"
+NEEDS = "The disruption budget web needs 1 healthy pods and has 2 currently"
+NONE = "The disruption budget web does not allow evicting pods currently"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def kinds_passed_over(documents: Sequence[Document]) -> Iterator[Caveat]:
     found = passed_over(documents)
     makers = [each for each in found if may_affect_pods(group_of(each.api_version), each.kind)]
     kinds = sorted(f"{maker.count:,} {maker.kind} ({maker.api_version})" for maker in makers)
-    message = f"passed over, though they may make, change or refuse pods: {_listed(kinds)}"
+    message = f"ignored, although they may create, change or refuse pods: {_listed(kinds)}"
     yield Caveat("kinds-passed-over", message, sum(maker.count for maker in makers), tuple(kinds[:MOST_NAMES]))
 
 
@@ -113,7 +113,7 @@ def _snapshots(basis: Basis) -> Iterator[Caveat]:
         without = f", without {'; '.join(snapshot.left_out)}" if snapshot.left_out else ""
         yield Caveat("snapshot", f"a snapshot {snapshot.origin}{without}", 1, (document.source,))
         kinds = sorted(f"{hidden.kind} ({hidden.api_version})" for hidden in snapshot.hidden)
-        message = f"{_listed(kinds)} may not be read there: taken as if there were none"
+        message = f"{_listed(kinds)} could not be listed there: assumed to be none"
         yield Caveat("kinds-hidden", message, len(kinds), tuple(kinds[:MOST_NAMES]))
 
 
@@ -252,9 +252,9 @@ def _input_warnings(warnings: Sequence[InputWarning]) -> Iterator[Caveat]:
 
 
 _WARNED: dict[Reason, str] = {
-    "unknown-field": "fields that Kubernetes does not have are left aside",
+    "unknown-field": "fields that Kubernetes does not have are ignored",
     "invalid": "kube-apiserver would refuse parts of the input",
-    "slip": "values look like slips",
+    "slip": "values look like mistakes",
     "left-out": "files were left out",
 }
 _RULES: tuple[Callable[[Basis], Iterator[Caveat]], ...] = (

@@ -28,7 +28,7 @@ def check(problem: str | None, path: str) -> None:
 def check_count(entries: Sized, path: str, most: int = MAX_ENTRIES) -> None:
     """Raise InputError for a list longer than `most`."""
     if len(entries) > most:
-        raise InputError(f"has {len(entries)} entries; at most {most} are taken", path=path)
+        raise InputError(f"has {len(entries)} entries; at most {most} are allowed", path=path)
 
 
 def check_one_of(value: str, allowed: tuple[str, ...], path: str) -> None:
@@ -72,7 +72,7 @@ def check_annotations(annotations: Mapping[str, str], path: str) -> None:
     """Raise InputError for annotations that exceed the total size limit."""
     size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
     if size > _MAX_ANNOTATIONS_BYTES:
-        raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are taken", path=path)
+        raise InputError(f"take {size} bytes together; at most {_MAX_ANNOTATIONS_BYTES} are allowed", path=path)
 
 
 def check_share(amount: int | str | None, path: str, most_percent: int | None = 100) -> None:

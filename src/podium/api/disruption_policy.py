@@ -241,7 +241,7 @@ def parse_rate(text: str) -> Rate:
     """Return the rate of a text such as "1/1h" or "5/10m". Raises ValueError for an invalid text."""
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) < 1:
-        raise ValueError(f'{errors.shown(text)} is no rate; write how many in how long, as in "1/1h"')
+        raise ValueError(f'{errors.shown(text)} is not a rate; write how many in how long, as in "1/1h"')
     period_ns = parse_duration(found[2])
     if period_ns <= 0:
         raise ValueError(f'{errors.shown(text)}: the period is not longer than 0s; write it as in "1/1h"')

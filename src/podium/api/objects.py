@@ -327,9 +327,9 @@ def _in_annotations(annotations: Mapping[str, str], path: str) -> Iterator[tuple
         if key == POLICY_ANNOTATION:
             if value not in PREEMPTION_POLICIES:
                 meant = " or ".join(likely(value, PREEMPTION_POLICIES) or PREEMPTION_POLICIES)
-                yield field_path(path, key), f"{shown(value)} is no preemption policy and has no effect; write {meant}"
+                yield field_path(path, key), f"{shown(value)} is not a preemption policy, and ignored; write {meant}"
         elif prefix == _POLICY_PREFIX and likely(name, [_POLICY_NAME]):
-            yield field_path(path, key), f"is no annotation that Podium reads; did you mean {POLICY_ANNOTATION}?"
+            yield field_path(path, key), f"is not an annotation that Podium reads; did you mean {POLICY_ANNOTATION}?"
 
 
 def _in_pod(spec: PodSpec, path: str) -> Iterator[tuple[str, str]]:
@@ -353,7 +353,7 @@ def _slip(name: str, amount: Quantity) -> str:
         return ""
     digits = str(amount).removesuffix("m")
     if is_bytes(name) and milli % _MILLI:
-        return f"{shown(amount)} is no whole number of bytes; did you mean {digits}Mi?"
+        return f"{shown(amount)} is not a whole number of bytes; did you mean {digits}Mi?"
     if not digits.isdecimal():
         return ""
     if is_bytes(name) and 0 < milli < _LEAST_BYTES * _MILLI:

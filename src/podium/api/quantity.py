@@ -72,13 +72,13 @@ def parse_quantity(value: str | int | float) -> int:
     if isinstance(value, str):
         return _parse_text(value)
     if isinstance(value, bool):
-        raise ValueError(f'{shown(value)} is no quantity; write a number such as 2, or text such as "500m"')
+        raise ValueError(f'{shown(value)} is not a quantity; write a number such as 2, or text such as "500m"')
     if isinstance(value, int):
         if abs(value) >= 10**_MAX_LENGTH:
             raise ValueError(f"a quantity has at most {_MAX_LENGTH} characters")
         return _saturated(value < 0, abs(value) * _NANO)
     if not math.isfinite(value):
-        raise ValueError(f'{shown(value)} is no quantity; write a number such as 2, or text such as "500m"')
+        raise ValueError(f'{shown(value)} is not a quantity; write a number such as 2, or text such as "500m"')
     return _parse_text(repr(value))
 
 
@@ -91,7 +91,7 @@ def _parse_text(text: str) -> int:
     found = _QUANTITY.fullmatch(text.strip(" \t\r\n"))
     sign, whole, fraction, suffix = ("", "", "", "") if found is None else found.groups(default="")
     if not whole and not fraction:
-        raise ValueError(f'{shown(text)} is no quantity; write a number with a unit, such as "500m" or "1Gi"')
+        raise ValueError(f'{shown(text)} is not a quantity; write a number with a unit, such as "500m" or "1Gi"')
     mantissa = int(whole + fraction)
     if suffix in _BINARY:
         nano = _ceil_divide(mantissa * _NANO << _BINARY[suffix], 10 ** len(fraction))

@@ -93,12 +93,12 @@ def any_time(text: str) -> int:
     """Return the nanoseconds since 1970 of a time of the years 1 to 9999. Raises ValueError."""
     match = _TIME.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
-        raise ValueError(f"{shown(text)} is no time; write it as in 2026-01-31T09:30:00Z")
+        raise ValueError(f"{shown(text)} is not a time; write it as in 2026-01-31T09:30:00Z")
     year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
     try:
         moment = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError as error:
-        raise ValueError(f"{shown(text)} is no time: {error}") from None
+        raise ValueError(f"{shown(text)} is not a time: {error}") from None
     fraction, sign, offset_hours, offset_minutes = match.groups()[6:]
     seconds: int = (moment - _EPOCH) // timedelta(seconds=1)
     if sign:
@@ -168,7 +168,7 @@ def parse_duration(text: str | int | float) -> int:
         read = _duration(written) if len(written) <= _MAX_LENGTH else None
         if read is None:
             raise ValueError(
-                f'{shown(text)} is no duration; write it as in "90s", "1h30m" or "300ms" (units h m s ms us ns)'
+                f'{shown(text)} is not a duration such as "90s", "1h30m" or "300ms" (units h m s ms us ns)'
             )
         total = read
     if not -_MAX_DURATION <= total <= _MAX_DURATION:
@@ -378,7 +378,7 @@ def parse_schedule(text: str, zone: str = "") -> Schedule | Every:
         seconds = parse_duration(spec.removeprefix(_EVERY).strip()) // SECOND
         return Every(max(1, seconds) * SECOND)
     if spec.startswith("@") and spec not in _NAMED:
-        raise ValueError(f"{shown(spec)} is no schedule; write five fields, @every 1h, or one of {', '.join(_NAMED)}")
+        raise ValueError(f"{shown(spec)} is not a schedule; write five fields, @every 1h or {' '.join(_NAMED)}")
     parts = _NAMED.get(spec, spec).split()
     if len(parts) != len(_FIELDS):
         names = ", ".join(field.name for field in _FIELDS)
@@ -399,7 +399,7 @@ def time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise ValueError(f"{shown(name)} is no time zone; write one such as Etc/UTC or Europe/Paris") from None
+        raise ValueError(f"{shown(name)} is not a time zone; write one such as Etc/UTC or Europe/Paris") from None
 
 
 # Part of a list that leaves its field unrestricted; one with a step above 1 restricts it.
@@ -419,10 +419,10 @@ def _read_item(item: str, field: _Field) -> range:
     step = 1
     if slash:
         if not step_text.isascii() or not step_text.isdigit() or len(step_text) > 4 or int(step_text) == 0:
-            raise ValueError(f"{shown(step_text)} is no step of a {field.name}; write 1 or more, as in */15")
+            raise ValueError(f"{shown(step_text)} is not a step of a {field.name}; write 1 or more, as in */15")
         step = int(step_text)
     if least < field.least or most > field.most or least > most:
-        raise ValueError(f"{shown(item)} is no {field.name}; write {field.least} to {field.most}, or a span of these")
+        raise ValueError(f"{shown(item)} is not a valid {field.name}; write {field.least} to {field.most} or a range")
     return range(least, most + 1, step)
 
 
@@ -431,5 +431,5 @@ def _read_number(text: str, field: _Field) -> int:
     if name in field.names:
         return field.least + field.names.index(name)
     if not text.isascii() or not text.isdigit() or len(text) > 4:
-        raise ValueError(f"{shown(text)} is no {field.name}; write {field.least} to {field.most}")
+        raise ValueError(f"{shown(text)} is not a valid {field.name}; write {field.least} to {field.most}")
     return int(text)

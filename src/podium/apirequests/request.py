@@ -233,7 +233,7 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
         is_awaited=annotations.get(REPLACEMENT_AWAITED) == "true",
     )
     if hints.until_scheduled and replaced:
-        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {AVOID_UNTIL_SCHEDULED} stands there as well")
+        raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: excludes {AVOID_UNTIL_SCHEDULED}")
     if hints.node_name and (problem := subdomain_problem(hints.node_name)):
         raise bad_request(f"metadata.annotations[{REPLACEMENT_NODE}]: {problem}")
     return EvictionOptions(delete=delete, component=component, hints=hints)
@@ -242,7 +242,7 @@ def read_eviction(body: Any, key: str) -> EvictionOptions:
 def _read_pod(text: str) -> AwaitedPod:
     parts = text.split("/")
     if len(parts) not in (2, 3) or not all(parts):
-        problem = f"{shown(text)} is no namespace/name or namespace/name/uid of a pod"
+        problem = f"{shown(text)} is not namespace/name or namespace/name/uid of a pod"
         raise bad_request(f"metadata.annotations[{AVOID_UNTIL_REPLACED}]: {problem}")
     return AwaitedPod(namespace=parts[0], name=parts[1], uid="".join(parts[2:]))
 

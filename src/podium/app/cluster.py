@@ -77,7 +77,7 @@ class Cluster:
     def __repr__(self) -> str:
         from podium.app.console.page import counted
 
-        kinds = [type(document.object) for document in self.read.documents]
+        kinds = [type(document.object) for document in self.read.documents if document.object is not None]
         counts = {"node": kinds.count(node.Node), "pod": kinds.count(Pod), "object": len(kinds)}
         return f"<Cluster: {', '.join(counted(number, noun) for noun, number in counts.items())}>"
 

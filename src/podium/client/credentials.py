@@ -126,9 +126,9 @@ def _read(plugin: ExecPlugin, output: bytes) -> ExecCredential:
         if found is not None:
             found.expires_ns  # noqa: B018 - it raises ValueError for an invalid time
     except (msgspec.DecodeError, ValueError):
-        raise ExecError(f"exec plugin {plugin.command}: what it wrote is no ExecCredential") from None
+        raise ExecError(f"exec plugin {plugin.command}: its output is not an ExecCredential") from None
     if written.api_version != plugin.api_version or written.kind != "ExecCredential" or found is None:
-        raise ExecError(f"exec plugin {plugin.command}: what it wrote is no ExecCredential of {plugin.api_version}")
+        raise ExecError(f"exec plugin {plugin.command}: its output is not an ExecCredential of {plugin.api_version}")
     if not found.token and not any(found.pair):
         raise ExecError(f"exec plugin {plugin.command}: gave neither a token nor a certificate with its key")
     return found
@@ -270,7 +270,7 @@ def _show(context: ssl.SSLContext, identity: Identity, certificate: bytes, key: 
             context.load_cert_chain(paths[0], paths[1] or None)
         except (OSError, ssl.SSLError):
             source = identity.certificate_file or "client-certificate-data"
-            raise InputError("is no certificate with its key, as PEM", source=source) from None
+            raise InputError("is not a certificate with its key in PEM", source=source) from None
 
 
 def _changed_ns(path: str) -> int:
@@ -353,7 +353,7 @@ def url_problem(url: str, what: str, *, may_have_password: bool = False) -> str:
         is_url = has_password = False
     if not is_url:
         shown_url = "" if "@" in url else f"{shown(url)} "
-        return f"{shown_url}is no URL of {what}; write https://HOST:PORT"
+        return f"{shown_url}is not a URL of {what}; write https://HOST:PORT"
     if has_password and not may_have_password:
         return "has a name or a password in it; they belong to the user"
     return ""

@@ -68,7 +68,7 @@ class HTTPExtender:
             url = URL()
         self.name = str(url.with_user(None)) if url.host else settings.url_prefix
         if url.scheme not in ("http", "https") or not url.host:
-            raise InputError(f"{self.name!r} is no http or https URL", path=".extenders.urlPrefix", source=source)
+            raise InputError(f"{self.name!r} is not an http or https URL", path=".extenders.urlPrefix", source=source)
         self.is_ignorable = settings.ignorable
         self.weight = settings.weight
         self.filters = bool(settings.filter_verb)
@@ -195,7 +195,7 @@ class HTTPExtender:
         except extenders.ExtenderError as error:
             raise extenders.ExtenderError(self._failed(verb, str(error))) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise extenders.ExtenderError(self._failed(verb, "what came is no JSON")) from None
+            raise extenders.ExtenderError(self._failed(verb, "the response is not JSON")) from None
 
     async def _post(self, verb: str, body: bytes) -> tuple[int, bytes]:
         if self._http is None:
@@ -314,7 +314,7 @@ def _of(type_: type[Value], value: object, what: str) -> Value:
     if value is None:
         return type_()
     if not isinstance(value, type_):
-        raise extenders.ExtenderError(f"{what} is no {_TYPES[type_]}")
+        raise extenders.ExtenderError(f"{what} is not of type {_TYPES[type_]}")
     return value
 
 
@@ -326,7 +326,7 @@ def _integer(value: object, what: str) -> int:
     if value is None:
         return 0
     if not isinstance(value, int) or isinstance(value, bool) or not -_MOST_INTEGER <= value < _MOST_INTEGER:
-        raise extenders.ExtenderError(f"{what} is no integer of 64 bits")
+        raise extenders.ExtenderError(f"{what} is not a 64-bit integer")
     return value
 
 
@@ -382,6 +382,6 @@ async def call_webhook(call: WebhookCall) -> WebhookAnswer:
     except TimeoutError:
         return WebhookAnswer(problem=f"{where}: context deadline exceeded")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return WebhookAnswer(problem=f"{where}: the answer is no JSON")
+        return WebhookAnswer(problem=f"{where}: the answer is not JSON")
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return WebhookAnswer(problem=f"{where}: {error}")

@@ -181,11 +181,11 @@ def absent_note(absent: Sequence[str]) -> str:
 def _read(path: str) -> _Written:
     content = read_bytes(path)
     if len(content) > _MOST_BYTES:
-        raise InputError(f"is larger than {_MOST_BYTES} bytes; that is no kubeconfig", source=path)
+        raise InputError(f"is larger than {_MOST_BYTES} bytes; that is not a kubeconfig", source=path)
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise InputError("is not text in UTF-8; that is no kubeconfig", source=path) from None
+        raise InputError("is not text in UTF-8; that is not a kubeconfig", source=path) from None
     with locating(source=path):
         documents = [value for _, value in parse_documents(text)]
         if not documents:
@@ -240,7 +240,7 @@ def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
         return None
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     if url_problem(server, "an API server"):
-        raise InputError(f"{_HOST} and {_PORT} are {shown(host)} and {shown(port)}, which are no host and no port")
+        raise InputError(f"{_HOST} and {_PORT} are {shown(host)} and {shown(port)}, which are not a host and a port")
     namespace = folder / "namespace"
     return ClusterAccess(
         name="in-cluster",

@@ -47,7 +47,7 @@ class LeaseSettings:
         if self.renew_deadline_ns <= _JITTER * self.retry_period_ns:
             return "the deadline to renew the lease must be longer than 1.2 times the period between tries"
         if self.retry_period_ns <= 0 or self.duration_ns < SECOND:
-            return "the lease must last a second or more, and the period between tries be longer than nothing"
+            return "the lease must last a second or more, and the period between tries be positive"
         return ""
 
 

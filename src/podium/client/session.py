@@ -126,7 +126,7 @@ class Session:
         code, headers = response.status, response.headers
         decoded = _decoded(body)
         if decoded is None and code < 400:
-            raise NoAnswerError(f"{self.access.server}: what came is no object in JSON", was_sent=True)
+            raise NoAnswerError(f"{self.access.server}: the response is not a JSON object", was_sent=True)
         warnings = tuple(headers.getall("Warning", ())) if "Warning" in headers else ()
         return response_of(code, decoded, _retry_after_s(headers), warnings)
 
@@ -226,7 +226,7 @@ async def _events(response: aiohttp.ClientResponse, timeout_s: float) -> AsyncGe
 def _event(line: bytes) -> Raw:
     decoded = _decoded(line)
     if decoded is None or not isinstance(decoded.get("object"), dict) or not isinstance(decoded.get("type"), str):
-        raise NoAnswerError("the watch broke: what came is no event", was_sent=True)
+        raise NoAnswerError("the watch broke: a line is not an event", was_sent=True)
     return decoded
 
 

@@ -350,7 +350,7 @@ class EmbeddedControlPlane:
             raise
         except Exception as error:
             # Answer like kube-apiserver after an internal error.
-            _LOG.exception("%s asked for something over which the API server stumbled", requested.component.name)
+            _LOG.exception("the API server failed at a request of %s", requested.component.name)
             return ActionFinished(action, Problem(500, "InternalError", f"{type(error).__name__}: {error}"))
 
     def _record(self, record: Record, component: str, now: int) -> None:
@@ -519,7 +519,7 @@ class CleanupControllers:
             stored = step.stored
             for key in (stored.uid, stored.object.metadata.namespace or stored.key):
                 self._retries.set(key, now + _TRIED_AGAIN_NS)
-            _LOG.warning("%s %s is to be collected, which is refused: %s", stored.kind, stored.key, error.message)
+            _LOG.warning("garbage collection of %s %s was refused: %s", stored.kind, stored.key, error.message)
 
 
 class ControlPlaneRunner:

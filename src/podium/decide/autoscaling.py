@@ -66,7 +66,7 @@ class NodeGroup:
         """Check the group. Raises ValueError, and InputError for a template that is no Node."""
         if not 0 <= self.minimum <= self.maximum:
             found = f"{self.minimum} to {self.maximum}"
-            raise ValueError(f"node group {self.name}: {found} nodes is no range; 0 <= minimum <= maximum is needed")
+            raise ValueError(f"node group {self.name}: {found} nodes is not a range; 0 <= minimum <= maximum is needed")
         if self.start_up_ns < 0:
             raise ValueError(f"node group {self.name}: the start-up time is negative")
         read(self.template, Node)

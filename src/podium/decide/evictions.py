@@ -100,11 +100,11 @@ def _refusal(on_node: PodOnNode, is_daemon: bool, is_orphan: bool, options: Drai
     if is_daemon and not is_orphan:
         return "it belongs to a DaemonSet; --ignore-daemonsets leaves it"
     if is_daemon and not options.force:
-        return "its DaemonSet is not there to make it again; --force allows that"
+        return "its DaemonSet no longer exists; --force evicts it"
     if on_node.has_empty_dir and not options.delete_empty_dir_data:
-        return "its emptyDir would be lost; --delete-emptydir-data allows that"
+        return "the data of its emptyDir would be lost; --delete-emptydir-data evicts it"
     if on_node.pod.metadata.controller is None and not options.force:
-        return "no controller makes it again; --force allows that"
+        return "it has no controller; --force evicts it"
     return ""
 
 

@@ -275,7 +275,7 @@ def without_extenders(configuration: Configuration | None, *, ignore: bool) -> t
 def _check_managed(name: str, managed: set[str], path: str) -> None:
     problem = label_key_problem(name)
     if problem is None and not is_extended(name):
-        problem = f"{shown(name)} is no extended resource; those have a prefix of their own: example.com/gpu"
+        problem = f"{shown(name)} is not an extended resource; those have a prefix of their own: example.com/gpu"
     if problem is None and name in managed:
         problem = f"{shown(name)} is managed by an extender already; list it once"
     if problem is not None:

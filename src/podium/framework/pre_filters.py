@@ -160,7 +160,9 @@ def rejection(answer: object, plugin: str, point: str, pod: PodRecord) -> Status
     if isinstance(answer, Status) and answer.is_rejected:
         return answer.by(plugin)
     found = (
-        f"{answer.code.value} ({answer.message})" if isinstance(answer, Status) else f"{answer!r}, which is no Status"
+        f"{answer.code.value} ({answer.message})"
+        if isinstance(answer, Status)
+        else f"{answer!r}, which is not a Status"
     )
     raise PluginError(f"plugin {plugin} answered {found} at {point} for pod {pod.key}")
 

@@ -77,18 +77,18 @@ class LimitMeter(CallCount):
         limits = self._limits
         if self.calls > limits.calls:
             name = components[len(components) + limits.calls - self.calls].name
-            raise self._reached("calls", limits.calls, f"{name} is called upon once more")
+            raise self._reached("calls", limits.calls, f"{name} would be called once more")
         left = limits.events - self._history.happened
         if left < 0:
             name = components[0].name
-            raise self._reached("events", limits.events, f"there is one more event before {name} acts")
+            raise self._reached("events", limits.events, f"one more event happened before {name} acted")
         # No need to count the events before each of the next calls.
         self.unchecked = min(limits.calls, self.calls + left // _EVENTS_PER_CALL)
 
     def _reached(self, limit: str, most: int, problem: str) -> LimitError:
         return LimitError(
             f"at +{format_duration(self._elapsed_ns())} {problem}, which is beyond the limit of {most:,} {limit}; "
-            f"--max-{limit} raises it, and an earlier end (--until) may do without"
+            f"raise it with --max-{limit}, or end the run earlier with --until"
         )
 
 

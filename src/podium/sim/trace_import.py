@@ -173,7 +173,7 @@ def _pod(name: str, row: Row) -> tuple[int, Raw]:
     amounts = _amounts({column: row.whole(column) for column in _PODS[1:3]})
     gpus, share = row.whole("num_gpu"), row.whole("gpu_milli")
     if gpus == 1 and not 0 < share <= MILLI_PER_GPU:
-        raise row.error("gpu_milli", f"{share} is no share of one GPU; it is from 1 to {MILLI_PER_GPU}")
+        raise row.error("gpu_milli", f"{share} is not a share of one GPU; it is from 1 to {MILLI_PER_GPU}")
     requests = {**amounts, GPU_MILLI: share if gpus == 1 else gpus * MILLI_PER_GPU} if gpus else amounts
     spec: Raw = {"priorityClassName": _CLASS_OF_QOS[qos]}
     if row.values["gpu_spec"]:

@@ -86,10 +86,10 @@ class DurableJournal:
         self._witness: Acknowledged | None = None
         # SQLite interprets these as temporary databases.
         if path in {"", ":memory:"}:
-            raise JournalError(f"{path!r} is no path of a file that a journal could be kept in")
+            raise JournalError(f"{path!r} is not a path at which a journal can be kept")
         self._was_there = os.path.isfile(path)
         if self._was_there and not os.path.getsize(path):
-            raise JournalError(self._placed("is empty, and so no journal: remove it to begin a new one there"))
+            raise JournalError(self._placed("is empty, and so not a journal: remove it to begin a new one there"))
         self._connection = self._connected()
         self._acknowledgements: AcknowledgementFile | None = None
         self._tables = JournalTables(self._connection)

@@ -56,7 +56,7 @@ def patched(resource: APIResource, raw: Raw, patch: Any, type_: PatchType, secti
             raise bad_request("the patch leaves no object with metadata")
         result = without_nulls(result, raw, section)
     except RecursionError:
-        raise bad_request(f"nested too deep; at most {MAX_DEPTH} levels are taken") from None
+        raise bad_request(f"nested too deep; at most {MAX_DEPTH} levels are allowed") from None
     _check_identity(raw, result)
     return result
 
@@ -303,7 +303,7 @@ def _index(step: str, length: int) -> int:
     """Return the list index of a pointer segment; leading zeros are invalid, except for 0 itself."""
     plain = step.isascii() and step.isdigit() and len(step) <= 9 and (step == "0" or step[0] != "0")
     if not plain or int(step) >= length:
-        raise LookupError(f"{step} is no place in a list of {length}")
+        raise LookupError(f"{step} is not an index of a list of {length}")
     return int(step)
 
 

@@ -133,7 +133,7 @@ def test_boolean_expressions_evaluate_to_true(text: str) -> None:
     ("text", "error"),
     [
         ("timestamp('soon') == timestamp(0)", "cannot parse 'soon' as a time"),
-        ("timestamp('2026-02-30T00:00:00Z') == timestamp(0)", "is no time"),
+        ("timestamp('2026-02-30T00:00:00Z') == timestamp(0)", "is not a time"),
         ("timestamp(253402300800) == timestamp(0)", "timestamp overflow"),
         ("timestamp('9999-12-31T23:59:59Z') + duration('1s') == timestamp(0)", "timestamp overflow"),
         ("timestamp('9999-12-31T23:59:59Z').getHours('+01:00') == 0", "timestamp overflow"),

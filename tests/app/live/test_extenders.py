@@ -111,13 +111,13 @@ def test_the_node_that_an_extender_scores_highest_is_taken(best: str) -> None:
     [
         (lambda args: {"Error": "no licence server"}, "no licence server"),
         (lambda args: web.Response(status=500), "code 500"),
-        (lambda args: web.Response(text="<html>"), "what came is no JSON"),
-        (lambda args: web.Response(text="[" * 100_000), "what came is no JSON"),
-        (lambda args: web.Response(body=b'{"Error": "\xff"}'), "what came is no JSON"),
+        (lambda args: web.Response(text="<html>"), "the response is not JSON"),
+        (lambda args: web.Response(text="[" * 100_000), "the response is not JSON"),
+        (lambda args: web.Response(body=b'{"Error": "\xff"}'), "the response is not JSON"),
         (lambda args: web.StreamResponse(headers={"Content-Length": str(1 << 40)}), "an answer of more than"),
-        (lambda args: [1], "its answer is no object"),
-        (lambda args: {"Nodes": {"items": [{"metadata": 3}]}}, "metadata is no object"),
-        (lambda args: {"FailedNodes": {"n1": 3}}, "FailedNodes is no string"),
+        (lambda args: [1], "its answer is not of type object"),
+        (lambda args: {"Nodes": {"items": [{"metadata": 3}]}}, "metadata is not of type object"),
+        (lambda args: {"FailedNodes": {"n1": 3}}, "FailedNodes is not of type string"),
         (lambda args: web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}), "code 302"),
     ],
 )
@@ -310,8 +310,8 @@ def test_certificates_are_checked_where_an_authority_is_named(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("extender", "problem"),
     [
-        ({"urlPrefix": "extender.example"}, r"\.extenders\.urlPrefix: .* is no http or https URL"),
-        ({"urlPrefix": "ftp://u:secret@a"}, r"\.extenders\.urlPrefix: 'ftp://a' is no http or https URL"),
+        ({"urlPrefix": "extender.example"}, r"\.extenders\.urlPrefix: .* is not an http or https URL"),
+        ({"urlPrefix": "ftp://u:secret@a"}, r"\.extenders\.urlPrefix: 'ftp://a' is not an http or https URL"),
         ({"urlPrefix": "https://a", "tlsConfig": {"caData": "%"}}, r"\.extenders\.tlsConfig\.caData: is not base64"),
         ({"urlPrefix": "https://a", "tlsConfig": {"caFile": "/none"}}, "holds no certificates of an authority"),
     ],

@@ -102,7 +102,7 @@ def test_a_health_server_that_cannot_start_is_reported(tmp_path: Path) -> None:
     for settings, problem in (
         (HealthSettings(port=0, token_file=str(short)), "less than 16 letters"),
         (HealthSettings(port=0, token_file="/not/there"), "cannot be read"),
-        (HealthSettings(port=0, certificate_file=str(short)), "is not to be had as a certificate in PEM"),
+        (HealthSettings(port=0, certificate_file=str(short)), "is not a valid certificate with its key in PEM"),
     ):
         with pytest.raises(InputError, match=problem):
             asyncio.run(Health(settings, {}, dict).start())

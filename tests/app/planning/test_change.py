@@ -110,7 +110,7 @@ def test_a_changed_class_names_the_pods_that_keep_their_priority(tmp_path: Path)
     ]
 
     assert caveat["names"] == ["default/old"]
-    assert caveat["message"].startswith("1 pod keeps the priority of before")
+    assert caveat["message"].startswith("1 pod keeps the old priority")
     changed = ask("change", "pc/web", "description=text", "-f", cluster).output
     assert "description: nothing -> text" in changed
-    assert "1 pod keeps the priority" in changed
+    assert "1 pod keeps the old priority" in changed

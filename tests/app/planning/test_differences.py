@@ -217,8 +217,8 @@ def test_advice_of_a_command_names_its_options(tmp_path: Path) -> None:
 
     shown = " ".join(ask("drain", "-f", cluster, "n1").output.split())
 
-    assert "--force allows that" in shown
+    assert "--force evicts it" in shown
     assert "force: true" not in shown
     as_json = ask("drain", "-f", cluster, "n1", "-o", "json").output
-    assert json.loads(as_json)["drains"][0]["pods"][0]["reason"].endswith("--force allows that")
+    assert json.loads(as_json)["drains"][0]["pods"][0]["reason"].endswith("--force evicts it")
     assert "force: true" not in as_json

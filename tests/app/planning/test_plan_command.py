@@ -219,7 +219,7 @@ def test_a_deployment_passes_over_kinds_that_are_not_read_and_names_those_that_m
     result = ask("deploy", str(file), "-f", str(cluster))
 
     assert "deploying Pod shop/new: its one pod finds a node" in result.stdout
-    caveat = "  passed over, though they may make, change or refuse pods: 1 Rollout (argoproj.io/v1)\n"
+    caveat = "  ignored, although they may create, change or refuse pods: 1 Rollout (argoproj.io/v1)\n"
     assert caveat in result.stdout
 
 
@@ -247,6 +247,15 @@ def test_plan_reports_pending_pods_with_their_reason(cluster: Path, tmp_path: Pa
     assert (big["pending"], big["missing"]) == (2, 2)
     assert big["why"].startswith("5 Insufficient cpu")
     assert "unschedulable" in [finding["code"] for finding in answer["findings"]]
+
+
+def test_pods_that_a_rollout_deletes_are_not_counted_as_evicted() -> None:
+    file = ROOT / "examples/cookbook/change.yaml"
+    answer = reported("change", "deploy/shop/search", "requests.cpu=500m", "-f", str(file))
+
+    assert answer["summary"] == "Plan: 0 placed, 0 evicted, 0 preempted, 3 deleted, 0 missing at the end"
+    assert impact_on(answer, "Deployment shop/search")["disruptions"] == {"deletion": 3}
+    assert answer["findings"] == []
 
 
 def test_a_stuck_rollout_is_reported_though_no_pod_is_missing() -> None:
@@ -295,25 +304,25 @@ def test_plan_names_the_waiting_pods_or_else_those_that_cannot_end() -> None:
         (
             {"minAvailable": 3},
             3,
-            "scale up what budget default/web covers by 1 (3 healthy, 3 have to be), lower minAvailable",
+            "scale up the pods of budget default/web by 1 (3 healthy, 3 required), lower minAvailable",
         ),
         (
             {"minAvailable": "80%"},
             3,
-            "scale up what budget default/web covers by 2 (3 healthy, 3 have to be), lower minAvailable",
+            "scale up the pods of budget default/web by 2 (3 healthy, 3 required), lower minAvailable",
         ),
         (
             {"minAvailable": 3},
             2,
-            "scale up what budget default/web covers by 1 and bring all of it to readiness (2 healthy, 3 have to be), "
+            "scale up the pods of budget default/web by 1 and make all of them ready (2 healthy, 3 required), "
             "lower minAvailable",
         ),
-        ({"minAvailable": "100%"}, 3, "lower minAvailable of default/web (3 healthy, 3 have to be)"),
-        ({"maxUnavailable": 0}, 3, "raise maxUnavailable of default/web (3 healthy, 3 have to be)"),
+        ({"minAvailable": "100%"}, 3, "lower minAvailable of default/web (3 healthy, 3 required)"),
+        ({"maxUnavailable": 0}, 3, "raise maxUnavailable of default/web (3 healthy, 3 required)"),
         (
             {"maxUnavailable": 1},
             2,
-            "bring 1 more pod of budget default/web to readiness (2 are, 2 must be), or lower its minimum",
+            "bring 1 more pod of budget default/web to readiness (2 ready, 2 required), or lower its minimum",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_the_same_cluster_gives_the_same_answer(tmp_path: Path) -> None:
 
     assert (found["sameAnswer"], found["sameCluster"], found["objects"], found["answer"]) == (True, True, {}, {})
     assert ask("check", file, "-f", str(tmp_path / "cluster.json")).stdout.startswith(
-        "same answer; the cluster is the one that was planned on\n  plan drain, saved at "
+        "same answer; the cluster has not changed\n  plan drain, saved at "
     )
 
 
@@ -201,8 +201,8 @@ PLUGIN: Raw = {
         (lambda _: {}, "missing required field"),
         (_with(kind="Pod"), "is not a SavedPlan of podium.dev/v1alpha1"),
         (_with(more=1), "unknown field"),
-        (_with(question="check"), '"check" is no question of podium plan'),
-        (_with(question="../../x"), "is no question of podium plan"),
+        (_with(question="check"), '"check" is not a question of podium plan'),
+        (_with(question="../../x"), "is not a question of podium plan"),
         (_with(arguments={"nodes": ["a"], "save": "/tmp/written"}), 'takes no "save" from a saved plan'),
         (_with(arguments={"kubeconfig": "/etc/passwd"}), 'takes no "kubeconfig" from a saved plan'),
         (_with(arguments={"allows_exec_plugins": True}), 'takes no "allows_exec_plugins" from a saved plan'),
@@ -210,13 +210,13 @@ PLUGIN: Raw = {
         (_with(arguments={"overrides": ["/etc/passwd"]}), 'takes no "overrides" from a saved plan'),
         (_with(files={"nodes": [{"a": "x"}]}), 'takes no "nodes" from a saved plan'),
         (_with(arguments={"nodes": ["a"], "timeout_ns": "-5m"}), "negative"),
-        (_with(arguments={"nodes": ["a"], "timeout_ns": True}), "is no duration"),
+        (_with(arguments={"nodes": ["a"], "timeout_ns": True}), "is not a duration"),
         (_with(arguments={"nodes": ["--save=x"]}), "there is no node --save=x"),
-        (_with(files={"config": [{"../x": "a: 1"}]}), "are no files of one name"),
-        (_with(files={"config": [{"/tmp/x": "a: 1"}]}), "are no files of one name"),
-        (_with(files={"config": [{"x": "a: 1", "y": "a: 1"}]}), "are no files of one name"),
-        (_with(files={"config": [{}]}), "are no files of one name"),
-        (_with(files={"config": [{"x\0": "a: 1"}]}), "are no files of one name"),
+        (_with(files={"config": [{"../x": "a: 1"}]}), "do not have one common name"),
+        (_with(files={"config": [{"/tmp/x": "a: 1"}]}), "do not have one common name"),
+        (_with(files={"config": [{"x": "a: 1", "y": "a: 1"}]}), "do not have one common name"),
+        (_with(files={"config": [{}]}), "do not have one common name"),
+        (_with(files={"config": [{"x\0": "a: 1"}]}), "do not have one common name"),
         (_with(files={"config": [{"x" * 300: "a: 1"}]}), "name too long"),
         (_with(files={"config": [{"x": json.dumps(PLUGIN)}]}), "nor a saved plan loads code"),
     ],

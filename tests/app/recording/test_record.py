@@ -392,7 +392,7 @@ def test_the_next_recording_names_the_file_that_was_completed(tmp_path: Path) ->
         record("--save", str(tmp_path / "month"), "--every", "1h"),
     )
 
-    assert "a.podium: it is that of a recording that was killed, and complete now; name another" in alone
+    assert "a.podium: the recording in it was killed, and is complete now; name another file" in alone
     assert "b.podium: completed; the recording was killed" in among
     assert len(items_of(tmp_path / "month" / "b.podium")) == len(items_of(tmp_path / "a.podium")) == 4
 

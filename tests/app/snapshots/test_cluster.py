@@ -108,7 +108,7 @@ def test_a_kind_that_may_not_be_listed_is_named_in_every_answer(tmp_path: Path) 
 
     assert "PersistentVolume (v1): you are not allowed to list them: persistentvolumes is forbidden" in result.output
     assert "not served there: ResourceSlice (resource.k8s.io/v1)" in result.output
-    assert "PersistentVolume (v1) may not be read there: taken as if there were none" in answer.output
+    assert "PersistentVolume (v1) could not be listed there: assumed to be none" in answer.output
 
 
 def test_without_nodes_or_pods_there_is_no_snapshot(tmp_path: Path) -> None:

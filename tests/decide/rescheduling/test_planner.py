@@ -444,26 +444,26 @@ def relocation(picture: Picture, **fields: Any) -> Relocation:
     ("proposes", "problem"),
     [
         (lambda _: None, "proposals failed: TypeError"),
-        (lambda _: ["w"], 'it proposed "w", which is no Proposal with a reason'),
-        (lambda p: [Proposal((relocation(p),), None)], "which is no Proposal with a reason"),  # type: ignore[arg-type]
+        (lambda _: ["w"], 'it proposed "w", which is not a Proposal with a reason'),
+        (lambda p: [Proposal((relocation(p),), None)], "which is not a Proposal with a reason"),  # type: ignore[arg-type]
         (lambda _: [Proposal((), "")], "a proposal moves no pod"),
         (lambda p: [Proposal((relocation(p), relocation(p)), "")], "a proposal moves a pod twice"),
-        (lambda p: [Proposal([relocation(p)], "")], "the relocations of a proposal are no tuple of Relocations"),  # type: ignore[arg-type]
+        (lambda p: [Proposal([relocation(p)], "")], "the relocations of a proposal are not a tuple of Relocations"),  # type: ignore[arg-type]
         (
             lambda p: [Proposal((relocation(p, targets=np.ones(2, dtype=np.bool_)),), "")],
-            "the targets of default/w0 are no array of 3 booleans",
+            "the targets of default/w0 are not an array of 3 booleans",
         ),
         (
             lambda p: [Proposal((relocation(p, targets=np.ones(3)),), "")],
-            "the targets of default/w0 are no array of 3 booleans",
+            "the targets of default/w0 are not an array of 3 booleans",
         ),
         (
             lambda p: [Proposal((relocation(p, preferred=np.array([1.0, np.nan, 0.0])),), "")],
-            "the preferences of default/w0 are no array of 3 numbers",
+            "the preferences of default/w0 are not an array of 3 numbers",
         ),
         (
             lambda p: [Proposal((relocation(p, preferred="bca"),), "")],
-            "the preferences of default/w0 are no array of 3 numbers",
+            "the preferences of default/w0 are not an array of 3 numbers",
         ),
     ],
 )

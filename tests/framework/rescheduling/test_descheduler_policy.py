@@ -141,19 +141,19 @@ def test_the_policies_that_come_of_it_can_be_made() -> None:
 @pytest.mark.parametrize(
     ("configured", "says"),
     [
-        (("RemoveFailedPods", {}), "RemoveFailedPods: has no counterpart: pods that have ended are not moved"),
+        (("RemoveFailedPods", {}), "RemoveFailedPods: has no counterpart: pods that have ended are left"),
         (("TheirOwn", {}), "TheirOwn: has no counterpart: it is not known here"),
         (("PodLifeTime", {"states": ["Pending"]}), "PodLifeTime, states: has no counterpart, and is ignored"),
         (("PodLifeTime", {}), "PodLifeTime: without maxPodLifeTimeSeconds no pod is too old"),
         (("RemovePodsViolatingNodeTaints", {"excludedTaints": ["a"]}), "excludedTaints: has no counterpart"),
         (
             ("LowNodeUtilization", {"metricsUtilization": {"source": "Prometheus"}}),
-            "no queries are asked of Prometheus",
+            "Podium does not query Prometheus",
         ),
-        (("RemovePodsHavingTooManyRestarts", {}), "only where others of its owner do well"),
+        (("RemovePodsHavingTooManyRestarts", {}), "only if others of its owner do well"),
         (("RemovePodsViolatingNodeTaints", {}), "also repairs violations of inter-pod anti-affinity, node affinity"),
         (("DefaultEvictor", {"evictDaemonSetPods": True}), "moving pods of DaemonSets is never done here"),
-        (("DefaultEvictor", {"nodeFit": False}), "a pod is moved only where its replacement fits somewhere"),
+        (("DefaultEvictor", {"nodeFit": False}), "a pod is moved only if its replacement fits somewhere"),
         (("DefaultEvictor", {"evictFailedBarePods": True}), "evicting pods that have ended is never done"),
         (("DefaultEvictor", {"somethingNewer": 1}), "DefaultEvictor, somethingNewer: has no counterpart"),
     ],
@@ -181,8 +181,8 @@ def test_arguments_of_a_plugin_that_is_not_enabled_are_named() -> None:
 def test_plugins_that_filter_and_sort_are_named() -> None:
     plugins = {"filter": {"enabled": ["DefaultEvictor", "Theirs"]}, "presort": {"enabled": ["Sorter"]}, "odd": {}}
     found = whole({"profiles": [{"plugins": plugins}]})
-    assert "Theirs, plugins.filter: has no counterpart: no pod is filtered or sorted by it" in notes(found)
-    assert "Sorter, plugins.presort: has no counterpart: no pod is filtered or sorted by it" in notes(found)
+    assert "Theirs, plugins.filter: has no counterpart at this extension point" in notes(found)
+    assert "Sorter, plugins.presort: has no counterpart at this extension point" in notes(found)
     assert "the policy, plugins.odd: there is no such extension point" in notes(found)
 
 
@@ -219,7 +219,7 @@ def test_one_scope_holds_for_all_and_none_of_them_goes_beyond_it() -> None:
     )
     assert found.settings.scope.included == {"b"}
     assert found.settings.scope.excluded == {"d"}
-    assert noted(found, "plugins look at different namespaces")
+    assert noted(found, "plugins select different namespaces")
     assert "no namespace in common" in refusal(
         ("PodLifeTime", {"namespaces": {"include": ["a"]}}), ("RemoveDuplicates", {"namespaces": {"include": ["c"]}})
     )
@@ -232,7 +232,7 @@ def test_several_profiles_allow_what_all_of_them_allow() -> None:
     found = whole({"profiles": [profile(evictLocalStoragePods=True, minPodAge="1h"), profile(minPodAge="2h")]})
     assert "LocalStorage" not in found.settings.scope.allow
     assert found.settings.scope.minimum_age_ns == 120 * MINUTE
-    assert noted(found, "its profiles are one here")
+    assert noted(found, "its profiles are merged")
 
 
 def test_unspecified_descheduler_settings_are_cautious() -> None:
@@ -268,7 +268,7 @@ def test_limits_that_are_said_hold() -> None:
         (("DefaultEvictor", {"priorityThreshold": {"name": "mine"}}), "write value: in its place"),
         (("DefaultEvictor", {"priorityThreshold": {"name": "a", "value": 1}}), "has a name and a value"),
         (("DefaultEvictor", {"podProtections": {"extraEnabled": ["PodsOfNewKind"]}}), "without it pods might be moved"),
-        (("DefaultEvictor", {"minPodAge": "soon"}), '"soon" is no duration'),
+        (("DefaultEvictor", {"minPodAge": "soon"}), '"soon" is not a duration'),
     ],
 )
 def test_descheduler_policy_errors_name_their_place(configured: tuple[str, dict[str, Any]], says: str) -> None:

@@ -82,15 +82,15 @@ def test_two_policies_of_one_name_are_refused() -> None:
 @pytest.mark.parametrize(
     ("body", "lacks"),
     [
-        ("    def objective(self, picture): ...", "no method proposals"),
-        ("    def proposals(self, picture): ...", "no method objective"),
-        ("    pass", "no method objective and no method proposals"),
-        (f"{METHODS}    objective = 3", "no method objective"),
+        ("    def objective(self, picture): ...", "proposals"),
+        ("    def proposals(self, picture): ...", "objective"),
+        ("    pass", "objective and proposals"),
+        (f"{METHODS}    objective = 3", "objective"),
     ],
 )
 def test_a_class_without_what_a_policy_has_is_refused_in_words(module: Write, body: str, lacks: str) -> None:
     name = module(f"class Own:\n{body}\n")
-    assert refusal(PolicySettings(f"{name}:Own")).endswith(f"class Own is no policy: it has {lacks}")
+    assert refusal(PolicySettings(f"{name}:Own")).endswith(f"class Own is not a policy: it lacks {lacks}")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_invalid_excerpts_are_rejected() -> None:
     ("fields", "problem"),
     [
         ({"format": 9}, r"\.format: 9 is written by a newer Podium"),
-        ({"length": "long"}, r"\.length: \"long\" is no duration"),
+        ({"length": "long"}, r"\.length: \"long\" is not a duration"),
         (
             {"events": [{"at": "-1s", "what": "gone", "kind": "Pod", "key": "a"}]},
             r"\.events\[0\]\.at: \"-1s\" is negative",

@@ -61,7 +61,7 @@ def test_recorded_terminations_are_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"), [("soon", "is no duration"), ("-1s", "is negative"), (7, "is not text"), ("7s", None)]
+    ("given", "problem"), [("soon", "is not a duration"), ("-1s", "is negative"), (7, "is not text"), ("7s", None)]
 )
 def test_a_recording_without_duration_is_rejected(given: Any, problem: str | None) -> None:
     text = '{"apiVersion": "podium.dev/v1alpha1", "kind": "Recording", "metadata": {"name": "a"}, "termination": '

@@ -114,7 +114,7 @@ class Compiler:
     def within(self, names: Sequence[str], declaration: Declaration, body: Node) -> Compiled:
         """Return a compiled part with more variables. Raises CompileError if their names are equal."""
         if len({*names}) < len(names):
-            raise self.error(body, f"the variables of a loop must differ: {names[0]} stands twice")
+            raise self.error(body, f"the variables of a loop must differ: {names[0]} is used twice")
         before = self._declared
         self._declared = before | dict.fromkeys(names, declaration)
         try:

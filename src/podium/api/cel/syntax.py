@@ -82,7 +82,7 @@ class _Token(NamedTuple):
 def parse(text: str) -> Node:
     """Return the tree of an expression. Raises CompileError."""
     if len(text) > MAX_LENGTH:
-        raise CompileError(f"too long: {len(text)} characters; at most {MAX_LENGTH} are taken")
+        raise CompileError(f"too long: {len(text)} characters; at most {MAX_LENGTH} are allowed")
     parser = _Parser(text)
     found = parser.expression(0)
     parser.take("<EOF>")

@@ -79,7 +79,7 @@ class Semver:
         """Return the version of a text. Raises EvaluationError."""
         match = _SEMVER.fullmatch(text) if len(text) <= _MAX_VERSION else None
         if match is None:
-            raise EvaluationError(f"{text[:40]!r} is no semantic version")
+            raise EvaluationError(f"{text[:40]!r} is not a semantic version")
         major, minor, patch = (int(match[number]) for number in (1, 2, 3))
         if max(major, minor, patch) > MAX_UINT:
             raise EvaluationError(f"{text[:40]!r} has a number that is too large")

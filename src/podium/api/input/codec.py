@@ -132,7 +132,7 @@ class Reader:
         try:
             content = text.encode() if isinstance(text, str) else text
         except UnicodeEncodeError:
-            raise InputError("has half a surrogate pair, which is no character", source=source) from None
+            raise InputError("has half a surrogate pair, which is not a character", source=source) from None
         self._read(BytesIO(content), source, progress or (lambda _share: None))
 
     def _read(self, stream: BinaryIO, source: str, report: Progress) -> None:

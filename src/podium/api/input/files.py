@@ -89,13 +89,13 @@ def _unpacked(packed: bytes, name: FileName) -> bytes:
         try:
             parts.append(unpacker.decompress(packed, most - size + 1))
         except zlib.error:
-            raise InputError("is no whole gzip file", source=shown_name(name)) from None
+            raise InputError("is not a complete gzip file", source=shown_name(name)) from None
         size += len(parts[-1])
         if size > most:
             problem = f"unpacks to more than {most} bytes; unpack it yourself if it is meant to"
             raise InputError(problem, source=shown_name(name))
         if not unpacker.eof:
-            raise InputError("is no whole gzip file", source=shown_name(name))
+            raise InputError("is not a complete gzip file", source=shown_name(name))
         packed = unpacker.unused_data
     return b"".join(parts)
 

@@ -59,7 +59,7 @@ def _parse(text: str, position: int, number: int, has_surrogates: bool) -> tuple
         problem = f"line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}"
         raise NotJSONError(problem, document=number) from None
     except RecursionError:
-        raise InputError(f"nested too deep; at most {MAX_DEPTH} levels are taken", document=number) from None
+        raise InputError(f"nested too deep; at most {MAX_DEPTH} levels are allowed", document=number) from None
     except ValueError:
         # Python refuses integers of more than 4,300 digits, since parsing takes quadratic time.
         raise InputError("a number has thousands of digits", document=number) from None
@@ -127,11 +127,11 @@ def _refused(root: Any) -> tuple[str, str]:
         if isinstance(value, _Refused):
             return path if value.key is None else field_path(path, value.key), value.problem
         if isinstance(value, str) and not _is_unicode(value):
-            return path, f"{shown(value)} has half a surrogate pair, which is no character"
+            return path, f"{shown(value)} has half a surrogate pair, which is not a character"
         if isinstance(value, dict):
             for key in value:
                 if not _is_unicode(key):
-                    return path, f"the key {shown(key)} has half a surrogate pair, which is no character"
+                    return path, f"the key {shown(key)} has half a surrogate pair, which is not a character"
             waiting.extend((field_path(path, key), entry) for key, entry in reversed(value.items()))
         elif isinstance(value, list):
             waiting.extend((f"{path}[{index}]", item) for index, item in reversed(list(enumerate(value))))

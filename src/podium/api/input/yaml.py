@@ -209,7 +209,7 @@ class _Composer:
 
     def _value(self, event: _Valued, depth: int) -> Any:
         if event.tag is not None:
-            raise self._error(event, f"the tag {shown(event.tag)} is not taken; put text in quotes instead")
+            raise self._error(event, f"the tag {shown(event.tag)} is not supported; put text in quotes instead")
         self._size += 1
         if isinstance(event, yaml.ScalarEvent):
             self._size += len(event.value) // _TEXT_LIKE_A_VALUE
@@ -227,10 +227,10 @@ class _Composer:
 
     def _aliased(self, event: yaml.AliasEvent, depth: int) -> Any:
         if event.anchor not in self._anchors:
-            raise self._error(event, f"the alias *{event.anchor} stands for nothing: no anchor before it has that name")
+            raise self._error(event, f"the alias *{event.anchor} refers to no anchor before it")
         anchored = self._anchors[event.anchor]
         if anchored is None:
-            raise self._error(event, f"the alias *{event.anchor} stands within the value that it stands for")
+            raise self._error(event, f"the alias *{event.anchor} is within the value that it refers to")
         self._reach(event, depth + anchored.height)
         self._size += anchored.size
         self.unfolded += anchored.size
@@ -241,7 +241,7 @@ class _Composer:
     def _reach(self, event: yaml.Event, depth: int) -> None:
         """Record the depth of a value."""
         if depth > MAX_DEPTH:
-            raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are taken")
+            raise self._error(event, f"nested too deep; at most {MAX_DEPTH} levels are allowed")
         self._deepest = max(self._deepest, depth)
 
     def _sequence(self, depth: int) -> list[Any]:

@@ -142,7 +142,7 @@ def _check_nodes(place: Place, fields: tuple[str, ...]) -> None:
 def _short_expression(selector: Place) -> None:
     length = len(selector.text("expression"))
     if length > MAX_LENGTH:
-        raise InputError(f"has {length} characters; at most {MAX_LENGTH} are taken", path=selector.path("expression"))
+        raise InputError(f"has {length} characters; at most {MAX_LENGTH} are allowed", path=selector.path("expression"))
 
 
 @check
@@ -224,6 +224,6 @@ def _check_qualified_name(place: Place, name: str, qualified: str) -> None:
     """Check the name of an attribute or a capacity: an identifier, optionally after a driver's domain."""
     domain, slash, identifier = qualified.rpartition("/")
     if slash and subdomain_problem(domain.lower()) is not None:
-        place.invalid(name, qualified, "before '/' stands the domain of a driver, such as gpu.example.com")
+        place.invalid(name, qualified, "the part before '/' must be the domain of a driver, such as gpu.example.com")
     elif not identifier.isidentifier() or not identifier.isascii():
         place.invalid(name, qualified, "the name has letters, digits and '_', and no digit at its beginning")

@@ -35,7 +35,7 @@ SUBCOMMANDS = {
     "simulate": ("podium.app.simulating.command:simulate", "Simulate a cluster in virtual time."),
     "plan": ("podium.app.planning.command:plan", "Predict the impact of a change, an outage or a drain on workloads."),
     "use": ("podium.app.using.session:use", "Read a cluster once for the next questions."),
-    "up": ("podium.app.serving.command:up", "Run a control plane that kubectl and other clients reach."),
+    "up": ("podium.app.serving.command:up", "Run a control plane for kubectl and other clients."),
     "ui": ("podium.app.live.command:ui", "Show a cluster in a browser, and what is wrong in it."),
     "ledger": ("podium.app.accounting.command:ledger", "Report which pods were disrupted, why, and at what cost."),
     "sweep": ("podium.app.sweeping.command:sweep", "Run a simulation many times, and compare the results."),

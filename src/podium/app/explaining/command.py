@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """
 \b
-Example: what happens if the pod shop/web of web.yaml is created in the cluster of nodes-and-pods.yaml
-  podium explain shop/web -f nodes-and-pods.yaml -f web.yaml
-Example: why does no pod of the Deployment go to node-3
+Examples: what happens to the pod shop/web of web.yaml; why no pod of a Deployment goes to node-3
+  podium explain shop/web -f cluster.json -f web.yaml
   podium explain deploy/web -n shop --node node-3 -f cluster.json
 """
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LOOPBACK = "127.0.0.1"
 _INSTRUCTIONS = (
     "Podium decides as kube-scheduler does, about a copy of one Kubernetes cluster; no tool changes anything. Ask "
-    "overview first. Tell the user the caveats of an answer: they say what it rests on."
+    "overview first. Tell the user the caveats of an answer: they say what it could not know."
 )
 _EPILOG = """
 \b

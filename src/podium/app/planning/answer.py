@@ -141,14 +141,16 @@ class PlanAnswer(Renderable):
         """The impact as sums in one line, without what happens anyway; "" for questions that are not played."""
         if self.result is None:
             return ""
-        from podium.app.planning.impact import PREEMPTION, counts_of
+        from podium.app.planning.impact import DELETION, PREEMPTION, counts_of
 
         impact, causes = self.impact, counts_of(self.impact)
         placed = sum(max(found.ready_after - found.ready_without_plan, 0) for found in impact)
-        evicted, preempted = causes.total() - causes[PREEMPTION], causes[PREEMPTION]
+        deleted, preempted = causes[DELETION], causes[PREEMPTION]
+        evicted = causes.total() - deleted - preempted
         missing = sum(max(found.missing, found.stuck, 0) for found in impact)
         anyway = self.anyway.get("preempted", 0)
         too = f" ({anyway:,} {agreeing(anyway, 'happens')} anyway)" if anyway else ""
+        too += f", {deleted:,} deleted" if deleted else ""
         sums = f"{placed:,} placed, {evicted:,} evicted, {preempted:,} preempted{too}, {missing:,} missing at the end"
         short = [found for found in impact if found.short_seconds > 0 and not found.is_new]
         if short:

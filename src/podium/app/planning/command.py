@@ -48,7 +48,7 @@ def plan() -> None:
 @plan.command(cls=QuestionCommand)
 @option(
     "-n --namespace",
-    "Answer for the pods of this namespace; all are decided about.",
+    "Answer only for pods of this namespace; Podium still decides on all.",
     default="",
     shell_complete=completion.namespaces,
 )
@@ -302,7 +302,7 @@ def check(ctx: click.Context, *, file: str, source: Source, plugins: Sequence[st
     saved = read_plan(file)
     question = plan.commands.get(saved.question)
     if not isinstance(question, QuestionCommand):
-        raise InputError(f"{shown(saved.question)} is no question of podium plan", source=file, path=".question")
+        raise InputError(f"{shown(saved.question)} is not a question of podium plan", source=file, path=".question")
     check = ctx.meta[CHECKED] = Check(source.needed())
     try:
         with TemporaryDirectory(prefix="podium-") as folder, loading_no_more(frozenset(plugins)):

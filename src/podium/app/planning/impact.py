@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 PREEMPTION = "preemption"
+DELETION = "deletion"
 _MAX_SUBJECTS = 20
 _MAX_NAMES = 3
 _CAUSES = {
@@ -38,7 +39,6 @@ _NOT_READY = {
     "lost": "their nodes are down",
     "failed": "its pods have failed",
 }
-_DELETION = "deletion"
 _DRAIN_CODES = {"timed-out": "timeout", "blocked": "blocked", "running": "blocked", "refused": "refused"}
 
 
@@ -273,7 +273,7 @@ def cause_of(pod: dict[str, Any]) -> str:
     if pod["disruption"]:
         return _CAUSES.get(pod["disruption"], str(pod["disruption"]))
     was_running = pod["startedAt"] is not None
-    return _DELETION if was_running and pod["state"] in ("terminated", "terminating") else ""
+    return DELETION if was_running and pod["state"] in ("terminated", "terminating") else ""
 
 
 def _held_by_budgets(result: Result, baseline: Result) -> dict[str, list[HeldEvictions]]:
@@ -345,7 +345,7 @@ def _change(node: FinalNode) -> str:
 
 
 def _of_workloads(impact: Sequence[WorkloadImpact]) -> Iterator[PlanFinding]:
-    causes = counts_of(impact).keys() - {_DELETION}
+    causes = counts_of(impact).keys() - {DELETION}
     for code, of_code in (("preempt", causes & {PREEMPTION}), ("evict", causes - {PREEMPTION})):
         workloads = [workload.workload for workload in impact if of_code & workload.disruptions.keys()]
         if workloads:

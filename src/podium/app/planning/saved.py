@@ -92,7 +92,7 @@ class SavedPlan(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
             place, paths = folder / str(number), [PurePosixPath(path).parts for path in contents]
             is_inside = all(each and each[0] != "/" and ".." not in each for each in paths)
             if not is_inside or "\0" in "".join(contents) or len({each[0] for each in paths}) != 1:
-                raise InputError(f"{shown(list(contents))} are no files of one name", path=f".files.{name}")
+                raise InputError(f"{shown(list(contents))} do not have one common name", path=f".files.{name}")
             for path, text in contents.items():
                 target = place / path
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +210,7 @@ class PlanCheck(Renderable):
     @property
     def headline(self) -> str:
         number = sum(len(keys) for found in self.objects.values() for keys in found.values())
-        cluster = f"{counted(number, 'object')} changed" if number else "the cluster is the one that was planned on"
+        cluster = f"{counted(number, 'object')} changed" if number else "the cluster has not changed"
         return f"{'same answer' if self.is_same else 'the answer has changed'}; {cluster}"
 
     @cached_property
@@ -264,7 +264,7 @@ class PlanCheck(Renderable):
         page.paragraph(Cell(self.headline, "bold" if self.is_same else "warn"), hanging=2)
         page.line(f"plan {self.saved.question}, saved at {self.saved.saved_at} in {self.file}", indent=2)
         if self.objects:
-            page.title("Cluster", "objects that differ from those planned on")
+            page.title("Cluster", "objects that have changed since")
             rows = list[tuple[Part, ...]]()
             for kind, found in self.objects.items():
                 keys = [f"{_SIGNS[what]} {key}" for what, some in found.items() for key in some]

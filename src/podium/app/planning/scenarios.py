@@ -125,7 +125,7 @@ def kept_priorities(read: Input, changed: Sequence[Document]) -> list[Caveat]:
         and (pod.spec.node_name or pod.spec.priority is not None)
         and any(value != pod.spec.priority for value in values.get(pod.spec.priority_class_name, ()))
     ]
-    what = f"{counted(len(pods), 'pod', 'keeps')} the priority of before, as in a cluster, though the classes change"
+    what = f"{counted(len(pods), 'pod', 'keeps')} the old priority although the class changes, as in a cluster"
     message = f"{what}; plan diff --renew-priorities gives the new one"
     return [Caveat("priorities-kept", message, len(pods), tuple(pods[:MOST_NAMES]))] if pods else []
 
@@ -178,7 +178,7 @@ def save_answer(file: str, answer: PlanAnswer) -> None:
     """
     read, scenario, options = answer.read, answer.scenario, answer.options
     if read is None or scenario is None or options is None:
-        raise InputError(f"--save {file}: {answer.question} has played nothing here")
+        raise InputError(f"--save {file}: plan {answer.question} simulated nothing that could be saved")
     play = f"podium simulate -f {Path(file).name}{_options_text(options)}"
     comments = [play]
     if answer.result is not None:

@@ -78,9 +78,9 @@ def _recover_all(target: str, limits: Limits, say: Say) -> None:
     """Complete the files of recordings that were killed. Raises InputError if ``target`` is the only one."""
     if limits.every_ns is None:
         if recover(target):
-            raise InputError("it is that of a recording that was killed, and complete now; name another", source=target)
+            raise InputError("the recording in it was killed, and is complete now; name another file", source=target)
         return
-    with os_error_as("is no folder to write to", target):
+    with os_error_as("cannot be used as a folder", target):
         Path(target).mkdir(parents=True, exist_ok=True)
     for journal in sorted(Path(target).glob("*.podium.journal")):
         file = str(journal).removesuffix(".journal")

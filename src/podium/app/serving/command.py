@@ -66,7 +66,7 @@ def _without(given: dict[str, Any]) -> frozenset[str]:
 @option("--autoscaler", "Run a cluster autoscaler with these node groups and settings.", metavar="FILE")
 @option(
     "--priority-cutoff --expendable-pods-priority-cutoff priority_cutoff",
-    "The autoscaler ignores pods with a lower priority; default: that of the file, or 0.",
+    "The autoscaler ignores pods with a lower priority; default: that of the file.",
     type=int,
     metavar="N",
 )

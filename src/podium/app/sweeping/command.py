@@ -56,7 +56,7 @@ def _read_shard(_context: click.Context, _parameter: click.Parameter, text: str)
 @option(
     "--folder",
     "Keep the outcome of each run in a folder or an object store (s3://bucket/folder), and play only runs that "
-    "have none there: a sweep that was stopped goes on.",
+    "have none there: this resumes a stopped sweep.",
     metavar="URL",
 )
 @option("--again", "Play runs again whose outcome in the folder is an error.", is_flag=True)

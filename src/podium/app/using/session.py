@@ -364,7 +364,7 @@ def use(
                 os.unlink(client.socket_path())
             click.echo("ended")
         elif reply.get("why"):
-            click.echo(f"a cluster is used that the next question reads again: {reply['why']}")
+            click.echo(f"the next question reads the cluster again: {reply['why']}")
         else:
             click.echo(f"using {reply.get('about')}")
 

@@ -302,7 +302,7 @@ def _agreed(cluster: Cluster, extender: Extender, pod: PodRecord, victims: Mappi
     agreed: dict[str, Victims] = {}
     for name, answer in sorted(extender.preempt(pod, victims).items()):
         if name not in victims:
-            raise ExtenderError(f"extender {extender.name} names node {name}, which is no candidate for preemption")
+            raise ExtenderError(f"extender {extender.name} names node {name}, which is not a candidate for preemption")
         if answer.uids:
             agreed[name] = _agreed_victims(cluster, extender, pod, name, victims[name], answer)
         elif not extender.is_ignorable:

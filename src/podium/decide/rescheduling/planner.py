@@ -319,7 +319,7 @@ class _Planning:
                     found = list(policy.avoidances(self._picture))[:_MOST]
                 for avoidance in found:
                     if not isinstance(avoidance, Avoidance):
-                        raise PolicyError(policy.name, "what it wants to be avoided is no Avoidance")
+                        raise PolicyError(policy.name, "its avoidances are not all of type Avoidance")
                     listed = {(move.pod.owner_uid, move.source) for group in planned for move in group.moves}
                     if (avoidance.pod.owner_uid, avoidance.pod.node_name) not in listed:
                         planned += self._avoided(policy.name, avoidance)

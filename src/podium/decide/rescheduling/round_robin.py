@@ -119,10 +119,10 @@ def _check(policy: str, proposed: object, picture: Picture) -> None:
     """Raise PolicyError if a value is not a proposal of moves in the cluster of the picture."""
     reason: object = getattr(proposed, "reason", None)
     if not isinstance(proposed, Proposal) or not isinstance(reason, str):
-        raise PolicyError(policy, f"it proposed {shown(proposed)}, which is no Proposal with a reason")
+        raise PolicyError(policy, f"it proposed {shown(proposed)}, which is not a Proposal with a reason")
     relocations: object = proposed.relocations
     if not isinstance(relocations, tuple) or not all(isinstance(each, Relocation) for each in relocations):
-        raise PolicyError(policy, "the relocations of a proposal are no tuple of Relocations")
+        raise PolicyError(policy, "the relocations of a proposal are not a tuple of Relocations")
     uids = [relocation.pod.uid for relocation in relocations]
     if not uids or len(set(uids)) < len(uids):
         raise PolicyError(policy, "a proposal moves no pod" if not uids else "a proposal moves a pod twice")
@@ -130,9 +130,9 @@ def _check(policy: str, proposed: object, picture: Picture) -> None:
     for relocation in relocations:
         targets, preferred = relocation.targets, relocation.preferred
         if targets is not None and (np.shape(targets) != shape or np.asarray(targets).dtype != np.bool_):
-            raise PolicyError(policy, f"the targets of {relocation.pod.key} are no array of {shape[0]} booleans")
+            raise PolicyError(policy, f"the targets of {relocation.pod.key} are not an array of {shape[0]} booleans")
         if preferred is not None and (np.shape(preferred) != shape or not np.isfinite(preferred).all()):
-            raise PolicyError(policy, f"the preferences of {relocation.pod.key} are no array of {shape[0]} numbers")
+            raise PolicyError(policy, f"the preferences of {relocation.pod.key} are not an array of {shape[0]} numbers")
 
 
 ROUNDING = 1e-9
@@ -168,7 +168,7 @@ class Objectives:
                 if isinstance(found, MonthlyCost):
                     return found
                 if found is not None:
-                    raise PolicyError(policy.name, f"its monthly cost is {shown(found)}, which is no MonthlyCost")
+                    raise PolicyError(policy.name, f"its monthly cost is {shown(found)}, which is not a MonthlyCost")
         return None
 
     def require_same(self, before: dict[str, float]) -> None:

@@ -143,7 +143,7 @@ def _enabled(conversion: Conversion, profile: _Profile) -> tuple[str, ...]:
             conversion.note("the policy", "there is no such extension point", f"plugins.{written}")
         for name in plugins.enabled:
             if name != EVICTOR:
-                conversion.note(name, "has no counterpart: no pod is filtered or sorted by it", f"plugins.{written}")
+                conversion.note(name, "has no counterpart at this extension point", f"plugins.{written}")
     conversion.enabled.update(found)
     return tuple(dict.fromkeys(found))
 
@@ -154,12 +154,12 @@ def _note_whole(conversion: Conversion, written: _Policy) -> None:
     if "RepairViolations" in conversion.policies and missing:
         conversion.note("the policy", f"RepairViolations also repairs violations of {', '.join(missing)}")
     if len(written.profiles) > 1:
-        conversion.note("the policy", "its profiles are one here, with one scope that none of them goes beyond")
+        conversion.note("the policy", "its profiles are merged, with the intersection of their scopes")
     if conversion.policies:
         conversion.note(
             "the policy",
-            "limits count moves under way rather than those of a cycle, and what it does not say is as cautious as a "
-            "ReschedulerConfiguration that does not say it: thresholds, pace, limits, and what is left of budgets",
+            "limits count moves under way, not those of a cycle; thresholds, pace, limits and reserves of budgets that "
+            "it does not state are the defaults of a ReschedulerConfiguration",
         )
 
 
@@ -171,7 +171,7 @@ def _scope(
     given = [*conversion.selectors, *(each.label_selector for each in evictors)]
     selectors = [label_selector(each, ".labelSelector") for each in given if each is not None]
     if len({str(each) for each in conversion.selectors}) > 1:
-        conversion.note("the policy", "plugins select different pods; here all look at what all of them select")
+        conversion.note("the policy", "plugins select different pods; here only those that all select count")
     nodes = [
         parse_label_selector(text) for text in (written.node_selector, *(e.node_selector for e in evictors)) if text
     ]
@@ -197,12 +197,12 @@ def _namespaces(conversion: Conversion, usual: ReschedulingScope) -> tuple[froze
     """Return the namespaces that all plugins with inclusions include, and those that any plugin excludes."""
     given = [each for each in conversion.namespaces if each is not None]
     if len(set(conversion.namespaces)) > 1:
-        conversion.note("the policy", "plugins look at different namespaces; here all look at what all of them look at")
+        conversion.note("the policy", "plugins select different namespaces; here only common ones count")
     includes = [names_of(each.include, ".namespaces.include") for each in given if each.include]
     included = frozenset.intersection(*includes) if includes else frozenset[str]()
     excluded = frozenset[str]().union(*(names_of(each.exclude or (), ".namespaces.exclude") for each in given))
     if includes and not included:
-        raise InputError("its plugins have no namespace in common; one scope holds for all of them here")
+        raise InputError("its plugins have no namespace in common, but here they share one scope")
     return included - excluded, excluded or usual.excluded - included
 
 
@@ -289,7 +289,7 @@ class EvictorScope:
         if read.evict_failed_bare_pods or "FailedBarePods" in disabled:
             note(EVICTOR, f"evicting pods that have ended {_NEVER}", "evictFailedBarePods")
         if read.node_fit is False:
-            note(EVICTOR, "a pod is moved only where its replacement fits somewhere", "nodeFit")
+            note(EVICTOR, "a pod is moved only if its replacement fits somewhere", "nodeFit")
         if read.no_eviction_policy == "Preferred":
             note(EVICTOR, "pods that prefer no eviction are never moved", "noEvictionPolicy")
         if protections.config:
@@ -366,7 +366,7 @@ def read_known(conversion: Conversion, plugin: str, args: Mapping[str, Any], typ
 
 _Thresholds = dict[str, float]
 
-_ANYWHERE = "a pod is moved only where that is better for it or for others, and where it has somewhere to go"
+_ANYWHERE = "a pod is moved only to a node that takes it, and only if that improves the objective"
 
 
 class _Arguments(Strict, frozen=True, kw_only=True):
@@ -415,7 +415,7 @@ class _Utilization(_Arguments, frozen=True, kw_only=True):
         if len(set(self.thresholds.values())) > 1:
             conversion.note(plugin, f"the lowest of them, {least:g} %, counts for all resources", "thresholds")
         if self.uses_metrics(conversion, plugin):
-            conversion.note(plugin, "nodes are freed by what is requested, not by what is used", "metricsUtilization")
+            conversion.note(plugin, "nodes are freed by requests, not by measured use", "metricsUtilization")
         self.limit(conversion)
         conversion.add("Consolidate", {"utilizationThreshold": least / 100, "forWaitingPods": False})
 
@@ -430,7 +430,7 @@ class _Utilization(_Arguments, frozen=True, kw_only=True):
         if metrics is None:
             return False
         if metrics.prometheus or metrics.source == "Prometheus":
-            conversion.note(plugin, "no queries are asked of Prometheus", "metricsUtilization")
+            conversion.note(plugin, "Podium does not query Prometheus", "metricsUtilization")
             return False
         return metrics.metrics_server or metrics.source == "KubernetesMetrics"
 
@@ -502,7 +502,7 @@ class _TooManyRestarts(_Filtered, frozen=True, kw_only=True):
         conversion.add(
             "LeavePoorService", {"minRestarts": self.pod_restart_threshold} if self.pod_restart_threshold else {}
         )
-        why = "a pod is moved only where others of its owner do well: those that fail everywhere stay"
+        why = "a pod is moved only if others of its owner do well elsewhere; pods that fail everywhere stay"
         conversion.note(plugin, why)
 
 
@@ -537,7 +537,5 @@ REPAIRS = {
 }
 """The violation that each plugin repairs, for the plugins that RepairViolations covers."""
 
-WITHOUT = {
-    "RemoveFailedPods": "pods that have ended are not moved; controllers and the pod garbage collector see to them"
-}
+WITHOUT = {"RemoveFailedPods": "pods that have ended are left to controllers and the pod garbage collector"}
 """Known plugins without a counterpart, and why."""

@@ -259,7 +259,7 @@ class PolicyRegistry(Registry):
         """Return a function that makes an instance of a policy class."""
         lacks = [method for method in methods_of(Policy) if not callable(getattr(made, method, None))]
         if lacks:
-            raise PluginError(f"class {made.__name__} is no policy: it has no method {' and no method '.join(lacks)}")
+            raise PluginError(f"class {made.__name__} is not a policy: it lacks {' and '.join(lacks)}")
         return maker_of(made, Policy)
 
 

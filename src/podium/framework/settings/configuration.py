@@ -370,7 +370,7 @@ def with_plugins(configuration: Configuration, plugins: Iterable[type[Any]], tak
     for place, made in enumerate(plugins):
         path = f"plugins[{place}]"
         if not isinstance(made, type):
-            raise InputError(f"{shown(made)} is no class; the class itself is needed", path=path)
+            raise InputError(f"{shown(made)} is not a class; pass the class itself", path=path)
         # A class may inherit a property from a protocol, which is not a name.
         stated: object = getattr(made, "name", None)
         name = stated if isinstance(stated, str) and stated else made.__name__

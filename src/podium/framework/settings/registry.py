@@ -175,7 +175,7 @@ class Registry:
         """Return a function that makes an instance of a class."""
         methods = [method for protocol in PROTOCOLS for method in methods_of(protocol)]
         if not any(hasattr(made, method) for method in methods):
-            raise PluginError(f"class {made.__name__} is no plugin: it has none of the methods {', '.join(methods)}")
+            raise PluginError(f"class {made.__name__} is not a plugin: it has none of the methods {', '.join(methods)}")
         return maker_of(made, Plugin)
 
 
@@ -210,7 +210,7 @@ def _class_at(place: str) -> type[Any]:
         raise PluginError(f"{shown(place)} {problem}")
     module_name, _, class_name = place.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
-        raise PluginError(f"{shown(place)} is no place of a class; write it as in package.module:Class")
+        raise PluginError(f"{shown(place)} is not the place of a class; write it as in package.module:Class")
     try:
         module = import_module(module_name)
     except BaseException as error:

@@ -137,9 +137,9 @@ def read_json(data: bytes) -> Body:
         value = _value(written, "", MAX_DEPTH, repeated)
         json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise bad_request(f"the body is nested too deep; at most {MAX_DEPTH} levels are taken") from None
+        raise bad_request(f"the body is nested too deep; at most {MAX_DEPTH} levels are allowed") from None
     except UnicodeEncodeError:
-        raise bad_request("the body has half a surrogate pair, which is no character") from None
+        raise bad_request("the body has half a surrogate pair, which is not a character") from None
     except UnicodeDecodeError:
         raise bad_request("the body is not in UTF-8") from None
     except ValueError as error:

@@ -93,7 +93,7 @@ def ssl_context(tls: TLS | None) -> ssl.SSLContext | None:
             context.load_verify_locations(cafile=file)
             context.verify_mode = ssl.CERT_OPTIONAL
     except (OSError, ValueError) as error:
-        raise InputError(f"is not to be had as a certificate in PEM with its key: {error}", source=file) from None
+        raise InputError(f"is not a valid certificate with its key in PEM: {error}", source=file) from None
     return context
 
 

@@ -167,7 +167,7 @@ class LimitedConnection(RequestHandler):
             _LOG.error("a request could not be answered", exc_info=exc)
             error = StoreError(status, "InternalError", "Internal error occurred")
         else:
-            error = StoreError(status, "BadRequest", f"this is no request in HTTP/1.1: {message or exc}")
+            error = StoreError(status, "BadRequest", f"this is not a request in HTTP/1.1: {message or exc}")
         response = Response(body=b"".join(of_error(error).pieces), status=status, headers={"Server": "podium"})
         response.content_type = "application/json"
         response.force_close()

@@ -54,7 +54,7 @@ class Amount(str):
     def from_written(cls, written: Any) -> Self:
         """Return the amount that a field holds. Raises ValueError."""
         if not isinstance(written, str | int | float):
-            raise ValueError(f'{shown(written)} is no quantity; write it as in "500m" or "1Gi"')
+            raise ValueError(f'{shown(written)} is not a quantity; write it as in "500m" or "1Gi"')
         if parse_quantity(written) < 0:
             raise ValueError(f"{shown(written)} is negative; write 0 or more")
         return cls(written)
@@ -162,7 +162,7 @@ class AvoidNode(Strict, frozen=True, kw_only=True):
         """Return the hints to avoid the node. Raises InputError."""
         until, replaced = self.until_scheduled, self.until_replaced
         if until is not None and replaced is not None:
-            problem = "is one thing to wait for too many; untilScheduled stands there as well"
+            problem = "cannot be combined with untilScheduled"
             raise InputError(problem, path=".avoidNode.untilReplaced")
         awaited = None
         if replaced is not None:
@@ -257,7 +257,7 @@ class PatchAction(NamedObject, Action, frozen=True, kw_only=True):
             try:
                 body = msgspec.json.decode(body)
             except (msgspec.DecodeError, RecursionError) as error:
-                raise InputError(f"is text, and no JSON: {error}", path=".patch") from None
+                raise InputError(f"is text, but not JSON: {error}", path=".patch") from None
         wanted, what = (list, "a list of operations") if self.type == "json" else (dict, "an object")
         if not isinstance(body, wanted):
             raise InputError(f"{shown(body)} is not {what}, as a patch of type {self.type} is", path=".patch")
@@ -314,11 +314,11 @@ class Trouble(Action, frozen=True, kw_only=True):
 
     def _change(self, _: str) -> steps.Change:
         if self.crash_after is not None and self.reject_after is not None:
-            raise InputError("is one kind of trouble too many; crashAfter stands there as well", path=".rejectAfter")
+            raise InputError("cannot be combined with crashAfter", path=".rejectAfter")
         after = self.reject_after if self.crash_after is None else self.crash_after
         if after is None:
             if self.pods:
-                raise InputError("is for a trouble, and none is given: crashAfter or rejectAfter", path=".pods")
+                raise InputError("needs crashAfter or rejectAfter", path=".pods")
             return steps.annotation(self.name, TROUBLE, None, "trouble is over")
         trouble = f"{'reject ' if self.crash_after is None else ''}{format_duration(after)} {self.pods}".strip()
         try:
@@ -406,7 +406,7 @@ def _times(step: Step, path: str, until_ns: int | None) -> list[int]:
             raise InputError("has no end; give times, or the scenario's until", path=path)
         times = max(0, (until_ns - at_ns) // repeat.every) + 1
     if times > _MOST_TIMES:
-        raise InputError(f"is played {times:,} times; at most {_MOST_TIMES:,} are taken", path=path)
+        raise InputError(f"is played {times:,} times; at most {_MOST_TIMES:,} are allowed", path=path)
     return [at_ns + number * repeat.every for number in range(times)]
 
 

@@ -214,7 +214,7 @@ class QuotaAccounting(Struct, frozen=True):
         for stored in self.revisions.in_namespace("ResourceQuota", about.object.metadata.namespace):
             quota = stored.object
             if not isinstance(quota, ResourceQuota):
-                raise TypeError(f"{stored.kind} {stored.key} is no ResourceQuota")
+                raise TypeError(f"{stored.kind} {stored.key} is not a ResourceQuota")
             if stored.uid != about.uid:
                 self._charge(stored, quota, previous, after)
 

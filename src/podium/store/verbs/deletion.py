@@ -189,7 +189,7 @@ def check_allowed(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: in
     """
     status, name = budget.status, budget.metadata.name
     if not _is_observed(budget):
-        problem = f"the disruption budget {name} is still being processed"
+        problem = f"The disruption budget {name} is still being processed by the server."
         raise too_many_requests(POD, pod.key, problem, BUDGET_CAUSE, _PROCESSING_SECONDS)
     if status.disruptions_allowed < 0:
         raise forbidden(stored.resource, stored.key, "status.disruptionsAllowed is negative")
@@ -210,14 +210,14 @@ def check_allowed(stored: Stored, budget: PodDisruptionBudget, pod: Pod, now: in
 
 def _cause(budget: PodDisruptionBudget, *, by_condition: bool) -> str:
     status = budget.status
-    allows_none = f"the disruption budget {budget.metadata.name} does not allow evicting pods currently"
+    allows_none = f"The disruption budget {budget.metadata.name} does not allow evicting pods currently"
     condition = status.condition("DisruptionAllowed") if by_condition else None
     is_explained = condition is not None and condition.status == "False" and condition.message
     if condition is not None and is_explained and condition.reason == "SyncFailed":
         return f"{allows_none} because it failed sync: {condition.message}"
     if not by_condition or status.current_healthy <= status.desired_healthy:
         wanted, found = status.desired_healthy, status.current_healthy
-        return f"the disruption budget {budget.metadata.name} needs {wanted} healthy pods and has {found} currently"
+        return f"The disruption budget {budget.metadata.name} needs {wanted} healthy pods and has {found} currently"
     if condition is not None and is_explained:
         return f"{allows_none} ({condition.reason}): {condition.message}"
     return allows_none

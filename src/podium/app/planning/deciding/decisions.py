@@ -90,8 +90,8 @@ class QueueResult(Struct, frozen=True):
                 pods.append(each.pod.key)
             if each.victims:
                 preempting.add(each.node)
-        what = f"{counted(len(pods), 'pod', 'gets')} room of pods preempted for others, which are taken to end at once"
-        message = f"{what}; until they have, kube-scheduler may preempt more, as podium simulate shows"
+        what = f"{counted(len(pods), 'pod', 'gets')} the room of other pods' victims, which are assumed to end at once"
+        message = f"{what}; while they end, kube-scheduler may preempt more, as podium simulate shows"
         return (Caveat("room-of-victims", message, len(pods), tuple(pods[:MOST_NAMES])),) if pods else ()
 
     def victims_by(self, workloads: Workloads) -> Counter[str]:

@@ -139,14 +139,14 @@ def _advice(played: PlayedPlan, hold: RefusedEviction) -> str:
     if lacking <= health.expected - health.healthy:
         return (
             f"bring {counted(lacking, 'more pod')} of budget {budget} to readiness "
-            f"({health.healthy:,} are, {health.desired:,} must be), or lower its minimum"
+            f"({health.healthy:,} ready, {health.desired:,} required), or lower its minimum"
         )
-    state, more = f"({health.healthy:,} healthy, {health.desired:,} have to be)", _pods_that_help(health)
+    state, more = f"({health.healthy:,} healthy, {health.desired:,} required)", _pods_that_help(health)
     change = "raise maxUnavailable" if health.spec.min_available is None else "lower minAvailable"
     rest = "or delete past budgets with --disable-eviction"
     if more:
-        ready = " and bring all of it to readiness" if health.healthy < health.expected else ""
-        return f"scale up what budget {budget} covers by {more:,}{ready} {state}, {change}, {rest}"
+        ready = " and make all of them ready" if health.healthy < health.expected else ""
+        return f"scale up the pods of budget {budget} by {more:,}{ready} {state}, {change}, {rest}"
     return f"{change} of {budget} {state}, {rest}"
 
 
