@@ -36,7 +36,7 @@ FOLDER = ROOT / "docs" / "reference"
 _MADE = "This page is made from the code by `tools/reference.py`"
 _SHARED = "Shared options"
 _OF_COMPONENTS = "Options of components"
-_ABOUT_COMPONENTS = "Options of three or more of the commands that run until you stop them."
+_ABOUT_COMPONENTS = "Options of three or more commands that run until you stop them."
 # Shorter names for click's own.
 _METAVARS = {"INTEGER": "N", "INTEGER RANGE": "N", "FLOAT RANGE": "X"}
 _LONGEST_DEFAULT = 60
@@ -235,8 +235,8 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def commands_page() -> str:
     """Return every command with its help, then the options that three or more commands share."""
     about = (
-        f"{_MADE}: each command with its arguments and options, as `--help` tells them. `podium --version` says which "
-        "version it is, `podium --traceback COMMAND` shows where in the code an error came from, and `-h` is short for "
+        f"{_MADE}. It lists each command with its arguments and options, as `--help` does. `podium --version` prints "
+        "the version, `podium --traceback COMMAND` shows where in the code an error came from, and `-h` is short for "
         "`--help` everywhere. Options that several commands share are listed once: "
         f"[shared options]({_anchor(_SHARED)}), [options of components]({_anchor(_OF_COMPONENTS)})."
     )
@@ -372,9 +372,10 @@ def settings_page() -> str:
         [
             "# Settings\n",
             prose(
-                f"{_MADE}: types, limits and defaults. What each is for stands in "
-                "[configuration](../configuration.md#arguments), and in [policies](../rescheduling-policies.md) of the "
-                "rescheduler, whose [configuration](../rescheduler.md#configuration) has a page of its own."
+                f"{_MADE}. It lists types, limits and defaults. For the meaning of arguments, see "
+                "[configuration](../configuration.md#arguments) and "
+                "[policies of the rescheduler](../rescheduling-policies.md). The rescheduler's own "
+                "[configuration](../rescheduler.md#configuration) is described on its page."
             )
             + "\n",
             "## Arguments of the scheduler's plugins\n",
@@ -476,9 +477,9 @@ def kinds_page() -> str:
         [
             "# Kinds\n",
             prose(
-                f"{_MADE}: the kinds of objects that Podium reads, in the order in which they are created. Each has "
-                "its API versions, its names in requests, and whether it is in a namespace and has subresources. "
-                "Others are passed over in files, and [served](../api.md) where a definition of theirs is applied."
+                f"{_MADE}. It lists the kinds of objects that Podium reads, in the order in which they are created, "
+                "with their API versions, their names in requests, and whether they are in a namespace and have "
+                "subresources. Podium ignores other kinds in files, and [serves](../api.md) those with a definition."
             )
             + "\n",
             _listed([_kind(kind) for kind in KINDS.values()]),
