@@ -25,7 +25,7 @@ def test_a_rate_is_how_many_in_how_long(text: str, count: int, period_ns: int) -
     "text", ["", "1", "1/", "/1h", "0/1h", "-1/1h", "1.5/1h", "1/1h/1h", "1 / 1h", "1/\n1h", "1/1y"]
 )
 def test_an_invalid_rate_is_rejected_with_the_valid_form(text: str) -> None:
-    with pytest.raises(ValueError, match="as in|such as"):
+    with pytest.raises(ValueError, match=r"as in|such as"):
         parse_rate(text)
 
 
