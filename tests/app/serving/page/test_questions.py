@@ -140,7 +140,7 @@ def test_a_gated_pod_is_not_held_against_nodes() -> None:
         ("fit", {"manifests": DEPLOYED, "replicas": "20001"}, "not in the range 1<=x<=20000"),
         ("diff", {"after": "kind: Secret\napiVersion: v1\nmetadata: {name: a}"}, "cannot be a setting"),
         ("nodes", {"add": "0"}, "not in the range"),
-        ("nodes", {"add": "3"}, "give the nodes to add"),
+        ("nodes", {"add": "3"}, "which nodes to add or remove?"),
         ("change", {"target": "deploy/nothing", "assignments": "replicas=1"}, "nothing"),
         ("change", {"patch-file": "- 1"}, "the manifests, document 1: is not an object"),
         ("explain", {"target": "a/b/c/d"}, "neither a pod"),
