@@ -1,5 +1,8 @@
+import contextlib
 import json
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 from podium.api.input import yaml as own_yaml
 from podium.app.console import output
-from podium.app.console.output import in_json, in_yaml, json_parts, new_page
+from podium.app.console.output import draft_of, in_json, in_yaml, json_parts, new_page, write_private
 from podium.app.console.page import WIDTH, Cell, Page
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -126,3 +129,31 @@ def test_with_force_color_a_pipe_gets_colours_unless_no_color_is_set(
 def _drawn(page: Page) -> tuple[int, str]:
     page.line(Cell("taken", "good"))
     return page.width, page.text
+
+
+def test_a_private_file_takes_the_place_of_an_old_one_only_when_it_is_complete(tmp_path: Path) -> None:
+    file, link = tmp_path / "plan", tmp_path / "link"
+    file.write_text("old")
+    link.symlink_to(file)
+
+    with contextlib.suppress(KeyboardInterrupt), draft_of(str(file)) as draft:
+        draft.write(b"half")
+        raise KeyboardInterrupt
+    assert (file.read_text(), sorted(tmp_path.iterdir())) == ("old", [link, file])
+
+    write_private(link, "new")
+    assert (link.is_symlink(), file.read_text(), file.stat().st_mode & 0o777) == (True, "new", 0o600)
+
+
+def test_a_pipe_is_written_and_stays_and_a_folder_is_an_error(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_private(pipe, "plan")
+        assert (os.read(reader, 9), pipe.is_fifo()) == (b"plan", True)
+    finally:
+        os.close(reader)
+
+    with pytest.raises(IsADirectoryError):
+        write_private(tmp_path, "plan")

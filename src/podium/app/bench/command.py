@@ -331,11 +331,11 @@ def _files(source: Source) -> Iterator[tuple[str, ...]]:
     if source.cluster is None:
         yield source.files
         return
-    from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
+    from podium.app.snapshots.cluster import keep_cluster, snapshot_file
 
     with tempfile.TemporaryDirectory(prefix="podium-bench-") as folder:
         target = str(Path(folder) / "cluster.podium")
-        with SnapshotFile(target) as file:
+        with snapshot_file(target) as file:
             file.end(keep_cluster(file, source.cluster))
         yield (target, *source.files)
 

@@ -12,9 +12,10 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 import msgspec
@@ -173,17 +174,30 @@ def show_html(page: str) -> None:
 
 
 def write_private(file: Path, content: str | bytes) -> None:
-    """Write a file that only its owner can read, so that after a crash it holds the old or the new content."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    # That of a process which crashed.
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    """Write a file as `draft_of` does."""
+    with draft_of(str(file)) as draft:
+        draft.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def draft_of(name: str) -> Iterator[BinaryIO]:
+    """Open what takes the place of a file at the end of the block, unless that fails; only its owner can read it.
+
+    After a crash there is the old or the new content. A device, a pipe or the like is written itself.
+    """
+    file = Path(name)
+    if file.exists() and not file.is_file():
+        with file.open("wb") as stream:
+            yield stream
+        return
+    target = file.resolve()
+    descriptor, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(content.encode() if isinstance(content, str) else content)
-            written.flush()
-            os.fsync(written.fileno())
-        draft.replace(file)
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(descriptor)
+        Path(draft).replace(target)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        Path(draft).unlink(missing_ok=True)
         raise

@@ -22,7 +22,7 @@ from podium.api.times import format_duration, format_time
 from podium.apirequests.observations import ObjectObservation
 from podium.app.console.options import ClusterSource
 from podium.app.console.page import counted
-from podium.app.snapshots.cluster import Slimmer, SnapshotFile, left_out_beside, open_session
+from podium.app.snapshots.cluster import Slimmer, left_out_beside, open_session, snapshot_file
 from podium.client.reflector import Reflector, Reflectors
 from podium.client.reflector_state import ReflectorState
 from podium.client.session import Session, server_version
@@ -339,7 +339,7 @@ def _lines(journal: Path) -> Iterator[Raw]:
 def _complete(target: str, name: str, termination_ns: int | None) -> None:
     """Write the file of a recording from its journal: the objects, a Scenario with the steps, and the events."""
     journal, length, separator = _journal_of(target), "0s", b""
-    with SnapshotFile(target) as file:
+    with snapshot_file(target) as file:
         for line in _lines(journal):
             if "object" in line:
                 file.add(line["object"])

@@ -14,15 +14,12 @@ import asyncio
 import gzip
 import os
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from hashlib import blake2b
-from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Literal, Self
+from typing import BinaryIO, Literal
 
 import msgspec
 
@@ -34,6 +31,7 @@ from podium.api.meta import ObjectMeta, Raw, objects_at
 from podium.api.times import format_time
 from podium.api.workloads import POD_PATHS
 from podium.app.console.options import ClusterSource
+from podium.app.console.output import draft_of
 from podium.app.console.progress import ProgressBar
 from podium.client.credentials import Credentials
 from podium.client.kubeconfig import find_access
@@ -322,51 +320,17 @@ _LEVEL = 6
 
 
 class SnapshotFile:
-    """A writer of objects, one after another, and of their Snapshot; "-" is standard output.
+    """A writer of objects, one after another, and of their Snapshot."""
 
-    The file is readable by its owner alone.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._shown = ExitStack()
-        self._part: Path | None = None
+    def __init__(self, packed: gzip.GzipFile) -> None:
+        self._packed = packed
         self._separator = b""
         self._pods = PodTableWriter()
         self.count = 0
         """How many objects were written."""
         self.size = 0
         """How many bytes there are to read, unpacked."""
-
-    def __enter__(self) -> Self:
-        file: AbstractContextManager[BinaryIO] = nullcontext(sys.stdout.buffer)
-        if self._name != "-":
-            target = Path(self._name)
-            # Created for its owner alone, beside the file that it is to be.
-            with os_error_as("cannot be written", self._name):
-                descriptor, part = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-            self._part, file = Path(part), os.fdopen(descriptor, "wb")
-        stream = self._shown.enter_context(file)
-        # Neither a name nor a time: the same objects give the same bytes.
-        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0)
-        self._packed = self._shown.enter_context(packed)
         self._packed.write(_OPENS)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if kind is None:
-                self._write_pods()
-                self._packed.write(_ENDS)
-            self._shown.close()
-            if kind is None and self._part is not None:
-                self._part.replace(self._name)
-        finally:
-            # Remove an incomplete file, even if only its last bytes could not be written.
-            if self._part is not None:
-                self._part.unlink(missing_ok=True)
 
     def add(self, raw: Raw) -> None:
         self.add_text(msgspec.json.encode(raw))
@@ -401,3 +365,22 @@ class SnapshotFile:
         self._write_pods()
         self.add(snapshot.to_dict())
         self.count -= 1
+
+    def close(self) -> None:
+        self._write_pods()
+        self._packed.write(_ENDS)
+
+
+@contextmanager
+def snapshot_file(name: str) -> Iterator[SnapshotFile]:
+    """Open a snapshot's file, readable by its owner alone; "-" is standard output."""
+    with ExitStack() as opened:
+        stream: BinaryIO = sys.stdout.buffer
+        if name != "-":
+            opened.enter_context(os_error_as("cannot be written", name))
+            stream = opened.enter_context(draft_of(name))
+        # Neither a name nor a time: the same objects give the same bytes.
+        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0)
+        file = SnapshotFile(opened.enter_context(packed))
+        yield file
+        file.close()

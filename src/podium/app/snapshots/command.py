@@ -43,14 +43,14 @@ def snapshot(*, source: Source, target: str, kept: tuple[Part, ...]) -> None:
     With -f the snapshot is made from files instead, such as a dump.
     """
     from podium.app.console.output import say
-    from podium.app.snapshots.cluster import SnapshotFile, keep_cluster
+    from podium.app.snapshots.cluster import keep_cluster, snapshot_file
 
     if target == "-" and sys.stdout.isatty():
         raise click.UsageError("a snapshot is not for a terminal; name a file with --save")
     if source.cluster is not None and source.files:
         raise click.UsageError("give either files with -f or a cluster with --context, and not both")
     cluster = source.or_current_cluster().cluster
-    with SnapshotFile(target) as file:
+    with snapshot_file(target) as file:
         about = _keep_files(file, source.files, kept) if cluster is None else keep_cluster(file, cluster, kept)
         file.end(about)
     lines = [f"{file.count:,} objects {about.origin}"]

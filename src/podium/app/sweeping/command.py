@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from podium.api.errors import PodiumError
+from podium.api.errors import PodiumError, os_error_as
 from podium.app.console import options as shared
 from podium.app.console.command import Command, option
 
@@ -198,16 +199,16 @@ def _show(result: SweepResult, wanted: int, form: str, target: str | None) -> No
 
     Raises PodiumError at the end if runs have failed.
     """
-    from podium.app.console.output import say, show_answer
+    from podium.app.console.output import say, show_answer, write_private
 
     runs = result.runs
     if len(runs) < wanted:
         say(f"caveat: {wanted - len(runs):,} of {wanted:,} runs have no outcome in the folder yet")
     for caveat in result.caveats if form in (*_BINARY, "csv") else ():
         say(f"caveat: {caveat.message}")
-    if target is not None:
-        with click.open_file(target, "wb", atomic=True) as file:
-            file.write(_content(result, form))
+    if target is not None and target != "-":
+        with os_error_as("cannot be written", target):
+            write_private(Path(target), _content(result, form))
     elif form in _BINARY:
         click.echo(_content(result, form), nl=False)
     else:
